@@ -1,0 +1,104 @@
+"""jtorch: PyTorch's namespace and semantics on JAX. ``import jtorch as torch``."""
+
+from __future__ import annotations
+
+import os as _os
+
+import jax as _jax
+
+if _os.environ.get("JTORCH_X64", "1") != "0":
+    _jax.config.update("jax_enable_x64", True)
+
+from . import caching as _caching
+
+_caching.enable()
+
+from . import dtypes as _dtypes
+from . import functional as functional
+from .core import Tensor as Tensor
+from .size import Size as Size
+from .size import SymInt as SymInt
+from .version import __version__ as __version__
+
+Tensor.__module__ = "torch"
+functional.bind_everything()
+for _path, _made in functional.PUBLIC.items():
+    if "." not in _path:
+        globals()[_path] = _made
+for _name, _made in {**_dtypes.BY_NAME, **_dtypes.ALIASES}.items():
+    globals()[_name] = _made
+
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
+
+from . import _C as _C
+from . import autograd as autograd
+from . import devices as _devices
+from . import engine as engine
+from . import layouts as _layouts
+from . import return_types as return_types
+from . import version as version
+from .autograd.grad_mode import enable_grad as enable_grad
+from .autograd.grad_mode import inference_mode as inference_mode
+from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
+from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from .autograd.grad_mode import no_grad as no_grad
+from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .devices import device as device
+from .devices import get_default_device as get_default_device
+from .devices import set_default_device as set_default_device
+from .dtypes import dtype as dtype
+from .dtypes import finfo as finfo
+from .dtypes import get_default_dtype as get_default_dtype
+from .dtypes import iinfo as iinfo
+from .dtypes import promote_types as promote_types
+from .dtypes import set_default_dtype as set_default_dtype
+from .engine import OutOfMemoryError as OutOfMemoryError
+from .engine import execution as execution
+from .engine import execution_mode as execution_mode
+from .engine import set_execution as set_execution
+from .install import install as install
+from .interop import *
+from .layouts import channels_last as channels_last
+from .layouts import channels_last_3d as channels_last_3d
+from .layouts import contiguous_format as contiguous_format
+from .layouts import layout as layout
+from .layouts import memory_format as memory_format
+from .layouts import preserve_format as preserve_format
+from .layouts import strided as strided
+from .printing import set_printoptions as set_printoptions
+
+newaxis = None
+
+for _name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"):
+    globals()[_name] = getattr(_layouts, _name)
+
+from . import fft as fft
+from . import linalg as linalg
+from . import special as special
+from .pytree import register as _register_pytree
+
+_register_pytree()
+import importlib.util as _iu
+if _iu.find_spec('jtorch.random'):
+    from .random import *
+
+#: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
+_LAZY = ("amp", "backends", "cuda", "distributions", "func", "hub", "jit", "nested", "nn", "onnx", "optim", "overrides", "random", "serialization", "testing", "types", "utils", "wrappers", "_utils", "return_types")
+_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
+
+
+def __getattr__(name: str) -> object:
+    import importlib
+
+    if name in _LAZY_NAMES:
+        return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+    if name in _LAZY:
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module 'torch' has no attribute '{name}'")

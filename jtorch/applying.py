@@ -1,0 +1,230 @@
+"""Running calls on tensors: record, attach history, wrap; in-place and ``out=`` writes. Floor 2: knows no single op."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .autograd.grad_mode import MODE
+from .autograd.tape import Node
+from .core import Tensor, alias_of, assign, check_inplace, contiguous_strides, is_contiguous, stale
+from .engine import Call, Value, read, record
+
+_new = object.__new__
+
+
+def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> Any:
+    """Runs ``call`` on tensors whose values are ``ins``: a tensor, or a tuple of tensors."""
+    for t in tensors:
+        if t._rg:
+            if MODE.enabled and call.extra.differentiable:
+                return _apply_tracked(call, tensors, ins, numbers)
+            break
+    out = record(call, ins, numbers)
+    if type(out) is Value:
+        r = _new(Tensor)
+        r._v = out
+        return r
+    return tuple([_wrap(v) for v in out])
+
+
+def _wrap(v: Value) -> Tensor:
+    r = _new(Tensor)
+    r._v = v
+    return r
+
+
+def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    edges = [(t if t._node is None else (t._node, t._nr)) if t._rg and v.aval.differentiable else None for t, v in zip(tensors, ins, strict=True)]
+    info = call.extra
+    if info.tracked is not None:
+        call = info.tracked
+    out = record(call, ins, numbers)
+    if type(out) is Value:
+        r = _new(Tensor)
+        r._v = out
+        if out.aval.differentiable:
+            r._node = Node(call, ins, edges, numbers, (out,))
+            r._rg = True
+        return r
+    node = Node(call, ins, edges, numbers, out)
+    made = []
+    for j in range(node.visible):
+        v = out[j]
+        r = _new(Tensor)
+        r._v = v
+        if v.aval.differentiable:
+            r._node, r._nr, r._rg = node, j, True
+        made.append(r)
+    return made[0] if call.extra.single else tuple(made)
+
+
+# ---- strides of pointwise results ------------------------------------------------------------------------------------------------
+
+_layouts: dict[Any, tuple[int, ...] | None] = {}
+
+
+def keep_layout(result: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+    """Gives a pointwise result the memory order that torch's iterator would choose from its operands' strides."""
+    shape = result._aval.shape
+    operands = tuple([(t._aval.shape, t._strides or contiguous_strides(t._aval.shape)) for t in tensors])
+    key = (shape, operands)
+    if key in _layouts:
+        strides = _layouts[key]
+    else:
+        strides = _layouts[key] = _pointwise_strides(shape, operands)
+    if strides is not None:
+        result._strides = strides
+    return result
+
+
+def _pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]) -> tuple[int, ...] | None:
+    ndim = len(shape)
+    same = [s for sh, s in operands if sh == shape]
+    if len(same) == len(operands) and all(s == same[0] for s in same) and _is_dense(shape, same[0]):
+        return None if is_contiguous(shape, same[0]) else same[0]
+    if same and len(same) == len(operands) and all(is_contiguous(shape, s) for s in same):
+        return None
+    columns = []
+    for sh, s in operands:
+        lead = ndim - len(sh)
+        columns.append([0] * lead + [0 if n == 1 and shape[i + lead] != 1 else st for i, (n, st) in enumerate(zip(sh, s, strict=True))])
+    order = list(range(ndim - 1, -1, -1))  # from the fastest dimension
+
+    def before(a: int, b: int) -> int:
+        for c in columns:
+            if c[a] == 0 or c[b] == 0:
+                continue
+            if c[a] != c[b]:
+                return 1 if c[a] > c[b] else -1
+            if shape[a] > shape[b]:
+                return 1
+        return 0
+
+    for i in range(1, ndim):  # insertion sort: ambiguous comparisons keep looking further down, as torch's does
+        at = i
+        for j in range(i - 1, -1, -1):
+            found = before(order[j], order[at])
+            if found > 0:
+                order[j], order[at] = order[at], order[j]
+                at = j
+            elif found < 0:
+                break
+    strides = [0] * ndim
+    step = 1
+    for d in order:
+        strides[d] = step
+        step *= max(shape[d], 1)
+    found = tuple(strides)
+    return None if is_contiguous(shape, found) else found
+
+
+def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    expected = 1
+    for s, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n != 1):
+        if n == 0:
+            return True
+        if s != expected:
+            return False
+        expected *= n
+    return True
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------------------
+
+
+def cast_call(dtype: dtypes.dtype) -> Call:
+    """The call that converts to ``dtype``; set by the floor above, which knows the op."""
+    raise NotImplementedError
+
+
+def check_cast(result: dtypes.dtype, target: dtypes.dtype) -> None:
+    """Raises torch's error if a result may not be written into a tensor of ``target``."""
+    if result is not target and not dtypes.can_cast(result, target):
+        raise RuntimeError(f"result type {result.scalar_name} can't be cast to the desired output type {target.scalar_name}")
+
+
+def inplace(t: Tensor, result: Tensor) -> Tensor:
+    """Writes an op's result into its first operand, as the op's in-place form does."""
+    mine, its = t._aval, result._aval
+    if mine is not its:
+        if its.shape != mine.shape:
+            raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(its.shape)}")
+        if mine.torch_dtype is not its.torch_dtype:
+            check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
+            result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
+    al = t._al
+    if al is None:
+        stale(t._v, t, t._ver)
+        t._v = result._v
+        t._ver += 1
+        if result._rg:
+            t._node, t._nr, t._rg = result._node, result._nr, True
+        return t
+    return assign(t, result._v, (result._node, result._nr) if result._rg else None)  # type: ignore[arg-type]
+
+
+def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:
+    """``t`` in another dtype, with history."""
+    v = t._v or t._read()
+    return apply(cast_call(dtype), (t,), (v,))
+
+
+def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = ()) -> Any:
+    """Writes a result (or a tuple of them) into what the caller gave as ``out=`` and returns that.
+
+    Raises:
+        RuntimeError: if the dtype does not fit, or an operand or ``out`` requires grad.
+        TypeError: if ``out`` is no tensor.
+    """
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+        written = [write_out(r, o, name, operands) for r, o in zip(result, out, strict=True)]
+        return type(result)(written) if not hasattr(result, "_fields") else type(result)(*written)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if MODE.enabled and (result._rg or out._rg):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+    mine, its = out._aval, result._aval
+    if mine.device != its.device:
+        raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
+    check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
+    if mine.torch_dtype is not its.torch_dtype:
+        result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
+    if mine.shape != its.shape:
+        if mine.size != 0:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(mine.shape)}, which does not match the required "
+                f"output shape {list(its.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+                "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+                "t.resize_(0).",
+                stacklevel=3,
+            )
+        out._al = None
+        out._strides = None
+        out._v = result._v or result._read()
+        out._ver += 1
+        return out
+    check_inplace(out)
+    return assign(out, result._v or result._read(), None)
+
+
+def host_array(t: Tensor) -> np.ndarray:
+    """The tensor's data as a NumPy array of its own."""
+    return np.asarray(read(t._v or t._read()))
+
+
+def rebind(t: Tensor, view: Tensor) -> Tensor:
+    """Makes ``t`` look at its storage as ``view`` does: in-place view ops such as ``t_`` and ``squeeze_``."""
+    al = alias_of(view)
+    t._v, t._al, t._strides = None, al, view._strides
+    if view._rg:
+        t._node, t._nr = view._node, view._nr
+    al.storage.version += 1
+    al.version = al.storage.version
+    return t

@@ -1,0 +1,155 @@
+"""Whether operations are recorded for differentiation: ``no_grad`` and its relatives. The mode belongs to the thread."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class _Mode(threading.local):
+    """The thread's gradient mode."""
+
+    def __init__(self) -> None:
+        self.enabled = True
+        self.inference = False
+
+
+MODE = _Mode()
+
+
+class _Decorating(contextlib.ContextDecorator):
+    """A context manager that also decorates functions, generators and classes, entering anew for each call or resumption."""
+
+    def clone(self) -> Any:
+        return type(self)()
+
+    def __call__(self, func: Any) -> Any:
+        if inspect.isclass(func):
+            func.__init__ = self(func.__init__)
+            return func
+        if inspect.isgeneratorfunction(func):
+            return self._around_generator(func)
+
+        @functools.wraps(func)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return func(*args, **kwargs)
+
+        return call
+
+    def _around_generator(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def generate(*args: Any, **kwargs: Any) -> Any:
+            generator = func(*args, **kwargs)
+            try:
+                with self.clone():
+                    response = generator.send(None)
+                while True:
+                    try:
+                        request = yield response
+                    except GeneratorExit:
+                        with self.clone():
+                            generator.close()
+                        raise
+                    except BaseException as error:
+                        with self.clone():
+                            response = generator.throw(error)
+                    else:
+                        with self.clone():
+                            response = generator.send(request)
+            except StopIteration as stop:
+                return stop.value
+
+        return generate
+
+
+class no_grad(_Decorating):
+    """Turns recording off inside: results do not require grad. Also a decorator of functions and generators."""
+
+    def __init__(self, orig_func: Any = None) -> None:
+        self.previous = True
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        if orig_func is not None:  # ``@no_grad`` without parentheses
+            return cls()(orig_func)
+        return super().__new__(cls)
+
+    def __enter__(self) -> None:
+        self.previous = MODE.enabled
+        MODE.enabled = False
+
+    def __exit__(self, *exc: object) -> None:
+        MODE.enabled = self.previous
+
+
+class enable_grad(no_grad):
+    """Turns recording on inside a ``no_grad`` region."""
+
+    def __enter__(self) -> None:
+        self.previous = MODE.enabled
+        MODE.enabled = True
+
+
+class set_grad_enabled(_Decorating):
+    """Sets recording on or off: at once when called, and until the end of the block when used as a context manager."""
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
+        self.previous = MODE.enabled
+        self.mode = mode
+        MODE.enabled = mode
+
+    def __call__(self, func: Any) -> Any:
+        MODE.enabled = self.previous
+        return super().__call__(func)
+
+    def __enter__(self) -> None:
+        MODE.enabled = self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        MODE.enabled = self.previous
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(mode={self.mode})"
+
+    def clone(self) -> Any:
+        return type(self)(self.mode)
+
+
+class inference_mode(_Decorating):
+    """Like ``no_grad``, and tensors made inside are marked as inference tensors."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if isinstance(mode, bool):
+            return super().__new__(cls)
+        return cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+        self.previous = (True, False)
+
+    def __enter__(self) -> None:
+        self.previous = (MODE.enabled, MODE.inference)
+        MODE.inference = self.mode
+        MODE.enabled = not self.mode if self.mode else MODE.enabled or self.previous[1]
+
+    def __exit__(self, *exc: object) -> None:
+        MODE.enabled, MODE.inference = self.previous
+
+    def clone(self) -> Any:
+        return type(self)(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are being recorded for differentiation in this thread."""
+    return MODE.enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside ``inference_mode``."""
+    return MODE.inference

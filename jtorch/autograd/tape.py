@@ -1,0 +1,306 @@
+"""The tape: what was computed from what, and ``backward`` over it. Works on engine values; knows single ops only through their calls."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from ..engine import Call, Value, record
+from ..ops._kernel import saved_results, vjp_of
+from .grad_mode import MODE
+
+_numbers = itertools.count().__next__
+
+#: Where a gradient goes: into a node's output (node, number), or a leaf tensor, or nowhere.
+Edge: TypeAlias = Any
+
+
+class Node:
+    """One recorded operation: how to turn gradients of its results into gradients of its operands.
+
+    Attributes:
+        edges: for each flat operand, where its gradient goes.
+        outs: avals of the results, hidden residuals included.
+        seq: creation number; ``backward`` visits higher ones first.
+    """
+
+    __slots__ = ("call", "saved", "avals", "outs", "edges", "numbers", "seq", "hooks", "prehooks", "label", "visible", "retained", "meta", "__weakref__")
+
+    call: Call | None
+
+    def __init__(self, call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[Any, ...], results: Sequence[Value]) -> None:
+        info = call.extra
+        self.call = call
+        saved = [v for v, keep in zip(ins, info.saved, strict=True) if keep]
+        if info.hidden:
+            saved += results[len(results) - info.hidden :]
+        elif info.saves_result:
+            saved += results
+        self.saved: list[Value] | None = saved
+        self.avals = tuple([v.aval for v in ins])
+        self.outs = tuple([v.aval for v in results])
+        self.visible = len(results) - info.hidden
+        self.edges = edges
+        self.numbers = numbers
+        self.seq = _numbers()
+        self.hooks: dict[int, Any] | None = None
+        self.prehooks: dict[int, Any] | None = None
+        self.label: str | None = None
+        self.retained: dict[int, Any] | None = None  # output number -> weak reference to the tensor that keeps its grad
+        self.meta: dict[Any, Any] | None = None
+
+    def name(self) -> str:
+        """The name torch prints: ``MulBackward0``."""
+        if self.label is None:
+            assert self.call is not None or self.label
+            words = self.call.extra.name.strip("_").split("_")  # type: ignore[union-attr]
+            self.label = "".join(w[:1].upper() + w[1:] for w in words) + "Backward0"
+        return self.label
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes on this node."""
+        if self.meta is None:
+            self.meta = {}
+        return self.meta
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes that gradients go to, each with its output number; leaves appear as ``AccumulateGrad``."""
+        return tuple([(None, 0) if e is None else e if type(e) is tuple else (AccumulateGrad(e), 0) for e in self.edges])
+
+    def release(self) -> None:
+        """Frees what was saved: the graph cannot be walked again."""
+        self.saved = None
+
+    def apply(self, grads: list[Value | None]) -> list[Value | None]:
+        """Gradients of the operands that need one, from gradients of the results (None: zero). Values only, nothing recorded."""
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        for v in saved:
+            if v.meta is not None:
+                _check_version(self, v)
+        needs = tuple([e is not None for e in self.edges])
+        given = tuple([g is not None for g in grads])
+        call = vjp_of(self.call, self.avals, self.outs, needs, given)  # type: ignore[arg-type]
+        found = iter(record(call, saved + [g for g in grads if g is not None], self.numbers))
+        return [next(found) if need else None for need in needs]
+
+    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+        """As ``apply``, on (value, edge) pairs, recording the derivative so that it can be differentiated again."""
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        for v in saved:
+            if v.meta is not None:
+                _check_version(self, v)
+        call = self.call
+        assert call is not None
+        info = call.extra
+        needs = tuple([e is not None for e in self.edges])
+        given = tuple([g is not None for g in grads])
+        derivative = vjp_of(call, self.avals, self.outs, needs, given, recompute=bool(info.hidden))
+        n_saved = sum(info.saved)
+        ins = [(v, self.edges[i]) for v, i in zip(saved, [i for i, keep in enumerate(info.saved) if keep], strict=False)]
+        if not info.hidden and saved_results(info, len(self.outs)):
+            ins += [(v, (self, j)) for j, v in enumerate(saved[n_saved:])]
+        ins += [g for g in grads if g is not None]
+        found = iter(tracked(derivative, ins, self.numbers))
+        return [next(found) if need else None for need in needs]
+
+
+class AccumulateGrad:
+    """The end of the graph at a leaf tensor, as ``next_functions`` shows it."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+
+    def name(self) -> str:
+        return "struct torch::autograd::AccumulateGrad"
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        return ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccumulateGrad) and self.variable is other.variable
+
+    def __hash__(self) -> int:
+        return hash((AccumulateGrad, id(self.variable)))
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self.variable):#x}>"
+
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
+    "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+    "backward through the graph a second time or if you need to access saved tensors after calling backward."
+)
+
+
+def _check_version(node: Node, v: Value) -> None:
+    stale = v.meta.stale
+    if stale is None and v.meta.source is not None and v.meta.source.meta is not None:
+        stale = v.meta.source.meta.stale
+    if stale is None or not _is_checked(node, v):
+        return
+    expected, holder = stale
+    owner = holder()
+    current = owner._version if owner is not None else expected + 1
+    kind = v.aval.torch_dtype.legacy if v.aval.torch_dtype else "Tensor"
+    produced = ""
+    if node.call is not None and node.call.extra.saves_result and v in node.saved[sum(node.call.extra.saved) :]:  # type: ignore[index]
+        produced = f", which is output 0 of {node.name()},"
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{kind} {list(v.aval.shape)}]{produced} is at version {current}; expected version {expected} instead. Hint: enable anomaly "
+        "detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+    )
+
+
+def _is_checked(node: Node, v: Value) -> bool:
+    info = node.call.extra  # type: ignore[union-attr]
+    kept = [checked for keep, checked in zip(info.saved, info.checked, strict=True) if keep]
+    for i, saved in enumerate(node.saved or ()):
+        if saved is v:
+            return kept[i] if i < len(kept) else True
+    return True
+
+
+def track(call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[Any, ...], results: Sequence[Value]) -> Node:
+    """The node of an operation that was run on operands some of which have edges."""
+    return Node(call, ins, edges, numbers, results)
+
+
+def tracked(call: Call, ins: Sequence[tuple[Value, Edge]], numbers: tuple[Any, ...] = ()) -> list[tuple[Value, Edge]]:
+    """Runs a call on (value, edge) pairs and returns its results as such pairs, recorded if any operand has an edge."""
+    values = [v for v, _ in ins]
+    edges = [e if v.aval.differentiable else None for v, e in ins]
+    info = call.extra
+    if not any(e is not None for e in edges) or not MODE.enabled:
+        out = record(call, values, numbers)
+        return [(v, None) for v in (out if isinstance(out, list) else [out])]
+    if info.tracked is not None:
+        call = info.tracked
+    out = record(call, values, numbers)
+    results = out if isinstance(out, list) else [out]
+    node = Node(call, values, edges, numbers, results)
+    return [(v, (node, j) if v.aval.differentiable else None) for j, v in enumerate(results[: node.visible])]
+
+
+class _Task:
+    """One ``backward`` or ``grad``: dependency counts, gradients waiting at each node, and what to do with those that reach their end."""
+
+    def __init__(self, create_graph: bool, keep_graph: bool, add: Callable[[Any, Any], Any]) -> None:
+        self.create_graph = create_graph
+        self.keep_graph = keep_graph
+        self.add = add
+        self.waiting: dict[Node, list[Any]] = {}
+        self.dependencies: dict[Node, int] = {}
+        self.leaf_grads: dict[int, list[Any]] = {}  # id(tensor) -> [tensor, gradient]
+        self.captured: dict[tuple[int, int], Any] = {}  # (id(node), output) -> gradient
+        self.wanted: dict[Node, set[int]] = {}
+        self.only_leaves: set[int] | None = None
+
+    def count(self, roots: Sequence[Node]) -> None:
+        """Counts, for each node reachable from the roots, the edges that lead to it."""
+        dependencies = self.dependencies
+        stack = list(dict.fromkeys(roots))
+        seen = set(stack)
+        for n in stack:
+            dependencies.setdefault(n, 0)
+        while stack:
+            node = stack.pop()
+            targets = {e[0] for e in node.edges if type(e) is tuple}
+            for target in targets:
+                dependencies[target] = dependencies.get(target, 0) + 1
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+
+    def needed(self, roots: Sequence[Node]) -> set[Node] | None:
+        """Nodes on a path to a wanted end; None if all are."""
+        if self.only_leaves is None:
+            return None
+        order = sorted(self.dependencies, key=lambda n: n.seq)
+        found: set[Node] = set()
+        for node in order:  # operands were made before their node
+            for e in node.edges:
+                if e is None:
+                    continue
+                if type(e) is tuple:
+                    if e[0] in found or e[1] in self.wanted.get(e[0], ()):
+                        found.add(node)
+                        break
+                elif id(e) in self.only_leaves:
+                    found.add(node)
+                    break
+        return found
+
+    def give(self, edge: Edge, grad: Any) -> None:
+        """Adds a gradient to where an edge leads."""
+        if type(edge) is tuple:
+            node, j = edge
+            slots = self.waiting.get(node)
+            if slots is None:
+                slots = self.waiting[node] = [None] * node.visible
+            slots[j] = grad if slots[j] is None else self.add(slots[j], grad)
+        else:
+            have = self.leaf_grads.get(id(edge))
+            if have is None:
+                self.leaf_grads[id(edge)] = [edge, grad]
+            else:
+                have[1] = self.add(have[1], grad)
+
+    def run(self, roots: Sequence[Node]) -> None:
+        """Visits nodes, the latest first, once all gradients they wait for have come."""
+        self.count(roots)
+        needed = self.needed(roots)
+        dependencies = self.dependencies
+        ready = [(-n.seq, n) for n in dict.fromkeys(roots) if dependencies[n] == 0]
+        heapq.heapify(ready)
+        while ready:
+            node = heapq.heappop(ready)[1]
+            grads = self.waiting.pop(node, None)
+            runs = grads is not None and (needed is None or node in needed)
+            if grads is not None and (node in self.wanted or node.prehooks or node.retained):
+                grads = self._before(node, grads)
+            if runs and any(g is not None for g in grads):  # type: ignore[union-attr]
+                found = node.apply_tracked(grads) if self.create_graph else node.apply(grads)  # type: ignore[arg-type]
+                if node.hooks:
+                    found = self._hooked(node, found, grads)
+                for edge, grad in zip(node.edges, found, strict=True):
+                    if edge is not None and grad is not None:
+                        self.give(edge, grad)
+                if not self.keep_graph:
+                    node.release()
+            for target in {e[0] for e in node.edges if type(e) is tuple}:
+                dependencies[target] -= 1
+                if dependencies[target] == 0:
+                    heapq.heappush(ready, (-target.seq, target))
+
+    def _before(self, node: Node, grads: list[Any]) -> list[Any]:
+        if node.prehooks:
+            for hook in list(node.prehooks.values()):
+                grads = hook(self, node, grads)
+        for j in self.wanted.get(node, ()):
+            self.captured[id(node), j] = grads[j]
+        if node.retained:
+            for j, keep in node.retained.items():
+                if grads[j] is not None:
+                    keep(self, grads[j])
+        return grads
+
+    def _hooked(self, node: Node, found: list[Any], grads: list[Any]) -> list[Any]:
+        for hook in list(node.hooks.values()):  # type: ignore[union-attr]
+            found = hook(self, node, found, grads)
+        return found

@@ -1,0 +1,679 @@
+"""From declarations to public callables: argument code is generated once per op, then compiled into functions, methods and operators."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .applying import apply, inplace, keep_layout, write_out
+from .core import Tensor, check_inplace
+from .engine import Value, read, record
+from .errors import must_be_tensor
+from .ops import _kernel
+from .ops._declare import (
+    DTYPE,
+    NUMBER,
+    OPS,
+    OPTIONAL_TENSOR,
+    STATIC,
+    TENSOR,
+    TENSOR_LIST,
+    TENSOR_OR_NUMBER,
+    TENSOR_OR_STATIC,
+    Op,
+    Param,
+)
+from .ops._kernel import NUMBERS, Fixed, T, call_of
+from .overridable import specialise
+
+_EMPTY = inspect.Parameter.empty
+_NONE = "none"
+#: Kind of a Python number by its exact type; everything else gets a closer look.
+KINDS: dict[type, str] = {**NUMBERS, type(None): _NONE}
+#: Families whose results follow the memory order of their operands.
+POINTWISE = {"unary", "binary", "comparison", "pointwise"}
+#: NumPy's spellings that torch accepts.
+ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x",), "other": ("x2",)}
+
+
+# ---- arguments that are not what the fast path expects ----------------------------------------------------------------------------
+
+
+def coerce(name: str, argument: str, position: int, value: Any) -> Any:
+    """A Python number from what was given where a tensor or a number is due.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if isinstance(value, (np.number, np.bool_)):
+        return value.item()
+    if isinstance(value, bool | int | float | complex):
+        return next(kind(value) for kind in (bool, int, float, complex) if isinstance(value, kind))
+    raise must_be_tensor(name, argument, position, value)
+
+
+def number(name: str, argument: str, value: Any) -> Any:
+    """A Python number from what was given where a number is due: NumPy scalars and 0-dim tensors serve too."""
+    if isinstance(value, Tensor):
+        if value._aval.ndim == 0 and not value._rg:
+            return read(value._read()).item()
+        raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor")
+    if isinstance(value, (np.number, np.bool_)):
+        return value.item()
+    if isinstance(value, bool | int | float | complex):
+        return next(kind(value) for kind in (bool, int, float, complex) if isinstance(value, kind))
+    raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type(value).__name__}")
+
+
+_PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
+
+
+def static(op: Op, p: Param, position: int, value: Any) -> Any:
+    """A static argument as the kernel gets it, hashable.
+
+    Raises:
+        TypeError: if its type is wrong.
+    """
+    if p.kind == DTYPE:
+        if value is None:
+            return None
+        found = value if isinstance(value, dtypes.dtype) else _PYTHON_DTYPES.get(value)
+        if found is None:
+            raise TypeError(f"{op.name}(): argument '{p.name}' must be torch.dtype, not {type(value).__name__}")
+        return found.np
+    return plain(op.name, p, position, value)
+
+
+def plain(name: str, p: Param, position: int, value: Any) -> Any:
+    """Lists become tuples, 0-dim tensors and NumPy scalars Python numbers."""
+    if isinstance(value, Tensor):
+        if value._aval.size != 1:
+            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {p.annotation.split(' |')[0]}, not Tensor")
+        value = read(value._read()).item()
+    elif isinstance(value, (np.number, np.bool_)):
+        value = value.item()
+    elif isinstance(value, (list, tuple, range)):
+        return tuple([plain(name, p, position, x) if type(x) is not int else x for x in value])
+    wanted = p.annotation
+    if value is None or wanted in ("Any", ""):
+        return value
+    kind = type(value)
+    if kind is float and "float" not in wanted and "Number" not in wanted and "complex" not in wanted and ("int" in wanted or "bool" in wanted):
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not float")
+    if kind is str and "str" not in wanted:
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not str")
+    if kind is int and wanted.startswith("tuple[") and "int |" not in wanted and "| int" not in wanted:
+        return (value,)
+    return value
+
+
+# ---- from arguments to calls -----------------------------------------------------------------------------------------------------
+
+
+class Bound:
+    """One op at this floor: the calls made for it so far, by key, and its result's form."""
+
+    __slots__ = ("op", "calls", "returns", "keep_layout", "core")
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.calls: dict[Any, Any] = {}
+        _kernel.caches.append(self.calls)
+        self.returns: Any = None
+        self.keep_layout = op.family in POINTWISE
+        self.core: Callable[..., Any] = None  # type: ignore[assignment]
+
+    def call(self, key: tuple[Any, ...]) -> Any:
+        """The call for a key: one entry for each parameter that is not always a tensor."""
+        op = self.op
+        entries = iter(key)
+        layout: list[Any] = []
+        cacheable = True
+        for i, p in enumerate(op.params):
+            if p.kind == TENSOR:
+                layout.append(T)
+                continue
+            entry = next(entries)
+            if p.kind in (STATIC, DTYPE):
+                fixed = static(op, p, i + 1, entry)
+                cacheable = cacheable and not _has_tensor(entry)
+                layout.append(Fixed(fixed))
+            else:
+                layout.append(None if entry is None or entry == _NONE else entry)
+        found = call_of(op, tuple(layout))
+        if cacheable:
+            try:
+                self.calls[key] = found
+            except TypeError:  # an unhashable spelling, such as nested lists
+                pass
+        return found
+
+    def finish(self, result: Any, tensors: Sequence[Tensor]) -> Any:
+        """The result as the caller gets it: memory order, named tuples."""
+        if self.keep_layout:
+            for t in tensors:
+                if t._strides is not None:
+                    if type(result) is tuple:
+                        for r in result:
+                            keep_layout(r, tensors)
+                    else:
+                        keep_layout(result, tensors)
+                    break
+        if self.returns is not None and type(result) is tuple:
+            return self.returns(result)
+        return result
+
+
+def _has_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and any(_has_tensor(x) for x in value))
+
+
+BOUND: dict[str, Bound] = {}
+
+
+def _operand(name: str, p: Param, position: int, indent: str = "", collect: bool = True) -> list[str]:
+    """Code that reads a tensor operand into ``v_<name>``."""
+    lines = [
+        "try:",
+        f"    v_{p.name} = {p.name}._v",
+        "except AttributeError:",
+        f"    raise _must_be_tensor({name!r}, {p.name!r}, {position}, {p.name}) from None",
+        f"if v_{p.name} is None:",
+        f"    v_{p.name} = {p.name}._read()",
+    ]
+    if collect:
+        lines += [f"_ins.append(v_{p.name})", f"_ts.append({p.name})"]
+    return [indent + line for line in lines]
+
+
+def _code(op: Op, names: dict[str, Any]) -> list[str]:
+    """Source lines that compute the op from its parameters, by name, ending in ``return``."""
+    params = op.params
+    simple = all(p.kind in (TENSOR, STATIC, DTYPE) for p in params)
+    lines: list[str] = []
+    if not simple:
+        lines.append("_ins = []; _ts = []; _numbers = []")
+    keys = []
+    for i, p in enumerate(params):
+        n = p.name
+        if p.kind == TENSOR:
+            lines += _operand(op.name, p, i + 1, collect=not simple)
+            continue
+        keys.append(f"k_{n}")
+        if p.kind in (STATIC, DTYPE):
+            if "tuple" in p.annotation:
+                lines += [f"k_{n} = tuple({n}) if type({n}) is list else {n}"]
+            else:
+                keys[-1] = n
+        elif p.kind == OPTIONAL_TENSOR:
+            lines += [f"if {n} is None:", f"    k_{n} = None", "else:", *_operand(op.name, p, i + 1, "    "), f"    k_{n} = _T"]
+        elif p.kind == TENSOR_LIST:
+            lines += [
+                f"if {n} is None:",
+                f"    k_{n} = None",
+                "else:",
+                f"    k_{n} = _items({op.name!r}, {n!r}, {i + 1}, {n}, _ins, _ts)",
+            ]
+        else:
+            names[f"_d_{n}"] = None if p.required else p.default
+            lines += [
+                *([] if p.required else [f"if {n} is _d_{n}:", f"    k_{n} = None", "else:"]),
+                *[
+                    ("" if p.required else "    ") + line
+                    for line in (
+                        [f"k_{n} = _KINDS.get(type({n}))", f"if k_{n} is None:", *_number_or_tensor(op, p, i + 1), f"elif k_{n} is not _NONE:", *_take_number(p)]
+                    )
+                ],
+            ]
+    tensors = ", ".join(p.name for p in params if p.kind == TENSOR)
+    values = ", ".join(f"v_{p.name}" for p in params if p.kind == TENSOR)
+    comma = "," if simple and tensors and "," not in tensors else ""
+    key = f"({', '.join(keys)}{',' if len(keys) == 1 else ''})"
+    lines += [
+        f"_key = {key}",
+        "try:",
+        "    _call = _calls[_key]",
+        "except (KeyError, TypeError):",
+        "    _call = _bound.call(_key)",
+    ]
+    if simple:
+        lines.append(f"_ts = ({tensors}{comma})")
+        lines.append(f"_r = _apply(_call, _ts, ({values}{comma}))")
+    else:
+        lines.append("_r = _apply(_call, _ts, _ins, tuple(_numbers))")
+    if op.family in POINTWISE or op.returns:
+        lines.append("_r = _bound.finish(_r, _ts)")
+    if op.out:
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}, _ts)"]
+    lines.append("return _r")
+    return lines
+
+
+def _number_or_tensor(op: Op, p: Param, position: int) -> list[str]:
+    n = p.name
+    if p.kind == NUMBER:
+        return [f"    {n} = _number({op.name!r}, {n!r}, {n}); k_{n} = _KINDS[type({n})]; _numbers.append({n})"]
+    lines = [
+        "    try:",
+        f"        v_{n} = {n}._v",
+        "    except AttributeError:",
+        f"        {n} = _coerce({op.name!r}, {n!r}, {position}, {n}); k_{n} = _KINDS[type({n})]",
+        *["        " + line.strip() for line in _take_number(p)],
+        "    else:",
+        f"        if v_{n} is None: v_{n} = {n}._read()",
+        f"        _ins.append(v_{n}); _ts.append({n}); k_{n} = _T",
+    ]
+    return lines
+
+
+def _take_number(p: Param) -> list[str]:
+    if p.kind == TENSOR_OR_STATIC:
+        return [f"    k_{p.name} = _Fixed({p.name})"]
+    return [f"    _numbers.append({p.name})"]
+
+
+def _fast_binary(op: Op, names: dict[str, Any]) -> list[str]:
+    """The path of two tensors that need nothing special: no list, no number, no keyword."""
+    a, b, *rest = op.params
+    names["_tt"] = tuple(T if p.kind != TENSOR else None for p in (a, b) if p.kind != TENSOR) + (None,) * len(rest)
+    condition = "".join(f" and {p.name} is _d_{p.name}" for p in rest) + (" and out is None" if op.out else "")
+    return [
+        f"if type({a.name}) in _TENSORS and type({b.name}) in _TENSORS{condition}:",
+        f"    _a = {a.name}._v; _b = {b.name}._v",
+        f"    if _a is None: _a = {a.name}._read()",
+        f"    if _b is None: _b = {b.name}._read()",
+        f"    if not ({a.name}._rg or {b.name}._rg or {a.name}._strides or {b.name}._strides):",
+        "        _call = _calls.get(_tt)",
+        "        if _call is not None:",
+        "            _r = _new(_Tensor); _r._v = _record(_call, (_a, _b))",
+        "            return _r",
+    ]
+
+
+def _items(name: str, argument: str, position: int, items: Any, ins: list[Value], ts: list[Tensor]) -> tuple[bool, ...]:
+    """Reads a list of tensors; tells which items are there."""
+    if type(items) is not list and type(items) is not tuple:
+        if isinstance(items, Tensor) or not isinstance(items, (list, tuple)):
+            raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of Tensors, not {type(items).__name__}")
+    present = []
+    for i, t in enumerate(items):
+        if t is None:
+            present.append(False)
+            continue
+        try:
+            v = t._v
+        except AttributeError:
+            raise TypeError(f"expected Tensor as element {i} in argument {position - 1}, but got {type(t).__name__}") from None
+        ins.append(v if v is not None else t._read())
+        ts.append(t)
+        present.append(True)
+    return tuple(present)
+
+
+#: What generated code finds under its names.
+_NAMES = {
+    "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": _NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
+    "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_new": object.__new__, "_Tensor": Tensor,
+    "_check_inplace": check_inplace, "_inplace": inplace,
+}  # fmt: skip
+
+
+def compile_function(text: str, name: str, names: dict[str, Any], label: str) -> Callable[..., Any]:
+    """The function that ``text`` defines; its source shows in tracebacks."""
+    filename = f"<{label}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    exec(compile(text, filename, "exec"), names)
+    return names[name]
+
+
+def bind(op: Op) -> Bound:
+    """Makes the op's core: a function of its parameters (and ``out``) with torch's names and defaults, without override checks."""
+    from .dispatch import TENSORS
+
+    bound = Bound(op)
+    if op.returns:
+        from . import return_types
+
+        bound.returns = return_types.make(op.returns, op.fields)
+    names: dict[str, Any] = {**_NAMES, "_bound": bound, "_calls": bound.calls, "_TENSORS": TENSORS}
+    if op.host:
+        body = _host_code(op, names)
+    else:
+        body = _code(op, names)
+        if len(op.params) >= 2 and op.family in ("binary", "comparison") and not op.returns:
+            if all(p.kind in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC) for p in op.params[:2]) and all(p.kind == NUMBER and not p.required for p in op.params[2:]):
+                body = [*_fast_binary(op, names), *body]
+    signature = signature_of(op)
+    text = f"def {op.name}({_parameters(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    core = compile_function(text, op.name, names, f"core of torch.{op.path}")
+    core.__doc__ = op.body.__doc__
+    core.__signature__ = signature  # type: ignore[attr-defined]
+    bound.core = core
+    bound.calls.clear()
+    BOUND[op.path] = bound
+    bound_sources[op.path] = (body, names)
+    return bound
+
+
+#: Body lines and names of each core, for inlining into public callables.
+bound_sources: dict[str, tuple[list[str], dict[str, Any]]] = {}
+
+
+def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
+    names["_host"] = _run_host
+    given = ", ".join(p.name for p in op.params)
+    lines = [f"_r = _host(_bound, ({given},))"]
+    if op.out:
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r})"]
+    return [*lines, "return _r"]
+
+
+def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
+    """Runs a value-dependent op on the host."""
+    from .core import from_host
+    from .engine import SPECIAL
+
+    op = bound.op
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    tensors = []
+
+    def host(i: int, p: Param, x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            raise must_be_tensor(op.name, p.name, i + 1, x)
+        v = x._read()
+        if v.trace is SPECIAL and v.array is not None:
+            raise RuntimeError(
+                f"{op.name}() has a result whose shape depends on values, which a JAX transformation does not know while tracing; use an "
+                "operation of static shape instead, such as where() or masking"
+            )
+        tensors.append(x)
+        return np.asarray(read(v))
+
+    for i, (p, value) in enumerate(zip(op.params, given, strict=True)):
+        if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC):
+            if value is None or (p.kind != TENSOR and not isinstance(value, Tensor) and isinstance(value, (bool, int, float, complex))):
+                found = value
+            else:
+                found = host(i, p, value)
+        elif p.kind == TENSOR_LIST:
+            found = None if value is None else [None if x is None else host(i, p, x) for x in value]
+        elif p.kind == NUMBER:
+            found = None if value is None else number(op.name, p.name, value)
+        else:
+            found = static(op, p, i + 1, value)
+        if p.keyword_only:
+            kwargs[p.name] = found
+        else:
+            args.append(found)
+    device = tensors[0].device if tensors else None
+    out = op.body(*args, **kwargs)
+    if isinstance(out, (tuple, list)):
+        made = tuple([_on(x, device, from_host) for x in out])
+        return bound.returns(made) if bound.returns is not None else made
+    return _on(out, device, from_host)
+
+
+def _on(x: Any, device: Any, from_host: Any) -> Any:
+    return from_host(x, device) if isinstance(x, (np.ndarray, np.generic)) else x
+
+
+def signature_of(op: Op, first: str | None = None) -> inspect.Signature:
+    """The public signature: the kernel's, with ``out`` where the op has it; ``first`` renames the first parameter (``self``)."""
+    params = []
+    for i, p in enumerate(op.params):
+        kind = inspect.Parameter.KEYWORD_ONLY if p.keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        name = first if first and i == 0 else p.name
+        params.append(inspect.Parameter(name, kind, default=p.default))
+    if op.out and first is None:
+        params.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+    return inspect.Signature(params)
+
+
+def _parameters(signature: inspect.Signature, names: dict[str, Any]) -> str:
+    found = []
+    star = False
+    for p in signature.parameters.values():
+        if p.kind is p.KEYWORD_ONLY and not star:
+            found.append("*")
+            star = True
+        if p.default is _EMPTY:
+            found.append(p.name)
+        else:
+            names[f"_d_{p.name}"] = p.default
+            found.append(f"{p.name}=_d_{p.name}")
+    return ", ".join(found)
+
+
+# ---- public callables ------------------------------------------------------------------------------------------------------------
+
+#: Operator methods of each sign: (name, in-place name, reflected name, swapped operands in the reflected form).
+OPERATORS = {
+    "+": ("__add__", "__iadd__", "__radd__"),
+    "-": ("__sub__", "__isub__", "__rsub__"),
+    "*": ("__mul__", "__imul__", "__rmul__"),
+    "/": ("__truediv__", "__itruediv__", "__rtruediv__"),
+    "//": ("__floordiv__", "__ifloordiv__", "__rfloordiv__"),
+    "%": ("__mod__", "__imod__", "__rmod__"),
+    "**": ("__pow__", "__ipow__", "__rpow__"),
+    "@": ("__matmul__", "__imatmul__", "__rmatmul__"),
+    "&": ("__and__", "__iand__", "__rand__"),
+    "|": ("__or__", "__ior__", "__ror__"),
+    "^": ("__xor__", "__ixor__", "__rxor__"),
+    "<<": ("__lshift__", "__ilshift__", "__rlshift__"),
+    ">>": ("__rshift__", "__irshift__", "__rrshift__"),
+    "==": ("__eq__", None, None),
+    "!=": ("__ne__", None, None),
+    "<": ("__lt__", None, None),
+    "<=": ("__le__", None, None),
+    ">": ("__gt__", None, None),
+    ">=": ("__ge__", None, None),
+    "neg": ("__neg__", None, None),
+    "pos": ("__pos__", None, None),
+    "abs": ("__abs__", None, None),
+    "invert": ("__invert__", None, None),
+}
+
+
+def _operand_names(op: Op) -> tuple[list[str], list[str]]:
+    operands = [p.name for p in op.params if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)]
+    lists = [p.name for p in op.params if p.kind == TENSOR_LIST]
+    return operands, lists
+
+
+def _aliases(op: Op) -> dict[str, tuple[str, ...]]:
+    return {p.name: ALIASES[p.name] for p in op.params if p.name in ("dim", "keepdim")}
+
+
+def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
+    """``torch.<path>``: the op with override checks."""
+    bound = BOUND[op.path]
+    label = f"torch.{path or op.path}"
+    operands, lists = _operand_names(op)
+    if op.out:
+        operands.append("out")
+    if op.varargs:
+        impl = _spread(bound.core, op, method=False)
+        return specialise(impl, label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
+    lines, names = bound_sources[op.path]
+    return specialise(
+        bound.core, label, operands, lists, signature=signature_of(op), aliases=_aliases(op), body="\n".join(lines), names=names, wrapped=op.body, doc=op.body.__doc__
+    )
+
+
+def method(op: Op, name: str) -> Callable[..., Any]:
+    """``torch.Tensor.<name>``."""
+    bound = BOUND[op.path]
+    operands, lists = _operand_names(op)
+    first = op.params[0].name
+    operands = ["self" if n == first else n for n in operands]
+    label = f"torch.Tensor.{name}"
+    if op.varargs:
+        return specialise(_spread(bound.core, op, method=True), label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
+    lines, names = bound_sources[op.path]
+    body = [f"{first} = self", *([] if not op.out else ["out = None"]), *lines]
+    signature = signature_of(op, "self")
+    impl = _method_core(bound.core, op, name, body, names, signature)
+    return specialise(
+        impl, label, operands, lists, signature=signature, aliases=_aliases(op), body="\n".join(body), names=names, wrapped=op.body, doc=op.body.__doc__
+    )
+
+
+def _method_core(core: Any, op: Op, name: str, body: list[str], names: dict[str, Any], signature: inspect.Signature) -> Callable[..., Any]:
+    safe = name if name.isidentifier() else "method"
+    scope = dict(names)
+    text = f"def {safe}({_parameters(signature, scope)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    made = compile_function(text, safe, scope, f"core of torch.Tensor.{name}")
+    made.__doc__ = op.body.__doc__
+    return made
+
+
+def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., Any]:
+    """A form that takes the ``varargs`` parameter spread, packed, or by keyword."""
+    name = op.varargs
+    place = next(i for i, p in enumerate(op.params) if p.name == name)
+    before = [p.name for p in op.params[:place]]
+
+    if place == 0:
+
+        def spread(*args: Any, **kwargs: Any) -> Any:
+            if name in kwargs:
+                return core(kwargs.pop(name), **kwargs)
+            return core(_packed(args), **kwargs)
+
+    else:
+
+        def spread(self: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
+            if name in kwargs:
+                return core(self, kwargs.pop(name), **kwargs)
+            return core(self, _packed(args), **kwargs)
+
+    params = [inspect.Parameter("self" if method else n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in before]
+    params.append(inspect.Parameter(name or "", inspect.Parameter.VAR_POSITIONAL))
+    rest = [p for p in op.params[place + 1 :]]
+    params += [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in rest]
+    params.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
+    spread.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    spread.__doc__ = op.body.__doc__
+    spread.__name__ = op.name
+    return spread
+
+
+def _packed(args: tuple[Any, ...]) -> Any:
+    if len(args) == 1 and not isinstance(args[0], int) and (isinstance(args[0], (list, tuple, range))):
+        return tuple(args[0])
+    return args
+
+
+def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[..., Any]:
+    """``torch.Tensor.<name>_``: the result is written into the first operand, which is returned."""
+    core = BOUND[op.path].core
+    operands, lists = _operand_names(op)
+    first = op.params[0].name
+    signature = signature_of(op, "self" if prefix.endswith("Tensor") else first)
+    if not prefix.endswith("Tensor"):
+        signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.name != "out"])
+    me = "self" if prefix.endswith("Tensor") else first
+    operands = [me if n == first else n for n in operands]
+    names = {**_NAMES, "_core": core}
+    given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
+    body = [f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):", f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})", f"_check_inplace({me})", f"return _inplace({me}, _core({given}))"]
+    from .dispatch import TENSORS
+
+    names["_TENSORS"] = TENSORS
+    text = f"def {name}({_parameters(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    impl = compile_function(text, name, names, f"core of {prefix}.{name}")
+    doc = f"In-place form of ``{op.name}``."
+    return specialise(impl, f"{prefix}.{name}", operands, lists, signature=signature, aliases=_aliases(op), body="\n".join(body), names=names, doc=doc, wrapped=op.body)
+
+
+def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """The Python operators of an op; ``made`` is the method that handlers are told."""
+    plain_name, inplace_name, reflected = OPERATORS[sign]
+    core = BOUND[op.path].core
+    found: dict[str, Callable[..., Any]] = {}
+    if len(op.params) == 1 or sign in ("neg", "pos", "abs", "invert"):
+        signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
+        found[plain_name] = specialise(lambda self: core(self), f"torch.Tensor.{plain_name}", ["self"], signature=signature, reports=made, doc=op.body.__doc__)
+        return found
+    signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in ("self", "other")])
+    operands = ["self", "other"]
+    options: dict[str, Any] = {"signature": signature, "operator": True, "doc": op.body.__doc__}
+    lines, names = bound_sources[op.path]
+    a, b, *rest = op.params
+    body = [f"{a.name} = self; {b.name} = other" if (a.name, b.name) != ("self", "other") else "pass"]
+    body += [f"{p.name} = _d_{p.name}" for p in rest] + (["out = None"] if op.out else []) + lines
+    found[plain_name] = specialise(
+        lambda self, other: core(self, other), f"torch.Tensor.{plain_name}", operands, reports=made, body="\n".join(body), names=names, **options
+    )
+    if reflected is not None:
+        own = reflected if sign not in ("+", "*") else None
+        swapped = [f"{a.name} = other; {b.name} = self", *body[1:]]
+        found[reflected] = specialise(
+            lambda self, other: core(other, self), f"torch.Tensor.{reflected}", operands, reports=None if own else made, body="\n".join(swapped), names=names, **options
+        )
+    if inplace_name is not None and (op.inplace or sign == "@"):
+
+        def update(self: Any, other: Any) -> Any:
+            check_inplace(self)
+            return inplace(self, core(self, other))
+
+        found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, **options)
+    return found
+
+
+def composite(
+    *,
+    namespace: str = "torch",
+    name: str | None = None,
+    method: bool | str = False,
+    operands: Sequence[str] = (),
+    lists: Sequence[str] = (),
+    aliases: Sequence[str] = (),
+    native: bool = True,
+    varargs: str | None = None,
+    inplace: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares a public function that is written with other public functions; overridable like an op.
+
+    Args:
+        namespace: where it lives: ``torch``, ``nn.functional``, ``Tensor`` (method only), ``_C``, ...
+        method: also a Tensor method (of that name, if a string).
+        operands, lists: the parameters that hold tensors, and lists of them.
+        aliases: more public paths.
+        native: whether PyTorch implements it in C++ (see ``dispatch.override``).
+        varargs: the second parameter, which the method also accepts spread: ``x.reshape(2, 3)``.
+        inplace: also ``name_``, which writes the result into its first operand.
+    """
+
+    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+        COMPOSITES.append(Composite(body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), native, varargs, inplace))
+        return body
+
+    return declare
+
+
+class Composite:
+    """What ``composite`` was told."""
+
+    __slots__ = ("body", "name", "namespace", "method", "operands", "lists", "aliases", "native", "varargs", "inplace")
+
+    def __init__(self, *fields: Any) -> None:
+        self.body, self.name, self.namespace, self.method, self.operands, self.lists, self.aliases, self.native, self.varargs, self.inplace = fields
+
+
+COMPOSITES: list[Composite] = []
+
+
+def bind_all() -> None:
+    """Makes the cores of all declared ops."""
+    for op in list(OPS.values()):
+        if op.path not in BOUND and op.family not in ("view", "factory", "like"):
+            bind(op)
+
+

@@ -1,0 +1,659 @@
+"""``Tensor``: storage, views, versions and autograd metadata. Knows no single op; floor 3 binds the ops as methods."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import devices, dtypes
+from .autograd.grad_mode import MODE
+from .autograd.tape import Node, tracked
+from .engine import META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
+from .size import Size
+from .storage import OVERLAP, Alias, Step, Storage
+
+_new = object.__new__
+_references = sys.getrefcount
+
+
+class Tensor:
+    """A multi-dimensional array with torch's semantics on a JAX array.
+
+    ``_v`` is the value of a tensor that shares its data with no other; otherwise it is None and ``_al`` says which storage is looked at
+    and how. The other attributes have class-level defaults, so that making a result costs one attribute.
+    """
+
+    _v: Value | None = None
+    _al: Alias | None = None
+    _rg: bool = False
+    _node: Node | None = None
+    _nr: int = 0
+    _grad: Any = None
+    _strides: tuple[int, ...] | None = None
+    _ver: int = 0
+    _gen: int = 0
+    _hooks: Any = None
+    _post_hooks: Any = None
+    _retains: bool = False
+    _inference: bool = False
+    _address: int = 0
+
+    __array_priority__ = 1000
+    __hash__ = object.__hash__  # by identity, although == compares elements
+
+    # ---- reading ---------------------------------------------------------------------------------------------------------------
+
+    def _read(self) -> Value:
+        """The tensor's current value, with its history brought up to date."""
+        v = self._v
+        if v is not None:
+            return v
+        al = self._al
+        if al is None:
+            raise RuntimeError("this tensor has no data")
+        base = al.base
+        if base is not None and al.gen != base._gen:
+            _refresh_history(self, al)
+        storage = al.storage
+        if not al.chain and storage.host is None and _references(storage) <= _ALONE and al.version == storage.version:
+            # Nobody shares the storage any more: hold the value directly again.
+            self._v, self._ver, self._address, self._al = storage.value, storage.version, storage.address, None
+            return storage.value  # type: ignore[return-value]
+        if al.version != storage.version or storage.host is not None:
+            al.value = storage.get(al)
+            if al.chain and storage.value is not None:
+                _from(al.value, storage.value)
+            al.version = storage.version
+        return al.value  # type: ignore[return-value]
+
+    @property
+    def _aval(self) -> Aval:
+        v = self._v
+        if v is not None:
+            return v.aval
+        return self._al.aval  # type: ignore[union-attr]
+
+    def jax(self) -> jax.Array:
+        """The tensor's data as a ``jax.Array`` (running what is pending); inside a JAX transformation, its tracer."""
+        v = self._read()
+        found = read(v)
+        if v.trace is not SPECIAL:
+            v.meta = Meta(keep=True, stale=v.meta.stale if v.meta else None, source=v.meta.source if v.meta else None)
+        return found
+
+    __jax_array__ = jax
+
+    # ---- metadata --------------------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        aval = self._aval
+        found = aval.torch_size
+        if found is None:
+            found = aval.torch_size = Size(aval.shape)
+        return found
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
+        found = self._aval.torch_dtype
+        if found is None:
+            raise TypeError(f"torch has no dtype for {self._aval.dtype}")
+        return found
+
+    @property
+    def device(self) -> devices.device:
+        """Where the data lies."""
+        return devices.of_placement(self._aval.device)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._aval.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._aval.ndim
+
+    ndimension = dim
+
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes of all dimensions, or of one."""
+        shape = self.shape
+        if dim is None:
+            return shape
+        return shape[_dim(dim, len(shape))]
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._aval.size
+
+    nelement = numel
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self._aval.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self._aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._aval.nbytes
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements to step in memory from one index to the next, for each dimension or one."""
+        strides = self._strides or contiguous_strides(self._aval.shape)
+        return strides if dim is None else strides[_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        """Elements before the first one in the storage."""
+        return self._al.offset if self._al is not None else 0
+
+    def data_ptr(self) -> int:
+        """A number that two tensors share exactly if their first elements are the same memory; not a real address."""
+        al = alias_of(self)
+        if al.storage.host is not None and not al.storage.adopt():
+            return al.storage.host.ctypes.data + al.offset * self._aval.dtype.itemsize  # type: ignore[union-attr]
+        return al.storage.address + al.offset * self._aval.dtype.itemsize
+
+    @property
+    def _version(self) -> int:
+        """How often the data was changed in place, through this tensor or another on the same storage."""
+        al = self._al
+        return self._ver if al is None else al.storage.version
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by the user rather than by a recorded operation."""
+        if self._v is None and self._al is not None:
+            self._sync()
+        return self._node is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node of the operation that made this tensor, or None."""
+        if self._v is None and self._al is not None:
+            self._sync()
+        return self._node
+
+    @property
+    def output_nr(self) -> int:
+        """Which result of ``grad_fn`` this is."""
+        return self._nr
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded, so that gradients reach it."""
+        if self._v is None and self._al is not None:
+            self._sync()
+        return self._rg
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError(f"requires_grad must be a bool, got {type(value).__name__}")
+        if self._node is not None and not value:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that "
+                "doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if value and not self._aval.differentiable:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if value and self._inference and not MODE.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self._rg = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Sets ``requires_grad`` in place and returns the tensor."""
+        self.requires_grad = requires_grad
+        return self
+
+    def _sync(self) -> None:
+        al = self._al
+        if al.base is not None and al.gen != al.base._gen:  # type: ignore[union-attr]
+            _refresh_history(self, al)  # type: ignore[arg-type]
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that ``backward`` has accumulated, or None."""
+        if self._node is not None and not self._retains and self._grad is None:
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+                "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+                ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+                "Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            mine, its = self._aval, value._aval
+            if its.dtype != mine.dtype:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{dtype_name(its)}' to a tensor with dtype '{dtype_name(mine)}'. "
+                    "Please ensure that the gradient and the tensor have the same dtype"
+                )
+            if its.device != mine.device:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type "
+                    f"'{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+                )
+            if its.shape != mine.shape:
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(its.shape)}' to a tensor of size '{list(mine.shape)}'. Please ensure "
+                    "that the gradient and the tensor are the same size"
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def data(self) -> Tensor:
+        """The same data without history: changes are seen in both, and not by the version check."""
+        return detached(self)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self._rg and not value._aval.differentiable:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        source = detached(value)
+        if source._al is not None and source._al.storage.host is None and not source._al.chain and value._al is not None:
+            self._al, self._v, self._strides = source._al, None, source._strides
+        else:
+            al = alias_of(value)
+            self._al = mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
+            mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
+            self._v, self._strides = None, value._strides
+        self._gen += 1
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``)."""
+        if memory_format is None or str(memory_format) == "torch.contiguous_format":
+            return self._strides is None
+        return self.stride() == format_strides(self._aval.shape, memory_format)
+
+    # ---- plumbing --------------------------------------------------------------------------------------------------------------
+
+    def _edge(self) -> Any:
+        """Where this tensor's gradient goes: its node's output, itself if it is a leaf, or None."""
+        if not self._rg:
+            return None
+        return self if self._node is None else (self._node, self._nr)
+
+
+def _dim(dim: int, ndim: int) -> int:
+    from .errors import canonical_dim
+
+    return canonical_dim(int(dim), ndim, wrap_scalar=False) if ndim == 0 else canonical_dim(int(dim), ndim)
+
+
+def dtype_name(aval: Aval) -> str:
+    """``Float``, as torch's messages name a dtype."""
+    return {"Float": "float", "Double": "double"}.get(n := (aval.torch_dtype.scalar_name if aval.torch_dtype else str(aval.dtype)), n.lower())
+
+
+_contiguous: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides."""
+    found = _contiguous.get(shape)
+    if found is None:
+        strides = [1] * len(shape)
+        for i in range(len(shape) - 2, -1, -1):
+            strides[i] = strides[i + 1] * max(shape[i + 1], 1)
+        found = _contiguous[shape] = tuple(strides)
+    return found
+
+
+def format_strides(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...]:
+    """The strides of a dense tensor in a memory format.
+
+    Raises:
+        RuntimeError: if the format does not fit the number of dimensions.
+    """
+    name = str(memory_format).removeprefix("torch.")
+    if name in ("contiguous_format", "preserve_format"):
+        return contiguous_strides(shape)
+    ndim = {"channels_last": 4, "channels_last_3d": 5}[name]
+    if len(shape) != ndim:
+        raise RuntimeError(f"required rank {ndim} tensor to use {name} format")
+    order = [0, *range(2, ndim), 1]
+    strides = [0] * ndim
+    step = 1
+    for i in reversed(order):
+        strides[i] = step
+        step *= max(shape[i], 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether strides are row-major, where sizes of 1 have any stride and empty tensors are always contiguous."""
+    expected = 1
+    for n, s in zip(reversed(shape), reversed(strides), strict=True):
+        if n == 0:
+            return True
+        if n != 1:
+            if s != expected:
+                return False
+            expected *= n
+    return True
+
+
+# ---- making tensors --------------------------------------------------------------------------------------------------------------
+
+
+def from_value(v: Value) -> Tensor:
+    """A tensor of a value that nothing else holds."""
+    t = _new(Tensor)
+    t._v = v
+    return t
+
+
+def wrap(array: Any) -> Tensor:
+    """A tensor of a ``jax.Array`` (or tracer), without a copy; the array stays valid."""
+    return from_value(leaf(array))
+
+
+def from_host(array: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of a NumPy array's data."""
+    array = np.asarray(array)
+    place = devices.placement(device)
+    if place == META:
+        t = from_value(meta_value(array.shape, array.dtype))
+    else:
+        t = from_value(concrete(jnp.array(array, device=place)))
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+def share_host(array: np.ndarray) -> Tensor:
+    """A tensor on a NumPy array's own memory: what either side writes the other sees."""
+    t = _new(Tensor)
+    aval = aval_of(array.shape, array.dtype, devices.cpu_placement())
+    storage = Storage(None, None, 0, host=array, aval=aval)
+    t._al = Alias(storage, (), None, None, 0, 0)
+    itemsize = array.dtype.itemsize
+    strides = tuple(s // itemsize for s in array.strides)
+    if not is_contiguous(array.shape, strides):
+        t._strides = storage.strides = strides
+    return t
+
+
+def _count_alone() -> int:
+    """References to a storage that one alias alone has, as ``Tensor._read`` counts them."""
+    al = Alias(Storage(None, None, 0), (), None, None, 0, 0)
+    storage = al.storage
+    return _references(storage)
+
+
+_ALONE = _count_alone()
+
+
+# ---- views -----------------------------------------------------------------------------------------------------------------------
+
+
+def alias_of(t: Tensor) -> Alias:
+    """How ``t`` looks at its storage; gives it one if it had none."""
+    al = t._al
+    if al is None:
+        storage = Storage(t._v, t._strides, t._ver)
+        if t._address:
+            storage.address = t._address
+        al = Alias(storage, (), t._v, None, 0, 0)
+        t._v, t._al = None, al
+    return al
+
+
+def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Value | None = None, edge: Any = None) -> Tensor:
+    """The view of ``t`` that ``step`` describes. ``value`` and ``edge`` are given where one op makes several views."""
+    v = t._v
+    al = t._al
+    hosted = al is not None and al.storage.host is not None and not al.storage.adopt()
+    if hosted:
+        return _host_view(t, al, step, strides, offset)  # type: ignore[arg-type]
+    if v is None:
+        v = t._read()
+    r = _new(Tensor)
+    grad = t._rg and MODE.enabled and v.aval.differentiable
+    if value is None:
+        value = record(step.get, (v,), step.numbers)
+        if grad and value.aval.differentiable:
+            r._node = Node(step.get, (v,), (t._edge(),), step.numbers, (value,))
+            r._rg = True
+    elif edge is not None:
+        r._node, r._nr = edge
+        r._rg = True
+    if al is None:
+        al = alias_of(t)
+    base = al.base if al.base is not None else t
+    r._al = mine = Alias(al.storage, (*al.chain, step), value, base, base._gen, offset)
+    if t._rg and not MODE.enabled:
+        mine.origin = "no_grad"
+    _from(value, al.storage.value)
+    if not is_contiguous(value.aval.shape, strides):
+        r._strides = strides
+    return r
+
+
+def _host_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offset: int) -> Tensor:
+    """A view of NumPy's memory: nothing is read until its value is needed."""
+    aval = shapes_of(step.get, (t._aval,), t._aval.device).outs
+    r = _new(Tensor)
+    base = al.base if al.base is not None else t
+    r._al = mine = Alias(al.storage, (*al.chain, step), None, base, base._gen, offset)
+    mine.aval, mine.strides = aval, strides  # type: ignore[assignment]
+    if not is_contiguous(aval.shape, strides):  # type: ignore[union-attr]
+        r._strides = strides
+    if t._rg:
+        if MODE.enabled:
+            v = t._read()
+            value = record(step.get, (v,), step.numbers)
+            r._node = Node(step.get, (v,), (t._edge(),), step.numbers, (value,))
+            r._rg = True
+        else:
+            mine.origin = "no_grad"
+    return r
+
+
+def _from(value: Value, source: Value | None) -> None:
+    if value.meta is None:
+        value.meta = Meta(source=source)
+    else:
+        value.meta.source = source
+
+
+def detached(t: Tensor) -> Tensor:
+    """A tensor on the same data without history."""
+    al = alias_of(t)
+    r = _new(Tensor)
+    if al.storage.host is None and al.version != al.storage.version:
+        t._read()
+    r._al = mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
+    mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
+    r._strides = t._strides
+    return r
+
+
+def _base_steps(al: Alias) -> tuple[Step, ...]:
+    base_al = al.base._al
+    return al.chain[len(base_al.chain) :]
+
+
+def _refresh_history(t: Tensor, al: Alias) -> None:
+    """Makes a view's history anew after its base was given another one by an in-place operation."""
+    base = al.base
+    al.gen = base._gen
+    pair = (base._read(), base._edge())
+    enabled, MODE.enabled = MODE.enabled, True
+    try:
+        for step in _base_steps(al):
+            pair = tracked(step.get, [pair], step.numbers)[0]
+    finally:
+        MODE.enabled = enabled
+    al.value, al.version = pair[0], al.storage.version
+    edge = pair[1]
+    if edge is None:
+        t._node, t._nr = None, 0
+        t._rg = False
+    else:
+        t._node, t._nr = edge
+        t._rg = True
+
+
+# ---- writing in place ------------------------------------------------------------------------------------------------------------
+
+
+def check_inplace(t: Tensor) -> None:
+    """Raises torch's errors for in-place changes that autograd forbids."""
+    if t._rg and MODE.enabled:
+        if t._v is None:
+            t._sync()
+        al = t._al
+        if t._node is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        if al is not None and al.base is not None:
+            base = al.base
+            if base._rg and base._node is None:
+                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            if al.origin == "multi":
+                raise RuntimeError(
+                    f"Output {t._nr} of {t._node.name()} is a view and is being modified inplace. This view is the output of a function "
+                    "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
+                    "the inplace operation by an out-of-place one."
+                )
+    elif MODE.enabled and t._al is not None and t._al.base is not None:
+        base = t._al.base
+        if base._rg and base._node is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if t._al.origin == "no_grad" and base._rg:
+            raise RuntimeError(
+                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+                "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+                "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+                "tracked)."
+            )
+    if t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):
+        raise RuntimeError(OVERLAP)
+    if t._inference and not MODE.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before "
+            "doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+
+
+def overlapping(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether two indices surely address the same memory (torch's quick test)."""
+    dims = sorted((s, n) for n, s in zip(shape, strides, strict=True) if n > 1)
+    reach = 0
+    for s, n in dims:
+        if s <= reach:
+            return s == 0 or s <= reach
+        reach += s * (n - 1)
+    return False
+
+
+def stale(v: Value | None, owner: Any, version: int) -> None:
+    """Marks a value as superseded: a saved use of it must be refused by ``backward``."""
+    if v is None:
+        return
+    if v.meta is None:
+        v.meta = Meta(stale=(version, weakref.ref(owner)))
+    else:
+        v.meta.stale = (version, weakref.ref(owner))
+
+
+def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
+    """Writes a new value of the same aval into ``t``, through its view chain, with ``edge`` as the new history."""
+    al = t._al
+    if al is None:
+        stale(t._v, t, t._ver)
+        t._v = v
+        t._ver += 1
+        _set_history(t, edge)
+        return t
+    storage = al.storage
+    before = storage.version
+    stale(storage.value, t, before)
+    stale(al.value, t, before)
+    base = al.base
+    if base is None:
+        storage.put(al, v)
+        al.value, al.version = v, storage.version
+        if edge is not None:
+            _set_history(t, edge)
+            t._gen += 1
+        return t
+    if MODE.enabled and (edge is not None or base._rg):
+        _rebase(t, al, v, edge)
+    else:
+        storage.put(al, v)
+    if storage.host is None:
+        al.value, al.version = v, storage.version
+        if al.chain:
+            _from(v, storage.value)
+    return t
+
+
+def _set_history(t: Tensor, edge: Any) -> None:
+    if edge is not None:  # without one nothing was recorded, and what was before still holds
+        t._node, t._nr = edge
+        t._rg = True
+
+
+def _rebase(t: Tensor, al: Alias, v: Value, edge: Any) -> None:
+    """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it."""
+    base = al.base
+    steps = _base_steps(al)
+    parents = [(base._read(), base._edge())]
+    for step in steps[:-1]:
+        parents.append(tracked(step.get, [parents[-1]], step.numbers)[0])
+    pair = (v, edge)
+    for step, parent in zip(reversed(steps), reversed(parents), strict=True):
+        assert step.put is not None
+        pair = tracked(step.put, [parent, pair], step.numbers)[0]
+    value, new_edge = pair
+    base_al = base._al
+    al.storage.put(base_al, value)
+    base_al.value, base_al.version = value, al.storage.version
+    _set_history(base, new_edge)
+    if new_edge is not None and type(new_edge) is tuple and new_edge[0].label is None:
+        new_edge[0].label = "CopySlices"
+    base._gen += 1
+
+
+def swap(t: Tensor, v: Value) -> None:
+    """Gives ``t`` a new value without history, as optimisers do under ``no_grad``."""
+    if t._al is None:
+        old = t._v
+        if old is not None:
+            stale(old, t, t._ver)
+        t._v = v
+        t._ver += 1
+    else:
+        assign(t, v, None)
+
+

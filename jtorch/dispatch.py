@@ -1,0 +1,569 @@
+"""The override protocol: who is asked about a call, in which order, and what an answer means.
+
+Knows callables, operands and types; no Tensor, no JAX, no op. ``overridable.py`` turns implementations into public callables whose
+plain path costs one set-membership test per operand (``PLAIN``) and one look at ``ACTIVE.modes``; only when these fail do they come
+here, to ``override``. The order of one call: the innermost function mode, then the operands' ``__torch_function__`` handlers.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+
+class _Missing:
+    """The type of ``MISSING``: "nothing was given", "nobody had to be asked"."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<missing>"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+MISSING: Any = _Missing()
+
+
+class _Active:
+    """Whether any function mode is entered, in any thread: the flag that plain calls look at."""
+
+    __slots__ = ("modes",)
+
+    def __init__(self) -> None:
+        self.modes = 0
+
+
+ACTIVE = _Active()
+
+#: Exact types that are never asked: exact Tensor and Parameter (added by ``add_plain``) and everything that can have no handler.
+PLAIN: set[type] = {int, float, bool, complex, type(None), str, bytes, type(...), slice, range}
+#: The types that need no look where a number, size, dtype or flag is due; containers are not looked into there.
+STATIC: set[type] = PLAIN | {tuple, list}
+_SEQUENCES = frozenset((tuple, list))
+#: The exact types among PLAIN that are tensors: what a method's ``self`` is on the plain path.
+TENSORS: set[type] = set()
+#: Bound getters whose results the default handler does not convert (``Tensor.grad.__get__`` and the like).
+NOWRAP: set[Any] = set()
+
+_tensor_type: type | None = None
+_lock = threading.RLock()  # re-entrant: a collected mode stack may count down at any moment
+
+
+def add_plain(*types: type) -> None:
+    """Declares exact types whose instances need not be asked."""
+    PLAIN.update(types)
+    STATIC.update(types)
+    TENSORS.update(t for t in types if _tensor_type is not None and issubclass(t, _tensor_type))
+
+
+def set_tensor_type(tensor_type: type) -> None:
+    """Tells which class is Tensor: never asked itself, self of methods, and listed in ``types`` by Python-level functions."""
+    global _tensor_type
+    _tensor_type = tensor_type
+    add_plain(tensor_type)
+
+
+def tensor_type() -> type | None:
+    """The class given to ``set_tensor_type``."""
+    return _tensor_type
+
+
+# ------------------------------------------------------------------------------------------------ state of a thread
+
+
+class _ModeStack(list["TorchFunctionMode"]):
+    """The function modes of one thread, outermost first."""
+
+    def __del__(self) -> None:
+        # A thread may end, or a suspended generator die, inside a mode: the global count must not stay up.
+        if self:
+            _count(-len(self))
+
+
+class _State(threading.local):
+    """What one thread has entered. ``level``: 0 all on, 1 no handlers of operands, 2 no modes either."""
+
+    def __init__(self) -> None:
+        self.level = 0
+        self.modes = _ModeStack()
+        self.skip = False
+
+
+_state = _State()
+_warned_plain_method = False
+
+
+def _count(change: int) -> None:
+    with _lock:
+        ACTIVE.modes += change
+
+
+class _Disabling:
+    """A block in which the protocol is (partly) off; leaving it restores what was before."""
+
+    _level = 0
+
+    def __init__(self) -> None:
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_state.level)
+        _state.level = max(_state.level, self._level)
+
+    def __exit__(self, *exc: object) -> None:
+        _state.level = self._before.pop()
+
+
+class DisableTorchFunctionSubclass(_Disabling):
+    """A block in which no handler of an operand is asked; function modes still are."""
+
+    _level = 1
+
+
+class DisableTorchFunction(_Disabling):
+    """A block in which neither handlers of operands nor function modes are asked."""
+
+    _level = 2
+
+
+class EnableTorchFunction(_Disabling):
+    """A block in which the protocol is on again, inside a disabling one."""
+
+    def __enter__(self) -> None:
+        self._before.append(_state.level)
+        _state.level = 0
+
+
+def is_torch_function_enabled() -> bool:
+    """Whether handlers of operands are asked."""
+    return _state.level == 0
+
+
+def is_torch_function_mode_enabled() -> bool:
+    """Whether a function mode is entered and asked."""
+    return _state.level < 2 and bool(_state.modes)
+
+
+# ------------------------------------------------------------------------------------------------ handlers
+
+
+class _DisabledHandler:
+    """``__torch_function__`` of classes that take no part: they are never asked, and calling it just runs ``func``."""
+
+    __name__ = "_disabled_torch_function_impl"
+
+    def __call__(self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        with DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+    def __repr__(self) -> str:
+        return "<built-in method _disabled_torch_function_impl>"
+
+    def __reduce__(self) -> str:
+        return "disabled_torch_function_impl"
+
+
+disabled_torch_function_impl = _DisabledHandler()
+
+
+def _handler_of(operand: Any) -> Any:
+    """The operand's handler, or None if it has none or the disabled one."""
+    cls = type(operand)
+    if cls in PLAIN:
+        return None
+    handler = getattr(operand, "__torch_function__", None)
+    if handler is None:
+        if _is_closed(cls):
+            add_plain(cls)
+        return None
+    return None if handler is disabled_torch_function_impl else handler
+
+
+def _is_closed(cls: type) -> bool:
+    """Whether no instance of ``cls`` can ever get a handler: an immutable C type with the ordinary attribute look-up."""
+    heap_type = cls.__flags__ & (1 << 9)
+    return not heap_type and not cls.__dictoffset__ and cls.__getattribute__ is object.__getattribute__ and cls not in _SEQUENCES
+
+
+def _collect(operands: Iterable[Any], with_tensor: bool, depth: int = 1) -> list[tuple[type, Any, Any]]:
+    """``(class, operand, handler)`` in the order of asking: first of each class, a class before those it is a subclass of.
+
+    Lists and tuples are opened to ``depth`` levels.
+    """
+    found: list[tuple[type, Any, Any]] = []
+    for operand in operands:
+        cls = type(operand)
+        if cls in PLAIN:
+            if not with_tensor or cls is not _tensor_type:
+                continue
+            handler = cls.__torch_function__  # type: ignore[attr-defined]
+        else:
+            handler = _handler_of(operand)
+            if handler is None:
+                if depth and isinstance(operand, (list, tuple)) and (with_tensor or not PLAIN.issuperset(map(type, operand))):
+                    for item in _collect(operand, with_tensor, 0):
+                        _insert(found, item)
+                continue
+        if found:
+            _insert(found, (cls, operand, handler))
+        else:
+            found.append((cls, operand, handler))
+    return found
+
+
+def _insert(found: list[tuple[type, Any, Any]], new: tuple[type, Any, Any]) -> None:
+    cls = new[0]
+    for known, _, _ in found:
+        if known is cls:
+            return
+    for place, (known, _, _) in enumerate(found):
+        if issubclass(cls, known):
+            found.insert(place, new)
+            return
+    found.append(new)
+
+
+def _warn_plain_method(native: bool) -> None:
+    global _warned_plain_method
+    quote = "`" if native else ""
+    text = (
+        f"Defining your `__torch_function__{quote} as a plain method is deprecated and will be an error in future, "
+        "please define it as a classmethod."
+    )
+    if not native:
+        warnings.warn(text, DeprecationWarning, stacklevel=5)
+    elif not _warned_plain_method:
+        _warned_plain_method = True
+        warnings.warn(text, UserWarning, stacklevel=5)
+
+
+def _ask_mode(func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: Any, place: int) -> Any:
+    """The answer of the mode at ``place`` of the stack; it and those further in are off while it runs."""
+    stack = _state.modes
+    taken = stack[place:]
+    mode = taken[0]
+    handler = mode.__torch_function__
+    if getattr(handler, "__self__", mode) is not mode:
+        raise RuntimeError("Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method")
+    del stack[place:]
+    try:
+        return handler(func, types, args, kwargs)
+    finally:
+        stack.extend(taken)
+
+
+def _mode_for(func: Callable[..., Any], body_is_opaque: bool) -> int:
+    """The place of the innermost mode that wants to see ``func``; -1 if there is none."""
+    stack = _state.modes
+    place = len(stack) - 1
+    if body_is_opaque:
+        while place >= 0 and (acts_on := stack[place].acts_on) is not None and func not in acts_on:
+            place -= 1
+    return place
+
+
+def override(
+    func: Callable[..., Any],
+    operands: Collection[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None,
+    native: bool = True,
+    opaque: bool = True,
+    types: tuple[type, ...] | None = None,
+) -> Any:
+    """The answer of a mode or handler to the call ``func(*args, **kwargs)``, or ``MISSING`` if nobody has to be asked.
+
+    Lists and tuples among ``operands`` are opened one level deep. ``native`` chooses the details in which functions that PyTorch writes
+    in C++ differ from those it writes in Python: exact Tensor in ``types``, the texts of errors and warnings. ``opaque=False`` says that
+    the body calls public functions, so that even a mode that does not act on ``func`` has to be off while it runs. ``types`` replaces
+    the classes that a mode is told.
+
+    Raises:
+        TypeError: if all who were asked returned ``NotImplemented``.
+    """
+    state = _state
+    if state.skip:
+        state.skip = False
+        return MISSING
+    level = state.level
+    if level == 2:
+        return MISSING
+    place = _mode_for(func, opaque) if state.modes else -1
+    found: list[tuple[type, Any, Any]] = []
+    if level == 0:
+        found = _collect(operands, False)
+        if not native and (found or place >= 0):
+            found = _collect(operands, True)
+    if place < 0 and not found:
+        return MISSING
+    asked = tuple([cls for cls, _, _ in found])
+    if place >= 0:
+        answer = _ask_mode(func, asked if types is None else types, args, kwargs, place)
+        if answer is not NotImplemented:
+            return answer
+    for _, operand, handler in found:
+        if getattr(handler, "__self__", None) is operand and not isinstance(operand, type):
+            _warn_plain_method(native)
+        answer = handler(func, asked, args, kwargs)
+        if answer is not NotImplemented:
+            return answer
+    raise _all_declined(func, asked, state.modes[place] if place >= 0 else None, native)
+
+
+def _all_declined(func: Callable[..., Any], types: tuple[type, ...], mode: TorchFunctionMode | None, native: bool) -> TypeError:
+    name = name_of(func)
+    if not native:
+        nor = "" if mode is None else f" nor in mode {mode!r}"
+        return TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: {list(types)!r}{nor}")
+    lines = [] if mode is None else [f"  - mode object {mode!r}"]
+    lines += [f"  - tensor subclass {cls!r}" for cls in types]
+    return TypeError(
+        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        + "\n".join(lines)
+        + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+def name_of(func: Callable[..., Any]) -> str:
+    """The dotted name that messages use: ``torch.add``, ``torch.Tensor.add``, or the function's own module and name."""
+    known = NAMES.get(func)
+    if known is not None:
+        return known
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, property):
+        return f"torch.Tensor.{getattr(owner, '__name__', '?')}.{func.__name__}"
+    return f"{getattr(func, '__module__', None)}.{getattr(func, '__name__', func)}"
+
+
+# ------------------------------------------------------------------------------------------------ the public helpers
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether an item has a handler that is not disabled (exact Tensor does not count), or a function mode is active."""
+    operands = tuple(relevant_args)
+    state = _state
+    if state.skip:
+        state.skip = False
+        return False
+    if state.modes and state.level < 2:
+        return True
+    return state.level == 0 and any(_handler_of(x) is not None for x in operands)
+
+
+def has_torch_function_unary(x: Any) -> bool:
+    """``has_torch_function((x,))``."""
+    return bool(ACTIVE.modes or type(x) not in PLAIN) and has_torch_function((x,))
+
+
+def has_torch_function_variadic(*operands: Any) -> bool:
+    """``has_torch_function(operands)``."""
+    return has_torch_function(operands)
+
+
+def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    """Asks modes and the handlers among ``relevant_args`` about the call ``public_api(*args, **kwargs)``.
+
+    Raises:
+        TypeError: if nobody answers.
+    """
+    state = _state
+    found = _collect(relevant_args, True, 0) if state.level == 0 else []
+    asked = tuple([cls for cls, _, _ in found])
+    mode = None
+    if state.modes and state.level < 2:
+        mode = state.modes[-1]
+        answer = _ask_mode(public_api, asked, args, kwargs, len(state.modes) - 1)
+        if answer is not NotImplemented:
+            return answer
+    for _, operand, handler in found:
+        if getattr(handler, "__self__", None) is operand and not isinstance(operand, type):
+            _warn_plain_method(False)
+        answer = handler(public_api, asked, args, kwargs)
+        if answer is not NotImplemented:
+            return answer
+    raise _all_declined(public_api, asked, mode, False)
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]], *, verify: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: makes a function overridable by what ``dispatcher``, called with the same arguments, returns as operands.
+
+    ``verify`` compares the two signatures at once. The plain body stays reachable as ``f._implementation``.
+    """
+
+    def decorator(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        if verify:
+            from .overridable import verify_matching_signatures
+
+            verify_matching_signatures(implementation, dispatcher)
+
+        @functools.wraps(implementation)
+        def public(*args: Any, **kwargs: Any) -> Any:
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(public, relevant, *args, **kwargs)
+            return implementation(*args, **kwargs)
+
+        public._implementation = implementation  # type: ignore[attr-defined]
+        return public
+
+    return decorator
+
+
+def redispatch_function(func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: Any) -> Any:  # noqa: ARG001
+    """Runs ``func`` itself without asking anybody about this call; the calls that its body makes are dispatched as usual."""
+    _count(1)  # so that even a call on plain operands comes to ``override``, which takes the flag down
+    _state.skip = True
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        _state.skip = False
+        _count(-1)
+
+
+def default_handler(cls: type, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    """``Tensor.__torch_function__``: runs ``func`` with handlers off and gives its tensors the class ``cls``.
+
+    Declines if an operand's class is no superclass of ``cls``.
+    """
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+        if cls is _tensor_type or func in NOWRAP:
+            return result
+        return _convert(result, cls)
+
+
+def _convert(result: Any, cls: type) -> Any:
+    if isinstance(result, _tensor_type):  # type: ignore[arg-type]
+        return result if isinstance(result, cls) else result.as_subclass(cls)  # type: ignore[attr-defined]
+    if isinstance(result, (tuple, list)):
+        return type(result)(_convert(item, cls) for item in result)
+    return result
+
+
+# ------------------------------------------------------------------------------------------------ function modes
+
+
+class TorchFunctionMode:
+    """A block in which all overridable calls of the thread, factories too, go to ``__torch_function__`` of the mode.
+
+    While the handler runs the mode is off, so that its own calls go to the next mode further out; ``with self:`` puts it on again.
+    """
+
+    inner: TorchFunctionMode
+    #: None, or the functions that the mode acts on: a promise that it just calls any other.
+    acts_on: Collection[Any] | None = None
+
+    def __init__(self) -> None:
+        pass
+
+    def __torch_function__(self, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        push_mode(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        remove_mode(self)
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """Only constructs the mode: an old spelling."""
+        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2)
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that just calls the function."""
+
+    def __torch_function__(self, func: Callable[..., Any], types: Collection[type], args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def push_mode(mode: TorchFunctionMode, *, outermost: bool = False) -> None:
+    """Puts a mode on the stack of this thread."""
+    _state.modes.insert(0 if outermost else len(_state.modes), mode)
+    _count(1)
+
+
+def remove_mode(mode: TorchFunctionMode) -> None:
+    """Takes the innermost entry of ``mode`` off the stack of this thread.
+
+    It is not always the innermost of all: a generator may have been suspended inside another mode.
+    """
+    stack = _state.modes
+    for place in range(len(stack) - 1, -1, -1):
+        if stack[place] is mode:
+            del stack[place]
+            _count(-1)
+            return
+    raise RuntimeError(f"the mode {mode!r} is left in a thread or block that has not entered it")
+
+
+def pop_mode() -> TorchFunctionMode:
+    """Takes the innermost mode off the stack of this thread and returns it."""
+    mode = _state.modes[-1]
+    remove_mode(mode)
+    return mode
+
+
+def current_mode() -> TorchFunctionMode | None:
+    """The innermost function mode of this thread."""
+    return _state.modes[-1] if _state.modes else None
+
+
+def mode_stack() -> list[TorchFunctionMode]:
+    """The function modes of this thread, outermost first."""
+    return list(_state.modes)
+
+
+@contextmanager
+def mode_off() -> Iterator[TorchFunctionMode]:
+    """A block in which the innermost mode is off the stack."""
+    mode = pop_mode()
+    try:
+        yield mode
+    finally:
+        push_mode(mode)
+
+
+#: A block in which the calls of a ``__torch_dispatch__`` handler record history; set by the floor that runs such handlers.
+reentrant: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+
+class Public:
+    """What the table knows of one public callable."""
+
+    __slots__ = ("function", "native", "overridable", "path")
+
+    def __init__(self, path: str, function: Any, overridable: bool, native: bool) -> None:
+        self.path = path
+        self.function = function
+        self.overridable = overridable
+        self.native = native
+
+    def __repr__(self) -> str:
+        return f"<public {self.path}>"
+
+
+#: Every registered callable by its dotted path, ``torch.add``; aliases have entries of their own.
+PUBLIC: dict[str, Public] = {}
+#: The first path that each callable was registered under.
+NAMES: dict[Any, str] = {}
+
+
+def register(path: str, function: Any, *, overridable: bool = True, native: bool = True) -> None:
+    """Enters a public callable, or an alias of one, into the table that ``overrides.py`` reads."""
+    PUBLIC[path] = Public(path, function, overridable, native)
+    NAMES.setdefault(function, path)

@@ -1,0 +1,29 @@
+"""The engine: values, recording, compiling, running. The only place that calls XLA; it knows neither tensors nor ops.
+
+The floors above say ``record(call, values, numbers)`` and ``read(value)``. See design notes in ``docs/decisions/``.
+"""
+
+from .calls import Call as Call
+from .calls import Guarded as Guarded
+from .calls import device_name as device_name
+from .calls import shapes_of as shapes_of
+from .record import LOCAL as LOCAL
+from .record import execution as execution
+from .record import execution_mode as execution_mode
+from .record import flush as flush
+from .record import leaf as leaf
+from .record import read as read
+from .record import record as record
+from .record import set_execution as set_execution
+from .run import OutOfMemoryError as OutOfMemoryError
+from .run import check as check
+from .run import stats as stats
+from .values import META as META
+from .values import Meta as Meta
+from .values import SPECIAL as SPECIAL
+from .values import Aval as Aval
+from .values import Value as Value
+from .values import aval_of as aval_of
+from .values import concrete as concrete
+from .values import default_device as default_device
+from .values import meta_value as meta_value

@@ -1,0 +1,144 @@
+"""Calls: a kernel with its static arguments, ready to be recorded and run. Interned by the floor that makes them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+
+from .values import META, Aval, aval_of
+
+
+@jax.tree_util.register_pytree_node_class
+class Guarded:
+    """A kernel's result with the checks on values that it stated.
+
+    ``flags`` is an ``int64[n, 2]`` array: whether check i failed, and the offending value; ``checks`` holds each one's exception type and
+    message.
+    """
+
+    __slots__ = ("outs", "flags", "checks")
+
+    def __init__(self, outs: Any, flags: Any, checks: tuple[tuple[type[Exception], str], ...]) -> None:
+        self.outs, self.flags, self.checks = outs, flags, checks
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
+        return (self.outs, self.flags), self.checks
+
+    @classmethod
+    def tree_unflatten(cls, checks: Any, children: tuple[Any, Any]) -> Guarded:
+        return cls(*children, checks)
+
+
+class Call:
+    """One kernel with static arguments fixed: ``fn(*arrays, *numbers)`` gives an array, a tuple of arrays, or ``Guarded``.
+
+    Attributes:
+        kinds: one letter a number: ``f``loat, ``i``nteger, ``b``ool, ``c``omplex.
+        shapes: result avals (and checks) by operand avals, filled as the call is first recorded with them.
+        warm: operand avals for which the kernel alone has been compiled in this process.
+        extra: for the floor that made the call (its op, derivative calls, ...).
+    """
+
+    __slots__ = ("name", "fn", "jitted", "kinds", "shapes", "warm", "extra", "__weakref__")
+
+    def __init__(self, name: str, fn: Callable[..., Any], kinds: tuple[str, ...] = (), extra: Any = None) -> None:
+        self.name = name
+        self.fn = fn
+        self.kinds = kinds
+        self.jitted = jax.jit(fn, inline=True)
+        self.shapes: dict[tuple[Aval, ...], Shapes] = {}
+        self.warm: set[tuple[Aval, ...]] = set()
+        self.extra = extra
+
+    def __repr__(self) -> str:
+        return f"<call {self.name}>"
+
+
+class Shapes:
+    """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values."""
+
+    __slots__ = ("outs", "checks")
+
+    def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...]) -> None:
+        self.outs, self.checks = outs, checks
+
+
+_NUMBER_SDS = {
+    "f": jax.ShapeDtypeStruct((), "float64"),
+    "i": jax.ShapeDtypeStruct((), "int64"),
+    "b": jax.ShapeDtypeStruct((), "bool"),
+    "c": jax.ShapeDtypeStruct((), "complex128"),
+}
+
+
+def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
+    """The result avals of ``call``, by tracing the kernel once for each new tuple of operand avals.
+
+    Raises:
+        RuntimeError: if operands lie on different devices; and whatever the kernel raises for wrong shapes or dtypes.
+    """
+    found = call.shapes.get(avals)
+    if found is not None:
+        return found
+    place = _common_device(call, avals, device)
+    with kernel_errors(call.name):
+        result = call.jitted.eval_shape(*[a.sds for a in avals], *[_NUMBER_SDS[k] for k in call.kinds])
+    checks: tuple[Any, ...] = ()
+    if isinstance(result, Guarded):
+        result, checks = result.outs, result.checks
+    outs = tuple(aval_of(r.shape, r.dtype, place) for r in result) if isinstance(result, (tuple, list)) else aval_of(result.shape, result.dtype, place)
+    found = call.shapes[avals] = Shapes(outs, checks)
+    return found
+
+
+def _common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
+    if not avals:
+        return default
+    place = avals[0].device
+    for a in avals:
+        if a.device is place or a.device == place:
+            continue
+        # A 0-dim tensor on the host goes along with an accelerator's operands, as in torch.
+        first_dimensioned = next((b.device for b in avals if b.ndim), place)
+        for b in avals:
+            if b.device != first_dimensioned and (b.ndim or first_dimensioned == META or getattr(b.device, "platform", "") != "cpu"):
+                names = " and ".join(dict.fromkeys(device_name(c.device) for c in avals))
+                raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {names}! (in {call.name})")
+        return first_dimensioned
+    return place
+
+
+def device_name(device: Any) -> str:
+    """``cpu``, ``cuda:0``, ``meta``: the name torch's messages use for a placement."""
+    if device == META:
+        return META
+    platform = getattr(device, "platform", None)
+    if platform is None:
+        return "sharded"
+    if platform == "cpu":
+        return "cpu" if device.id == 0 else f"cpu:{device.id}"
+    return f"{ {'gpu': 'cuda', 'rocm': 'cuda'}.get(platform, platform)}:{device.id}"
+
+
+@contextlib.contextmanager
+def kernel_errors(name: str) -> Iterator[None]:
+    """Turns JAX's own complaints about a kernel's operands into one plain RuntimeError naming the op; torch-worded errors pass."""
+    try:
+        yield
+    except (TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, OverflowError) as error:
+        if not _raised_by_jax(error):
+            raise
+        reason = str(error).split("\n")[0]
+        raise RuntimeError(f"{name}(): invalid operands: {reason}") from None
+
+
+def _raised_by_jax(error: BaseException) -> bool:
+    tb = error.__traceback__
+    if tb is None:
+        return False
+    while tb.tb_next is not None:
+        tb = tb.tb_next
+    return "jtorch" not in tb.tb_frame.f_globals.get("__name__", "")

@@ -1,0 +1,288 @@
+"""Recording: an op call becomes a step of the thread's trace; the trace runs as a whole when a value is needed."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from . import run, trie
+from .calls import Call, shapes_of
+from .trie import ROOT, State, grow
+from .values import SPECIAL, Aval, Meta, Value, concrete, default_device
+
+_new = object.__new__
+
+#: Ops in one trace before it is run; a repeating program is cut at whole periods instead (see ``overflow``).
+MAX_OPS = 2000
+#: Bytes of inputs that one trace may hold on to before it is run.
+MAX_BYTES = 1 << 30
+
+
+class Trace:
+    """What one thread has recorded and not yet run."""
+
+    __slots__ = ("state", "values", "leaves", "numbers", "limit", "nbytes", "lock", "owner", "__weakref__")
+
+    def __init__(self, limit: int = MAX_OPS) -> None:
+        self.state: State = ROOT
+        self.values: list[Value] = []
+        self.leaves: list[Value] = []
+        self.numbers: list[Any] = []
+        self.limit = limit
+        self.nbytes = 0
+        self.lock: threading.RLock | None = threading.RLock() if _threads.shared else None
+        self.owner = threading.get_ident()
+
+
+class _Threads:
+    """Whether more than one thread has recorded: only then are traces locked."""
+
+    def __init__(self) -> None:
+        self.shared = False
+        self.count = 0
+        self.traces: weakref.WeakSet[Trace] = weakref.WeakSet()
+        self.guard = threading.Lock()
+
+    def joined(self) -> None:
+        with self.guard:
+            self.count += 1
+            if self.count == 2:
+                self.shared = True
+                for trace in list(self.traces):
+                    trace.lock = threading.RLock()
+                # Another thread may be inside an unlocked ``record``: let it get out before anybody can flush its trace.
+                time.sleep(0.02)
+
+
+_threads = _Threads()
+
+
+def _initial_deferred() -> bool:
+    mode = os.environ.get("JTORCH_EXECUTION", "deferred")
+    if mode not in ("deferred", "immediate"):
+        raise ValueError(f"JTORCH_EXECUTION must be 'deferred' or 'immediate', got {mode!r}")
+    return mode == "deferred"
+
+
+class _Local(threading.local):
+    """The thread's trace; None in immediate mode."""
+
+    trace: Trace | None
+
+    def __init__(self) -> None:
+        self.trace = None
+        _threads.joined()
+        if _initial_deferred():
+            start(self)
+
+
+def start(local: _Local, limit: int = MAX_OPS) -> Trace:
+    """Gives the thread an empty trace."""
+    trace = local.trace = Trace(limit)
+    if _threads.shared:
+        trace.lock = trace.lock or threading.RLock()
+    else:
+        _threads.traces.add(trace)
+    return trace
+
+
+LOCAL = _Local()
+
+
+def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> Any:
+    """Records ``call`` on ``ins`` and ``numbers`` and returns the value, or the list of values, that it will give.
+
+    Runs it at once in immediate mode, and where an operand is a tracer or has no data.
+    """
+    trace = LOCAL.trace
+    if trace is None:
+        return run.immediately(call, ins, numbers)
+    if trace.lock is not None:
+        with trace.lock:
+            return _record(trace, call, ins, numbers)
+    return _record(trace, call, ins, numbers)
+
+
+def _record(trace: Trace, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    key: list[Any] = [call]
+    for v in ins:
+        if v.trace is trace:
+            key.append(v.index)
+        else:
+            if v.trace is SPECIAL:
+                _forget(trace, ins, key)
+                return run.immediately(call, ins, numbers)
+            if v.array is None:
+                read(v)
+            _enter(trace, v)
+            key.append(v.index)
+            key.append(v.aval)
+    path = tuple(key)
+    state = trace.state.next.get(path)
+    if state is None:
+        state = _grow(trace, path, call, ins)
+    trace.state = state
+    values = trace.values
+    index = len(values)
+    if numbers:
+        trace.numbers.extend(numbers)
+    outs = state.outs
+    if type(outs) is Aval:
+        v = _new(Value)
+        v.aval = outs
+        v.array = None
+        v.trace = trace
+        v.index = index
+        v.meta = None
+        values.append(v)
+        if index >= trace.limit:
+            overflow(trace)
+        return v
+    made = []
+    for aval in outs:
+        v = _new(Value)
+        v.aval = aval
+        v.array = None
+        v.trace = trace
+        v.index = index
+        v.meta = None
+        index += 1
+        values.append(v)
+        made.append(v)
+    if index >= trace.limit:
+        overflow(trace)
+    return made
+
+
+def _enter(trace: Trace, v: Value) -> None:
+    """Makes a concrete value an input of the trace."""
+    leaves = trace.leaves
+    leaves.append(v)
+    v.trace = trace
+    v.index = -len(leaves)
+    trace.nbytes += v.aval.nbytes
+    if trace.nbytes > MAX_BYTES:
+        trace.limit = 0  # run after this op
+
+
+def _forget(trace: Trace, ins: Sequence[Value], key: list[Any]) -> None:
+    """Takes back the inputs that an op which is not recorded after all has entered."""
+    for _ in range(sum(type(k) is Aval for k in key)):
+        trace.leaves.pop().trace = None
+
+
+def _grow(trace: Trace, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State:
+    avals = tuple([v.aval for v in ins])
+    try:
+        shapes = shapes_of(call, avals, default_device())
+    except BaseException:
+        _forget(trace, ins, list(path))
+        raise
+    if trie.count > trie.LIMIT:
+        trie.prune()
+    return grow(trace.state, path, call, tuple([v.index for v in ins]), avals, shapes.outs, shapes.checks)
+
+
+def overflow(trace: Trace) -> None:
+    """Runs a trace that has become too long, and chooses where to cut the next one.
+
+    A loop that never reads a value would be cut at a different phase each time, and each cut would be a new program to compile. So the
+    next trace is cut at a whole number of the loop's periods.
+    """
+    period = trie.period(trace.state) if trace.nbytes <= MAX_BYTES else 0
+    flush(trace)
+    if period and LOCAL.trace is not None:
+        LOCAL.trace.limit = max(1, 256 // period) * period - 1
+
+
+def flush(trace: Trace | None = None) -> None:
+    """Runs a trace (the current thread's by default), so that every value that something still refers to becomes concrete.
+
+    Raises:
+        RuntimeError: and others, where an op fails: the message names it and the line that recorded it. Values that could not be computed
+            stay pending, and are tried again when they are read.
+    """
+    if trace is None:
+        trace = LOCAL.trace
+        if trace is None:
+            return
+    if trace.state is ROOT:
+        return
+    lock = trace.lock
+    if lock is None:
+        _run(trace)
+    else:
+        with lock:
+            _run(trace)
+
+
+def _run(trace: Trace) -> None:
+    if trace is LOCAL.trace:
+        start(LOCAL)
+        run.run_trace(trace)
+        return
+    # Another thread's trace, or one that failed before. Its owner may go on recording into it, so run it and leave it empty.
+    run.run_trace(trace)
+    trace.__init__()
+
+
+def read(v: Value) -> Any:
+    """The ``jax.Array`` of a value, running the trace it is pending in; a tracer as it is.
+
+    Raises:
+        NotImplementedError: for a value without data.
+    """
+    if v.array is None:
+        trace = v.trace
+        if trace is SPECIAL:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        flush(trace)
+        if v.array is None:
+            raise RuntimeError("this tensor's value could not be computed: an earlier run of the ops it depends on failed")
+    if run.pending_checks:
+        run.check()
+    return v.array
+
+
+class execution:
+    """``with execution("immediate"):`` runs each op as it is called; ``"deferred"`` (the default) records. Also a plain call-and-forget
+    is offered by ``set_execution``."""
+
+    def __init__(self, mode: str) -> None:
+        if mode not in ("deferred", "immediate"):
+            raise ValueError(f"execution mode must be 'deferred' or 'immediate', got {mode!r}")
+        self.mode = mode
+
+    def __enter__(self) -> execution:
+        self.previous = execution_mode()
+        set_execution(self.mode)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        set_execution(self.previous)
+
+
+def execution_mode() -> str:
+    """``"deferred"`` or ``"immediate"``: how this thread runs ops."""
+    return "immediate" if LOCAL.trace is None else "deferred"
+
+
+def set_execution(mode: str) -> None:
+    """Sets this thread's execution mode; what is pending runs first when it becomes immediate."""
+    if mode == "immediate":
+        flush()
+        run.check()
+        LOCAL.trace = None
+    elif LOCAL.trace is None:
+        start(LOCAL)
+
+
+def leaf(array: Any) -> Value:
+    """The value of an array that a caller already has: never donated, because the caller may read it again."""
+    v = concrete(array)
+    v.meta = Meta(keep=True)
+    return v

@@ -1,0 +1,361 @@
+"""Running traces: op by op while they are new, as one compiled program once they repeat; donation of what is no longer referenced."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from .calls import Call, Guarded, shapes_of
+from .trie import State
+from .values import META, Aval, Value, concrete, default_device, meta_value
+
+try:
+    from jax._src.core import trace_state_clean as _outside_jax
+except ImportError:  # JAX has no public name for this; without it every run takes the safe way
+
+    def _outside_jax() -> bool:
+        return False
+
+
+_refs = sys.getrefcount
+
+#: Estimated seconds to compile a trace as a whole: a fixed part and a part for each op; and one kernel alone.
+COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.008, 0.025
+#: Traces of at most this many ops compile when seen again, as long as compiling has taken less than this share of the time so far.
+COMPILE_SHARE, COMPILE_GRACE = 0.5, 20.0
+#: Smallest input worth donating.
+DONATE_BYTES = 256
+
+started = time.perf_counter()
+compile_seconds = 0.0
+
+
+class Stats:
+    """Counters for tests and curious users (``jtorch.engine.stats``)."""
+
+    def __init__(self) -> None:
+        self.flushes = self.compiled = self.replayed = self.stepped = 0
+
+    def __repr__(self) -> str:
+        return f"flushes={self.flushes} compiled={self.compiled} replayed={self.replayed} stepped={self.stepped}"
+
+
+stats = Stats()
+
+#: Checks on values of runs whose results have not been waited for: (flags array, [(exception type, message, op name, line)]).
+pending_checks: list[tuple[Any, list[tuple[Any, ...]]]] = []
+
+
+class Plan:
+    """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
+
+    __slots__ = ("fn", "live", "live_set", "donated", "kept", "checks")
+
+    def __init__(self, fn: Callable[..., Any], live: tuple[int, ...], donated: tuple[int, ...], kept: tuple[int, ...], checks: list[Any]) -> None:
+        self.fn, self.live, self.donated, self.kept, self.checks = fn, live, donated, kept, checks
+        self.live_set = frozenset(live)
+
+
+def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    """Runs one call now. Operands may be tracers (then so is the result) or without data (then only shapes are computed)."""
+    arrays = []
+    for v in ins:
+        a = v.array
+        if a is None:
+            if v.aval.device == META:
+                return _meta(call, ins)
+            from .record import read
+
+            a = read(v)
+        arrays.append(a)
+    try:
+        result = call.jitted(*arrays, *numbers)
+    except Exception as error:
+        shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
+        raise translate(error, call.name, None) from error
+    if type(result) is Guarded:
+        if not isinstance(result.flags, jax.core.Tracer):
+            from .trie import user_line
+
+            line = user_line()
+            pending_checks.append((result.flags, [(t, m, call.name, line) for t, m in result.checks]))
+            check()
+        result = result.outs
+    if type(result) is tuple:
+        return [concrete(r) for r in result]
+    if isinstance(result, list):
+        return [concrete(r) for r in result]
+    return concrete(result)
+
+
+def _meta(call: Call, ins: Sequence[Value]) -> Any:
+    outs = shapes_of(call, tuple([v.aval for v in ins]), META).outs
+    if type(outs) is Aval:
+        return meta_value(outs.shape, outs.dtype)
+    return [meta_value(a.shape, a.dtype) for a in outs]
+
+
+def check() -> None:
+    """Raises the first error that kernels have stated about their operands' values."""
+    while pending_checks:
+        flags, infos = pending_checks.pop(0)
+        table = np.asarray(flags)
+        for (bad, value), (exc_type, message, name, line) in zip(table, infos, strict=True):
+            if bad:
+                pending_checks.clear()
+                where = f" (in {name}, recorded at {line[0]}:{line[1]})" if line else f" (in {name})"
+                raise exc_type(message.replace("{}", str(value)) + where)
+
+
+def _baseline() -> tuple[int, int]:
+    """Reference counts of a value that only the list has, seen through the two loops used below; they differ between Pythons."""
+    values = [Value()]
+    live = [_refs(v) for i, v in enumerate(values)]
+    values[0].array = object()
+    leaf = [_refs(v.array) for v in values]
+    return live[0], leaf[0]
+
+
+_ONLY_LIST, _ONLY_VALUE = _baseline()
+
+
+def run_trace(trace: Any) -> None:
+    """Runs ``trace`` and makes its live values concrete. On failure those that could not be computed stay pending in it."""
+    if pending_checks:
+        check()
+    if _outside_jax():
+        _run_trace(trace)
+    else:  # inside jax.jit or jax.grad: what is pending is concrete, and must not become part of JAX's own trace
+        with jax.ensure_compile_time_eval():
+            _run_trace(trace)
+
+
+def _run_trace(trace: Any) -> None:
+    state: State = trace.state
+    values: list[Value] = trace.values
+    leaves: list[Value] = trace.leaves
+    stats.flushes += 1
+    live = tuple([i for i, v in enumerate(values) if _refs(v) > _ONLY_LIST and v.array is None])
+    if live:
+        state.hits += 1
+        donated = _donatable(leaves, values, live)
+        plan = _plan_for(state, live, donated, leaves, values)
+        if plan is not None:
+            try:
+                _execute(plan, trace)
+            except KeyboardInterrupt:
+                raise
+            except Exception:
+                _step(trace, live)  # finds the op that fails, or gets by without the whole program
+        else:
+            _step(trace, live)
+    elif _has_checks(state):
+        _step(trace, ())
+    for v in values:
+        v.trace = None
+    for v in leaves:
+        v.trace = None
+    trace.values, trace.leaves, trace.numbers = [], [], []
+
+
+def _has_checks(state: State) -> bool:
+    return any(node.checks for node in state.steps())
+
+
+def _donatable(leaves: list[Value], values: list[Value], live: tuple[int, ...]) -> tuple[int, ...]:
+    """Inputs that nothing refers to any more, as far as live outputs can take over their buffers."""
+    found = []
+    for i, v in enumerate(leaves):
+        if _refs(v) <= _ONLY_LIST and v.aval.nbytes >= DONATE_BYTES and (v.meta is None or not v.meta.keep) and _refs(v.array) <= _ONLY_VALUE:
+            found.append(i)
+    if not found:
+        return ()
+    room: dict[Aval, int] = {}
+    for i in live:
+        a = values[i].aval
+        room[a] = room.get(a, 0) + 1
+    chosen = []
+    for i in found:
+        a = leaves[i].aval
+        if room.get(a, 0) > 0:
+            room[a] -= 1
+            chosen.append(i)
+    return tuple(chosen)
+
+
+def _plan_for(state: State, live: tuple[int, ...], donated: tuple[int, ...], leaves: list[Value], values: list[Value]) -> Plan | None:
+    plans = state.plans
+    if plans:
+        found = plans.get((live, donated))
+        if found is not None:
+            return found
+        wanted, free = set(live), set(donated)
+        for plan in plans.values():
+            if wanted <= plan.live_set and free.issuperset(plan.donated) and len(plan.live) <= 2 * len(live) + 4:
+                return plan
+    if not _worth_compiling(state):
+        return None
+    plan = _compile(state, live, donated, len(leaves))
+    if state.plans is None:
+        state.plans = {}
+    state.plans[live, donated] = plan
+    return plan
+
+
+def _worth_compiling(state: State) -> bool:
+    """Whether to compile the trace as a whole now: it repeats and compiling is within its budget, it has cost enough op by op, or
+    compiling its cold kernels one by one would cost more."""
+    steps = state.steps()
+    n = len(steps)
+    if n == 1:
+        return False
+    whole = COMPILE_BASE + COMPILE_OP * n
+    if state.hits >= 2:
+        if state.spent > 0.5 * whole:
+            return True
+        elapsed = time.perf_counter() - started
+        return compile_seconds + whole < COMPILE_GRACE + COMPILE_SHARE * elapsed
+    cold = len({(id(s.call), s.avals) for s in steps if s.avals not in s.call.warm})  # type: ignore[union-attr]
+    return cold >= 3 and cold * COMPILE_KERNEL > whole
+
+
+def _compile(state: State, live: tuple[int, ...], donated: tuple[int, ...], n_leaves: int) -> Plan:
+    stats.compiled += 1
+    steps = state.steps()
+    kept = tuple(i for i in range(n_leaves) if i not in set(donated))
+    kinds = [k for s in steps for k in s.call.kinds]  # type: ignore[union-attr]
+    checks = [(t, m, s.call.name, s.line) for s in steps for t, m in s.checks]  # type: ignore[union-attr]
+
+    def program(given: list[Any], held: list[Any], floats: Any, ints: Any, complexes: Any) -> tuple[list[Any], Any]:
+        leaves: list[Any] = [None] * n_leaves
+        for i, a in zip(donated, given, strict=True):
+            leaves[i] = a
+        for i, a in zip(kept, held, strict=True):
+            leaves[i] = a
+        pools = {"f": iter(floats), "i": iter(ints), "b": iter(ints), "c": iter(complexes)}
+        numbers = [next(pools[k]) != 0 if k == "b" else next(pools[k]) for k in kinds]
+        results: list[Any] = []
+        flags = []
+        at = 0
+        for s in steps:
+            call = s.call
+            operands = [leaves[-i - 1] if i < 0 else results[i] for i in s.ids]
+            k = len(call.kinds)  # type: ignore[union-attr]
+            out = call.jitted(*operands, *numbers[at : at + k])  # type: ignore[union-attr]
+            at += k
+            if isinstance(out, Guarded):
+                flags.append(out.flags)
+                out = out.outs
+            if isinstance(out, (tuple, list)):
+                results.extend(out)
+            else:
+                results.append(out)
+        return [results[i] for i in live], (jax.numpy.concatenate(flags) if flags else None)
+
+    return Plan(jax.jit(program, donate_argnums=(0,), keep_unused=True), live, donated, kept, checks)
+
+
+def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
+    floats = [x for x, k in zip(numbers, kinds, strict=True) if k == "f"]
+    ints = [int(x) for x, k in zip(numbers, kinds, strict=True) if k in "ib"]
+    complexes = [x for x, k in zip(numbers, kinds, strict=True) if k == "c"]
+    return np.array(floats, np.float64), np.array(ints, np.int64), np.array(complexes, np.complex128)
+
+
+_NO_FLOATS, _NO_INTS, _NO_COMPLEX = _pools([], [])
+
+
+def _execute(plan: Plan, trace: Any) -> None:
+    global compile_seconds
+    values, leaves = trace.values, trace.leaves
+    state = trace.state
+    numbers = trace.numbers
+    if numbers:
+        pools = _pools(numbers, [k for s in state.steps() for k in s.call.kinds])
+    else:
+        pools = (_NO_FLOATS, _NO_INTS, _NO_COMPLEX)
+    given = [leaves[i].array for i in plan.donated]
+    held = [leaves[i].array for i in plan.kept]
+    cold = plan.fn._cache_size() == 0
+    begun = time.perf_counter() if cold else 0.0
+    # One C call appends the results: an interrupt cannot come between running the program, which may consume donated inputs, and
+    # keeping what it returned.
+    results: list[Any] = []
+    results.extend(map(plan.fn, (given,), (held,), (pools[0],), (pools[1],), (pools[2],)))
+    outs, flags = results[0]
+    for i, a in zip(plan.live, outs):
+        values[i].array = a
+    if cold:
+        compile_seconds += time.perf_counter() - begun
+    else:
+        stats.replayed += 1
+    if flags is not None:
+        pending_checks.append((flags, plan.checks))
+
+
+def _step(trace: Any, live: Sequence[int]) -> None:
+    """Runs the trace op by op, dropping each intermediate after its last use."""
+    begun = time.perf_counter()
+    stats.stepped += 1
+    leaves, numbers = trace.leaves, trace.numbers
+    steps = trace.state.steps()
+    values = trace.values
+    last: dict[int, int] = {}
+    for n, s in enumerate(steps):
+        for i in s.ids:
+            last[i] = n
+    keep = set(live)
+    results: list[Any] = []
+    at = 0
+    cold = False
+    for n, s in enumerate(steps):
+        call = s.call
+        k = len(call.kinds)
+        operands = [leaves[-i - 1].array if i < 0 else results[i] for i in s.ids]
+        if s.avals not in call.warm:
+            call.warm.add(s.avals)
+            cold = True
+        try:
+            out = call.jitted(*operands, *numbers[at : at + k])
+        except Exception as error:
+            raise translate(error, call.name, s.line) from error
+        at += k
+        if type(out) is Guarded:
+            pending_checks.append((out.flags, [(t, m, call.name, s.line) for t, m in s.checks]))
+            out = out.outs
+        first = len(results)
+        if isinstance(out, (tuple, list)):
+            results.extend(out)
+        else:
+            results.append(out)
+        for i in range(first, len(results)):
+            if i in keep:
+                values[i].array = results[i]
+        for i in s.ids:
+            if i >= 0 and last[i] == n:
+                results[i] = None
+    if not cold:
+        trace.state.spent += time.perf_counter() - begun
+
+
+def translate(error: BaseException, name: str, line: tuple[str, int] | None) -> BaseException:
+    """An error of a failing op as the user should see it: which op, and the line that recorded it."""
+    where = f" (recorded at {line[0]}:{line[1]})" if line else ""
+    text = str(error).strip()
+    if isinstance(error, jax.errors.JaxRuntimeError):
+        if "RESOURCE_EXHAUSTED" in text:
+            return OutOfMemoryError(f"{name}{where}: out of memory: {text}")
+        return RuntimeError(f"{name}{where}: {text}")
+    try:
+        return type(error)(f"{name}{where}: {text}")
+    except Exception:
+        return RuntimeError(f"{name}{where}: {text}")
+
+
+class OutOfMemoryError(RuntimeError):
+    """The device could not hold an op's result."""

@@ -1,0 +1,124 @@
+"""The trie of traces: a node stands for "the ops recorded so far"; the same program walks the same nodes again."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+from .calls import Call
+from .values import Aval
+
+
+class State:
+    """A node of the trie: the call recorded last, where its operands come from, and what was learnt about the trace that ends here."""
+
+    __slots__ = ("next", "parent", "key", "call", "ids", "avals", "outs", "checks", "line", "depth", "plans", "hits", "spent", "schedule", "period")
+
+    def __init__(self) -> None:
+        self.next: dict[tuple[Any, ...], State] = {}
+        self.parent: State | None = None
+        self.key: tuple[Any, ...] = ()
+        self.call: Call | None = None
+        self.ids: tuple[int, ...] = ()  # operands: outputs by number, inputs as -1, -2, ...
+        self.avals: tuple[Aval, ...] = ()
+        self.outs: Aval | tuple[Aval, ...] = ()
+        self.checks: tuple[Any, ...] = ()
+        self.line: tuple[str, int] | None = None
+        self.depth = 0
+        self.plans: dict[Any, Any] | None = None  # only where traces end
+        self.hits = 0
+        self.spent = 0.0  # seconds of op-by-op runs of this trace
+        self.schedule: list[State] | None = None
+        self.period = -1
+
+    def steps(self) -> list[State]:
+        """The nodes from the first op to this one."""
+        if self.schedule is None:
+            found = []
+            node = self
+            while node.parent is not None:
+                found.append(node)
+                node = node.parent
+            found.reverse()
+            self.schedule = found
+        return self.schedule
+
+
+ROOT = State()
+
+#: Nodes alive; pruned past the limit, so that a program that never repeats itself stays bounded.
+count = 0
+LIMIT = 60_000
+
+
+def grow(parent: State, key: tuple[Any, ...], call: Call, ids: tuple[int, ...], avals: tuple[Aval, ...], outs: Any, checks: Any) -> State:
+    """Adds the node that ``key`` leads to."""
+    global count
+    node = State()
+    node.parent, node.key, node.call, node.ids, node.avals, node.outs, node.checks = parent, key, call, ids, avals, outs, checks
+    node.depth = parent.depth + 1
+    node.line = user_line()
+    parent.next[key] = node
+    count += 1
+    return node
+
+
+def prune() -> None:
+    """Forgets all traces but those that have a compiled plan."""
+    global count
+    if count <= LIMIT:
+        return
+    keep: set[int] = set()
+    kept = 0
+    stack = [ROOT]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.next.values())
+        if node.plans and id(node) not in keep:
+            up: State | None = node
+            while up is not None and id(up) not in keep:
+                keep.add(id(up))
+                kept += 1
+                up = up.parent
+    stack = [ROOT]
+    while stack:
+        node = stack.pop()
+        node.next = {k: n for k, n in node.next.items() if id(n) in keep}
+        if not node.plans:
+            node.schedule = None
+        stack.extend(node.next.values())
+    count = kept
+    if count > LIMIT // 2:  # even the compiled ones are too many: start afresh
+        clear()
+
+
+def clear() -> None:
+    """Forgets all traces and their compiled programs."""
+    global count
+    ROOT.next = {}
+    count = 0
+
+
+def user_line() -> tuple[str, int] | None:
+    """File and line of the innermost frame outside this package: the line that recorded an op."""
+    frame: FrameType | None = sys._getframe(1)
+    package = __name__.partition(".")[0]
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name != package and not name.startswith(package + "."):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def period(node: State) -> int:
+    """The shortest period of the ops that end here, seen three times in a row; 0 if they do not repeat."""
+    if node.period < 0:
+        seq = [(id(s.call), s.avals) for s in node.steps()]
+        node.period = 0
+        for p in range(1, len(seq) // 3 + 1):
+            if seq[-1] == seq[-1 - p] and seq[-p:] == seq[-2 * p : -p] == seq[-3 * p : -2 * p]:
+                node.period = p
+                break
+    return node.period

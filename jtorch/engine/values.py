@@ -1,0 +1,126 @@
+"""Values: what tensors hold. A value is concrete (a ``jax.Array``) or pending (an index into a trace that has not run yet)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import numpy as np
+
+from .. import dtypes
+
+
+class Aval:
+    """Shape, dtype and placement of a value. Interned: equal avals are the same object, so that keys hash by identity."""
+
+    __slots__ = ("shape", "dtype", "device", "ndim", "size", "nbytes", "torch_dtype", "sds", "torch_size", "differentiable")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, device: Any) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.ndim = len(shape)
+        self.size = math.prod(shape)
+        self.nbytes = self.size * dtype.itemsize
+        self.torch_dtype = dtypes.BY_NP.get(dtype)
+        self.differentiable = self.torch_dtype is not None and self.torch_dtype.category >= dtypes.FLOATING
+        self.sds = jax.ShapeDtypeStruct(shape, dtype)
+        self.torch_size: Any = None  # the floor above caches its Size object here
+
+    def __repr__(self) -> str:
+        return f"{self.torch_dtype}{list(self.shape)}@{self.device}"
+
+
+#: Placement of values that have no data.
+META = "meta"
+
+_avals: dict[tuple[Any, ...], Aval] = {}
+
+
+def aval_of(shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Aval:
+    """The interned aval."""
+    key = (shape, dtype, device)
+    found = _avals.get(key)
+    if found is None:
+        found = _avals.setdefault(key, Aval(shape, dtype, device))
+    return found
+
+
+class Value:
+    """One immutable array, now or later.
+
+    ``array`` is the ``jax.Array``, or None while pending. ``trace`` is the trace that knows this value under ``index`` (an output if
+    non-negative, else an input), ``SPECIAL`` for values that are never recorded (tracers, meta values), or None. ``meta`` is for the
+    floors above (``Meta``): that the array must not be donated, or that an in-place write has superseded it.
+    """
+
+    __slots__ = ("aval", "array", "index", "trace", "meta", "__weakref__")
+
+    aval: Aval
+    array: Any
+    index: int
+    trace: Any
+    meta: Any
+
+
+class Meta:
+    """Rare facts about a value: ``keep`` forbids donating its array; ``stale`` is set when an in-place write superseded the value,
+    and ``source`` is the value that a view's value was read from, which may become stale itself."""
+
+    __slots__ = ("keep", "stale", "source")
+
+    def __init__(self, keep: bool = False, stale: Any = None, source: Any = None) -> None:
+        self.keep, self.stale, self.source = keep, stale, source
+
+
+class _Special:
+    """The trace of values that are run at once wherever they appear."""
+
+    def __repr__(self) -> str:
+        return "SPECIAL"
+
+
+SPECIAL = _Special()
+_new = object.__new__
+
+
+def placement_of(array: jax.Array) -> Any:
+    """The jax device of an array, or its sharding where it lies on several."""
+    devices = array.devices()
+    if len(devices) == 1:
+        return next(iter(devices))
+    return array.sharding
+
+
+def concrete(array: jax.Array) -> Value:
+    """The value of a ``jax.Array`` or of a tracer."""
+    v = _new(Value)
+    v.index = 0
+    v.meta = None
+    v.array = array
+    if isinstance(array, jax.core.Tracer):
+        v.trace = SPECIAL
+        v.aval = aval_of(array.shape, array.dtype, default_device())
+    else:
+        v.trace = None
+        v.aval = aval_of(array.shape, array.dtype, placement_of(array))
+    return v
+
+
+def meta_value(shape: tuple[int, ...], dtype: np.dtype) -> Value:
+    """A value without data, on the meta device."""
+    v = _new(Value)
+    v.index, v.meta, v.array, v.trace = 0, None, None, SPECIAL
+    v.aval = aval_of(shape, dtype, META)
+    return v
+
+
+_default: list[Any] = []
+
+
+def default_device() -> Any:
+    """The jax device where values go unless told otherwise."""
+    if not _default:
+        _default.append(jax.devices()[0])
+    return _default[0]

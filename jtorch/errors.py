@@ -1,0 +1,87 @@
+"""torch-worded errors and the argument checks that raise them. Knows no Tensor and no JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def canonical_dim(dim: int, ndim: int, *, wrap_scalar: bool = True) -> int:
+    """``dim`` counted from the front.
+
+    Raises:
+        IndexError: if it is out of range. A 0-dim tensor has dimensions -1 and 0 if ``wrap_scalar``.
+    """
+    if ndim == 0:
+        if not wrap_scalar:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        low, high = -1, 0
+    else:
+        low, high = -ndim, ndim - 1
+    if not low <= dim <= high:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+    return dim + max(ndim, 1) if dim < 0 else dim
+
+
+def canonical_dims(dims: int | Sequence[int] | None, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
+    """Dimensions of a reduction, counted from the front and sorted as given; None (and an empty list) mean all.
+
+    Raises:
+        IndexError: if one is out of range.
+        RuntimeError: if one appears twice.
+    """
+    if dims is None:
+        return tuple(range(ndim))
+    if isinstance(dims, int):
+        return (canonical_dim(dims, ndim),) if ndim else (canonical_dim(dims, ndim),)[:0]
+    if not dims and empty_is_all:
+        return tuple(range(ndim))
+    seen: list[int] = []
+    for dim in dims:
+        found = canonical_dim(dim, ndim)
+        if found in seen:
+            raise RuntimeError(f"dim {found} appears multiple times in the list of dims")
+        seen.append(found)
+    return tuple(seen) if ndim else ()
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that all ``shapes`` broadcast to.
+
+    Raises:
+        RuntimeError: in torch's words, naming the first pair and dimension that disagree.
+    """
+    result: tuple[int, ...] = ()
+    for shape in shapes:
+        result = _broadcast_two(result, tuple(shape))
+    return result
+
+
+def _broadcast_two(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    ndim = max(len(a), len(b))
+    out = [1] * ndim
+    for i in range(ndim - 1, -1, -1):
+        size_a = a[i - ndim + len(a)] if i >= ndim - len(a) else 1
+        size_b = b[i - ndim + len(b)] if i >= ndim - len(b) else 1
+        if size_a != size_b and size_a != 1 and size_b != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton dimension {i}"
+            )
+        out[i] = size_b if size_a == 1 else size_a
+    return tuple(out)
+
+
+def must_be_tensor(function: str, argument: str, position: int, value: object) -> TypeError:
+    """The TypeError for a wrong operand: ``add(): argument 'other' (position 2) must be Tensor, not str``."""
+    return TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+
+
+def not_offered(name: str, why: str) -> NotImplementedError:
+    """The error of everything that jtorch leaves out: it names the function and the reason."""
+    return NotImplementedError(f"{name} is not offered by jtorch: {why}")
+
+
+class LinAlgError(RuntimeError):
+    """A linear algebra function was given an operand that it cannot solve, such as a singular matrix."""
+
+
+LinAlgError.__module__ = "torch.linalg"

@@ -1,0 +1,198 @@
+"""Factories as public callables: sizes spread or packed, dtype, device and ``requires_grad`` handled in one place."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from . import devices, dtypes, layouts
+from .applying import keep_layout, write_out
+from .binding import KINDS
+from .binding import number, plain
+from .core import Tensor, format_strides, from_value
+from .engine import META, concrete, default_device, meta_value, record
+from .engine.calls import shapes_of
+from .errors import must_be_tensor
+from .ops._declare import DTYPE, NUMBER, TENSOR, Op
+from .ops._kernel import Fixed, T, call_of
+from .overridable import specialise
+
+_KW = inspect.Parameter.KEYWORD_ONLY
+_POS = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def _layout_of(op: Op, arguments: dict[str, Any], dtype: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The op's layout and numbers for arguments by name."""
+    entries: list[Any] = []
+    numbers: list[Any] = []
+    for i, p in enumerate(op.params):
+        if p.kind == TENSOR:
+            entries.append(T)
+        elif p.kind == DTYPE:
+            entries.append(Fixed(None if dtype is None else dtype.np))
+        elif p.kind == NUMBER:
+            value = arguments[p.name]
+            if value is None:
+                entries.append(None)
+                continue
+            value = number(op.name, p.name, value)
+            entries.append(KINDS[type(value)])
+            numbers.append(value)
+        else:
+            entries.append(Fixed(plain(op.name, p, i + 1, arguments[p.name])))
+    return tuple(entries), tuple(numbers)
+
+
+def check_options(name: str, layout: Any, pin_memory: Any) -> None:
+    """Refuses what has no counterpart here."""
+    if layout is not None and layout is not layouts.strided:
+        raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
+    del pin_memory  # accepted: JAX manages host memory itself
+
+
+def check_dtype(name: str, dtype: Any) -> dtypes.dtype | None:
+    """The dtype object of a ``dtype=`` argument."""
+    if dtype is None or isinstance(dtype, dtypes.dtype):
+        return dtype
+    found = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(dtype)
+    if found is None:
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return found
+
+
+def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
+    """A tensor that a call without operands gives, on a device."""
+    place = devices.placement(device)
+    if place == META:
+        outs = shapes_of(call, (), META).outs
+        return from_value(meta_value(outs.shape, outs.dtype))
+    if place == default_device():
+        return from_value(record(call, (), numbers))
+    with jax.default_device(place):
+        out = call.jitted(*numbers)
+    return from_value(concrete(jax.device_put(out, place)))
+
+
+def _finish(t: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+def _fill_dtype(op: Op, arguments: dict[str, Any], dtype: Any) -> Any:
+    """``full`` without dtype follows the kind of its value."""
+    if dtype is None and op.name == "full":
+        value = number(op.name, "fill_value", arguments["fill_value"])
+        return dtypes.of_number(value)
+    return dtype
+
+
+def factory(op: Op, path: str) -> Callable[..., Any]:
+    """``torch.<path>``: only modes see it, so that a default device can fill ``device`` in."""
+    names = [p.name for p in op.params if p.kind != DTYPE]
+    required = {p.name for p in op.params if p.required}
+    defaults = {p.name: p.default for p in op.params if not p.required}
+    spread = op.varargs
+
+    def impl(*args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False, **kwargs: Any) -> Any:
+        check_options(op.name, layout, pin_memory)
+        kwargs.pop("memory_format", None)
+        kwargs.pop("names", None)
+        arguments = dict(defaults)
+        if spread is not None and spread not in kwargs:
+            place = names.index(spread)
+            arguments.update(zip(names[:place], args[:place], strict=False))
+            rest = args[place:]
+            packed = rest[0] if len(rest) == 1 and isinstance(rest[0], (list, tuple)) else rest
+            arguments[spread] = tuple(packed)
+        else:
+            if len(args) > len(names):
+                raise TypeError(f"{op.name}() takes {len(names)} positional arguments but {len(args)} were given")
+            arguments.update(zip(names, args, strict=False))
+        for k, v in kwargs.items():
+            if k not in names:
+                raise TypeError(f"{op.name}() got an unexpected keyword argument '{k}'")
+            arguments[k] = v
+        missing = [n for n in names if n in required and n not in arguments]
+        if missing:
+            raise TypeError(f'{op.name}() missing {len(missing)} required positional arguments: "{missing[0]}"')
+        given = check_dtype(op.name, dtype)
+        if given is None and isinstance(out, Tensor):
+            given = out.dtype
+        entries, numbers = _layout_of(op, arguments, _fill_dtype(op, arguments, given))
+        result = make(call_of(op, entries), numbers, device if device is not None or out is None else out.device)
+        if out is not None:
+            return write_out(result, out, op.name)
+        return _finish(result, requires_grad)
+
+    params = [inspect.Parameter(spread or "", inspect.Parameter.VAR_POSITIONAL)] if spread == names[0] else [inspect.Parameter(n, _POS, default=defaults.get(n, inspect.Parameter.empty)) for n in names]
+    params += [
+        inspect.Parameter("out", _KW, default=None),
+        inspect.Parameter("dtype", _KW, default=None),
+        inspect.Parameter("layout", _KW, default=layouts.strided),
+        inspect.Parameter("device", _KW, default=None),
+        inspect.Parameter("pin_memory", _KW, default=False),
+        inspect.Parameter("requires_grad", _KW, default=False),
+    ]
+    made = specialise(impl, f"torch.{path}", ["out"], overridable=False, wrapped=op.body, doc=op.body.__doc__)
+    made.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    return made
+
+
+def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
+    """``zeros_like`` and its kind: shape, dtype and device of an operand unless given."""
+    extra = [p for p in op.params[1:] if p.kind != DTYPE]
+    first = "self" if method else op.params[0].name
+
+    def impl(input: Any, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False, memory_format: Any = None, **kwargs: Any) -> Any:
+        if not isinstance(input, Tensor):
+            raise must_be_tensor(op.name, op.params[0].name, 1, input)
+        check_options(op.name, layout, pin_memory)
+        arguments = {p.name: p.default for p in extra if not p.required}
+        arguments.update(zip([p.name for p in extra], args, strict=False))
+        for k, v in kwargs.items():
+            if k not in {p.name for p in extra}:
+                raise TypeError(f"{op.name}() got an unexpected keyword argument '{k}'")
+            arguments[k] = v
+        for p in extra:
+            if p.name not in arguments:
+                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p.name}"')
+        entries, numbers = _layout_of(op, arguments, check_dtype(op.name, dtype))
+        call = call_of(op, entries)
+        place = devices.placement(device) if device is not None else input._aval.device
+        v = input._read()
+        if place == META or (place != v.aval.device):
+            outs = shapes_of(call, (v.aval,), v.aval.device).outs
+            if place == META:
+                result = from_value(meta_value(outs.shape, outs.dtype))
+            else:
+                result = from_value(concrete(jax.device_put(call.jitted(jax.numpy.zeros(v.aval.shape, v.aval.dtype), *numbers), place)))
+        else:
+            result = from_value(record(call, (v,), numbers))
+        if result._aval.shape == v.aval.shape:
+            if memory_format is None or str(memory_format) == "torch.preserve_format":
+                if input._strides is not None:
+                    keep_layout(result, (input,))
+            elif str(memory_format) != "torch.contiguous_format":
+                result._strides = format_strides(v.aval.shape, memory_format)
+        return _finish(result, requires_grad)
+
+    params = [inspect.Parameter(first, _POS)]
+    params += [inspect.Parameter(p.name, _POS, default=p.default) for p in extra]
+    params += [
+        inspect.Parameter("memory_format", _KW, default=layouts.preserve_format),
+        inspect.Parameter("dtype", _KW, default=None),
+        inspect.Parameter("layout", _KW, default=None),
+        inspect.Parameter("device", _KW, default=None),
+        inspect.Parameter("pin_memory", _KW, default=False),
+        inspect.Parameter("requires_grad", _KW, default=False),
+    ]
+    made = specialise(impl, f"torch.{path}", [first], wrapped=op.body, doc=op.body.__doc__)
+    made.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    return made
+
+
+__all__ = ["check_dtype", "check_options", "factory", "like", "make"]

@@ -1,0 +1,7 @@
+"""``torch.fft``: the functions that ops of namespace ``fft`` declare."""
+
+from __future__ import annotations
+
+from ._namespace import fill as _fill
+
+__all__ = _fill(globals(), "fft")

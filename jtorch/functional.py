@@ -1,0 +1,383 @@
+"""Binds every declaration to its public forms and keeps them by path. The module ``torch.functional`` re-exports some by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import binding, dispatch, factories, ops
+from . import core as core_module
+from .binding import BOUND, COMPOSITES, Composite, bind_all
+from .core import Tensor
+from .devices import FACTORIES
+from .ops import views as view_ops
+from .ops._declare import OPS, Op
+from .overridable import specialise
+
+#: Every public callable by its path without ``torch.``: ``add``, ``Tensor.add_``, ``nn.functional.relu``, ``_C._slice``.
+PUBLIC: dict[str, Any] = {}
+
+#: Internal ops, as composites and optimisers call them: ``_C._max_dim(...)``. No override checks.
+_C = types.SimpleNamespace()
+
+
+def _import_all(package: Any) -> None:
+    for info in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{info.name}")
+
+
+def _add(path: str, made: Any) -> None:
+    PUBLIC[path] = made
+    dispatch.register(f"torch.{path}", made, overridable=dispatch.PUBLIC[f"torch.{path}"].overridable if f"torch.{path}" in dispatch.PUBLIC else True)
+
+
+def _bind_op(op: Op) -> None:
+    if op.family == "factory":
+        _bind_factory(op)
+        return
+    if op.family == "like":
+        PUBLIC[op.path] = factories.like(op, op.path)
+        return
+    core = BOUND[op.path].core
+    if op.namespace == "_C":
+        setattr(_C, op.name, core)
+        return
+    method_name = None
+    if op.namespace != "Tensor":
+        made = binding.public_function(op)
+        PUBLIC[op.path] = made
+        for alias in op.aliases:
+            _bind_alias(op, alias, made)
+        if op.method:
+            method_name = op.method if isinstance(op.method, str) else op.name
+    else:
+        method_name = op.name
+        for alias in op.aliases:
+            _bind_alias(op, alias, None)
+    made_method: Any = None
+    if method_name:
+        names = [method_name]
+        if op.namespace in ("torch", "Tensor") and op.method is not False:
+            names += [a for a in op.aliases if "." not in a]
+        for name in names:
+            found = binding.method(op, name)
+            PUBLIC[f"Tensor.{name}"] = found
+            made_method = made_method or found
+    if op.inplace:
+        for name in [op.name, *[a for a in op.aliases if "." not in a]]:
+            if op.namespace in ("torch", "Tensor"):
+                PUBLIC[f"Tensor.{name}_"] = binding.inplace_method(op, f"{name}_")
+            if op.namespace == "torch" and name in INPLACE_FUNCTIONS:
+                PUBLIC[f"{name}_"] = binding.inplace_method(op, f"{name}_", "torch")
+            if op.namespace == "nn.functional":
+                PUBLIC[f"nn.functional.{name}_"] = binding.inplace_method(op, f"{name}_", "torch.nn.functional")
+    for sign in op.operators:
+        for name, found in binding.operator_methods(op, sign, made_method or PUBLIC[op.path]).items():
+            PUBLIC[f"Tensor.{name}"] = found
+
+
+#: Functions of ``torch`` that write into their first argument.
+INPLACE_FUNCTIONS = frozenset(
+    """abs acos acosh asin asinh atan atanh arccos arccosh arcsin arcsinh arctan arctanh absolute ceil celu clamp clamp_max clamp_min clip
+    conj_physical cos cosh deg2rad dropout elu erf erfc exp exp2 expm1 fill fix floor frac i0 ldexp lerp log log10 log1p log2 logit
+    nan_to_num neg negative rad2deg reciprocal relu round rsqrt selu sigmoid sin sinc sinh sqrt square tan tanh threshold trunc xlogy
+    leaky_relu hardtanh addmv gcd lcm index_put""".split()
+)
+
+
+def _bind_alias(op: Op, alias: str, made: Any) -> None:
+    if alias.startswith("Tensor."):
+        PUBLIC[alias] = binding.method(op, alias.removeprefix("Tensor."))
+    elif "." not in alias and op.namespace not in ("torch",):
+        PUBLIC[alias if op.namespace != "Tensor" else f"Tensor.{alias}"] = binding.public_function(op, alias) if op.namespace != "Tensor" else binding.method(op, alias)
+    else:
+        path = alias if "." in alias or op.namespace == "torch" else f"{op.namespace}.{alias}"
+        # torch.arccos is another object than torch.acos, but torch.nn.functional.conv2d is torch.conv2d.
+        PUBLIC[path] = binding.public_function(op, path) if made is None or "." not in path else binding.public_function(op, path)
+
+
+def _bind_factory(op: Op) -> None:
+    if op.namespace == "_C":
+        setattr(_C, op.name, factories.factory(op, op.path))
+        return
+    made = factories.factory(op, op.path)
+    PUBLIC[op.path] = made
+    FACTORIES.add(made)
+    for alias in op.aliases:
+        PUBLIC[alias] = made
+
+
+def _bind_composite(c: Composite) -> None:
+    operands, lists = list(c.operands), list(c.lists)
+    if c.namespace == "_C":
+        setattr(_C, c.name, c.body)
+        return
+    body = c.body
+    doc = body.__doc__
+    path = c.name if c.namespace == "torch" else f"{c.namespace}.{c.name}"
+    options: dict[str, Any] = {"native": c.native, "opaque": c.native, "doc": doc, "wrapped": body, "aliases": _spellings(body)}
+    if c.namespace != "Tensor":
+        PUBLIC[path] = specialise(body, f"torch.{path}", operands, lists, **options)
+        for alias in c.aliases:
+            PUBLIC[alias] = _method_form(c, alias.removeprefix("Tensor."), options) if alias.startswith("Tensor.") else specialise(body, f"torch.{alias}", operands, lists, **options)
+    if c.method or c.namespace == "Tensor":
+        names = [c.method if isinstance(c.method, str) else c.name, *[a for a in c.aliases if "." not in a]]
+        for name in names:
+            PUBLIC[f"Tensor.{name}"] = _method_form(c, name, options)
+    if c.inplace:
+        PUBLIC[f"Tensor.{c.name}_"] = _inplace_form(c, options)
+
+
+def _spellings(body: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
+    names = inspect.signature(body).parameters
+    return {n: binding.ALIASES[n] for n in ("dim", "keepdim") if n in names}
+
+
+def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
+    body = c.body
+    signature = inspect.signature(body)
+    params = list(signature.parameters.values())
+    first = params[0]
+    operands = ["self" if n == first.name else n for n in c.operands]
+    params[0] = first.replace(name="self")
+    impl = body
+    if c.varargs:
+
+        def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if c.varargs in kwargs:
+                return body(self, kwargs.pop(c.varargs), **kwargs)
+            return body(self, binding._packed(args), **kwargs)
+
+        spread.__name__ = name
+        return specialise(spread, f"torch.Tensor.{name}", ["self"], **{**options, "aliases": None})
+    if any(p.name == "out" for p in params):
+        params = [p for p in params if p.name != "out"]
+    return specialise(impl, f"torch.Tensor.{name}", operands, list(c.lists), signature=signature.replace(parameters=params), **options)
+
+
+def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
+    from .applying import inplace
+    from .core import check_inplace
+
+    body = c.body
+    signature = inspect.signature(body)
+    params = [p for p in signature.parameters.values() if p.name != "out"]
+    params[0] = params[0].replace(name="self")
+
+    def update(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_inplace(self)
+        return inplace(self, body(self, *args, **kwargs))
+
+    operands = ["self", *c.operands[1:]]
+    return specialise(update, f"torch.Tensor.{c.name}_", operands, list(c.lists), signature=signature.replace(parameters=params), **{**options, "doc": f"In-place form of ``{c.name}``."})
+
+
+def bind_everything() -> None:
+    """Imports all declarations, makes their public forms, and gives Tensor its methods."""
+    _import_all(ops)
+    from . import tensor_methods, views
+
+    tensor_methods.install_cast()
+    bind_all()
+    for name in ("creation", "indexing", "random", "composites"):
+        if importlib.util.find_spec(f"{__package__}.{name}"):
+            importlib.import_module(f"{__package__}.{name}")
+    from . import composites
+
+    _import_all(composites)
+    for op in list(OPS.values()):
+        if op.family != "view":
+            _bind_op(op)
+    for record in view_ops.VIEWS.values():
+        for path, made in views.bind_view(record).items():
+            if path.startswith("_C."):
+                setattr(_C, path.removeprefix("_C."), made)
+            else:
+                PUBLIC[path] = made
+    for c in COMPOSITES:
+        _bind_composite(c)
+    _bind_indexing()
+    _bind_tensor(tensor_methods)
+
+
+def _bind_tensor(methods: Any) -> None:
+    from .overridable import specialise_property
+
+    for path, made in PUBLIC.items():
+        if path.startswith("Tensor."):
+            setattr(Tensor, path.removeprefix("Tensor."), made)
+    for name in ("__copy__", "as_subclass"):
+        setattr(Tensor, name, getattr(methods, name))
+    Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
+    Tensor._make_subclass = staticmethod(methods._make_subclass)  # type: ignore[attr-defined]
+    Tensor.__new__ = staticmethod(methods._new_tensor)  # type: ignore[assignment,method-assign]
+    Tensor.__init__ = _init  # type: ignore[method-assign]
+    Tensor.__torch_function__ = classmethod(dispatch.default_handler)  # type: ignore[attr-defined]
+    for name in ("dim", "ndimension", "size", "numel", "nelement", "element_size", "stride", "storage_offset", "data_ptr", "is_contiguous", "requires_grad_"):
+        body = core_module.Tensor.__dict__[name]
+        setattr(Tensor, name, specialise(body, f"torch.Tensor.{name}", ["self"], doc=body.__doc__, wrapped=body))
+    for name in ("shape", "dtype", "device", "ndim", "itemsize", "nbytes", "is_leaf", "grad_fn", "output_nr", "requires_grad", "grad", "data", "_version"):
+        old = core_module.Tensor.__dict__[name]
+        setattr(Tensor, name, specialise_property(name, old.fget, old.fset, old.fdel, old.__doc__))
+    transposed = {"T": _T, "mT": _mT, "H": _H, "mH": _mH}
+    for name, get in {**transposed, **PROPERTIES}.items():
+        setattr(Tensor, name, specialise_property(name, get, PROPERTY_SETTERS.get(name), None, get.__doc__))
+    dispatch.set_tensor_type(Tensor)
+
+
+def _bind_indexing() -> None:
+    """``t[index]`` and ``t[index] = value``: handlers are looked for inside tuples and nested lists of the index too."""
+    from .dispatch import ACTIVE, MISSING, PLAIN, TENSORS, override
+    from .indexing import getitem, setitem
+
+    all_plain = PLAIN.issuperset
+
+    def __getitem__(self: Any, index: Any) -> Any:
+        kind = type(index)
+        if ACTIVE.modes or type(self) not in TENSORS or (kind not in PLAIN and not (kind is tuple and all_plain(map(type, index)))):
+            answer = override(Tensor.__getitem__, [self, *_inside(index)], (self, index), None)  # type: ignore[attr-defined]
+            if answer is not MISSING:
+                return answer
+        return getitem(self, index)
+
+    def __setitem__(self: Any, index: Any, value: Any) -> None:
+        kind = type(index)
+        if (
+            ACTIVE.modes
+            or type(self) not in TENSORS
+            or type(value) not in PLAIN
+            or (kind not in PLAIN and not (kind is tuple and all_plain(map(type, index))))
+        ):
+            answer = override(Tensor.__setitem__, [self, *_inside(index), value], (self, index, value), None)  # type: ignore[attr-defined]
+            if answer is not MISSING:
+                return
+        setitem(self, index, value)
+
+    for made, body in ((__getitem__, getitem), (__setitem__, setitem)):
+        made.__doc__, made.__qualname__ = body.__doc__, f"Tensor.{made.__name__}"
+        PUBLIC[f"Tensor.{made.__name__}"] = made
+        dispatch.register(f"torch.Tensor.{made.__name__}", made)
+
+
+def _inside(index: Any) -> list[Any]:
+    """The parts of an index that may have a handler."""
+    if isinstance(index, (tuple, list)) and not hasattr(index, "__torch_function__"):
+        return [found for item in index for found in _inside(item)]
+    return [index]
+
+
+def _init(self: Tensor, *args: Any, **kwargs: Any) -> None:
+    """Everything happens in ``__new__``; subclasses may take more arguments."""
+
+
+def _T(t: Tensor) -> Tensor:
+    """The tensor with its dimensions reversed; a view."""
+    return views_module().make_view(view_ops.VIEWS["permute"], t, (tuple(range(t._aval.ndim))[::-1],))
+
+
+def _mT(t: Tensor) -> Tensor:
+    """The tensor with its last two dimensions exchanged; a view."""
+    if t._aval.ndim < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {t._aval.ndim}-D tensor.")
+    return views_module().make_view(view_ops.VIEWS["transpose"], t, (-2, -1))
+
+
+def _H(t: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    if t._aval.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {t._aval.ndim}-D tensor.")
+    return t if t._aval.ndim == 0 else views_module()._adjoint(t)
+
+
+def _mH(t: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+    if t._aval.ndim < 2:
+        raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {t._aval.ndim}-D tensor.")
+    return views_module()._adjoint(t)
+
+
+def views_module() -> Any:
+    """The floor's view functions, imported late because they need the ops bound."""
+    from . import views
+
+    return views
+
+
+def _real(t: Tensor) -> Tensor:
+    """The real parts, as a view."""
+    return views_module().real(t)
+
+
+def _imag(t: Tensor) -> Tensor:
+    """The imaginary parts, as a view."""
+    return views_module().imag(t)
+
+
+def _set_real(t: Tensor, value: Any) -> None:
+    _real(t).copy_(value)  # type: ignore[attr-defined]
+
+
+def _set_imag(t: Tensor, value: Any) -> None:
+    _imag(t).copy_(value)  # type: ignore[attr-defined]
+
+
+def _base(t: Tensor) -> Any:
+    """The tensor that this one is a view of, or None."""
+    return t._al.base if t._al is not None else None
+
+
+def _type_is(*types: str) -> Callable[[Tensor], bool]:
+    def get(t: Tensor) -> bool:
+        return t.device.type in types
+
+    get.__doc__ = f"Whether the data lies on {types[0]}."
+    return get
+
+
+def _never(what: str) -> Callable[[Tensor], bool]:
+    def get(t: Tensor) -> bool:
+        return False
+
+    get.__doc__ = f"Whether the tensor is {what}: never, here."
+    return get
+
+
+def _retains_grad(t: Tensor) -> bool:
+    """Whether ``retain_grad`` was called on a tensor that is no leaf."""
+    return t._retains
+
+
+def _layout(t: Tensor) -> Any:
+    """``torch.strided``."""
+    from . import layouts
+
+    return layouts.strided
+
+
+def _names(t: Tensor) -> tuple[None, ...]:
+    """No dimension has a name."""
+    return (None,) * t._aval.ndim
+
+
+def _hooks_dict(t: Tensor) -> Any:
+    """The tensor's backward hooks, or None."""
+    return t._hooks
+
+
+def _set_hooks_dict(t: Tensor, hooks: Any) -> None:
+    t._hooks = hooks
+
+
+PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
+    "real": _real, "imag": _imag, "_base": _base, "is_cuda": _type_is("cuda"), "is_cpu": _type_is("cpu"), "is_meta": _type_is("meta"),
+    "is_mps": _type_is("mps"), "is_xla": _type_is("xla", "tpu"), "is_xpu": _type_is("xpu"), "is_sparse": _never("sparse"),
+    "is_sparse_csr": _never("sparse"), "is_quantized": _never("quantised"), "is_mkldnn": _never("in MKLDNN's layout"),
+    "is_nested": _never("nested"), "is_vulkan": _never("on Vulkan"), "is_ipu": _never("on an IPU"), "is_maia": _never("on MAIA"), "is_mtia": _never("on MTIA"),
+    "retains_grad": _retains_grad, "layout": _layout, "names": _names, "_backward_hooks": _hooks_dict,
+}  # fmt: skip
+PROPERTY_SETTERS: dict[str, Callable[[Tensor, Any], None]] = {"real": _set_real, "imag": _set_imag, "_backward_hooks": _set_hooks_dict}

@@ -1,0 +1,369 @@
+"""``t[index]`` and ``t[index] = value`` in torch's semantics.
+
+The basic part of an index (ints, slices, None, Ellipsis) makes views; the advanced part (tensors, masks, lists) goes to the kernels
+``_index`` and ``_index_put``. Masks are turned into positions on the host, except where a number or as many values as it selects are
+written through them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .applying import inplace
+from .binding import BOUND, bind
+from .core import Tensor, check_inplace, from_host
+from .engine import SPECIAL
+from .ops import indexing as _reading  # noqa: F401  (declares the kernels used below)
+from .ops import scattering as _writing  # noqa: F401
+from .ops._declare import OPS
+from .ops.views import VIEWS
+from .views import make_view, select_at, slice_at, viewed
+
+#: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
+_LONG_LIST = 32
+_UNSQUEEZE = VIEWS["unsqueeze"]
+
+
+def _core(path: str) -> Any:
+    """An op's function without override checks: whoever calls ``t[...]`` has been asked already."""
+    return (BOUND.get(path) or bind(OPS[path])).core
+
+
+_index = _core("_C._index")
+_index_put = _core("_C._index_put")
+_index_flat = _core("_C._index_flat")
+_index_put_flat = _core("_C._index_put_flat")
+_positions_of = _core("_C.index_by_mask")
+_masked_fill = _core("masked_fill")
+_masked_write = _core("_C._masked_write")
+_nonzero = _core("nonzero")
+
+
+# ---- what an index says ----------------------------------------------------------------------------------------------------------
+
+
+def _items(index: Any) -> Sequence[Any]:
+    """The parts of an index: those of a tuple, or of a list that stands for one because it holds more than numbers."""
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, list) and len(index) < _LONG_LIST:
+        for item in index:
+            if item is None or item is Ellipsis or isinstance(item, (Tensor, slice, list, tuple, range, np.ndarray)):
+                return index
+    return (index,)
+
+
+def _is_mask(index: Tensor) -> bool:
+    return index._aval.dtype == np.bool_ or index._aval.dtype == np.uint8
+
+
+def _plain(item: Any, t: Tensor) -> Any:
+    """One part of an index as an int, slice, None, Ellipsis, bool or index tensor.
+
+    Raises:
+        IndexError: for a tensor of another dtype, or an object of another kind.
+        TypeError: for lists of what is no number.
+    """
+    if isinstance(item, Tensor):
+        return _plain_tensor(item)
+    if isinstance(item, bool) or item is None or item is Ellipsis or isinstance(item, (int, slice)):
+        return item
+    if isinstance(item, np.ndarray):
+        return _plain_tensor(_from_numbers(item, t))
+    if isinstance(item, (list, tuple, range)):
+        return _from_numbers(_numbers(item), t)
+    if isinstance(item, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(item).__name__}'")
+    if hasattr(item, "__index__") and not isinstance(item, np.bool_):
+        return item.__index__()
+    raise IndexError(
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {type(item).__name__})"
+    )
+
+
+def _plain_tensor(index: Tensor) -> Any:
+    """An index tensor as it is, but 0-dim integers as ints: they select, as views."""
+    dtype = index._aval.dtype
+    if index._aval.ndim == 0 and dtype.kind in "iu" and dtype != np.uint8:
+        v = index._read()
+        if v.trace is SPECIAL:  # a tracer, or without data: there is no number to read
+            return index
+        return int(np.asarray(index.jax()))
+    if dtype not in (np.int64, np.int32, np.bool_, np.uint8):
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if dtype == np.uint8:
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=5
+        )
+        return BOUND["ne"].core(index, 0)
+    return index
+
+
+def _numbers(items: Any) -> np.ndarray:
+    """A list of numbers, or of lists of them, or of 0-dim tensors, as an array.
+
+    Raises:
+        TypeError: for what is no number.
+        ValueError: for ragged lists.
+    """
+    found = np.asarray(_plain_lists(items))
+    if found.dtype.kind in "US":
+        raise TypeError("new(): invalid data type 'str'")
+    if found.dtype.kind == "c":
+        raise TypeError("'complex' object cannot be interpreted as an integer")
+    if found.dtype.kind == "O":
+        raise TypeError(f"'{type(found.flat[0]).__name__}' object cannot be interpreted as an integer")
+    return found
+
+
+def _plain_lists(items: Any) -> Any:
+    if isinstance(items, Tensor):
+        return np.asarray(items.jax())
+    return [_plain_lists(i) if isinstance(i, (Tensor, list, tuple)) else i for i in items]
+
+
+def _from_numbers(array: np.ndarray, t: Tensor) -> Tensor:
+    """An index tensor from numbers on the host: bool masks stay masks, anything else is cut to int64."""
+    keep = array.dtype in (np.bool_, np.uint8)
+    return from_host(array if keep else array.astype(np.int64), t.device)
+
+
+def _consumed(item: Any) -> int:
+    """How many dimensions of the tensor a part of an index speaks of."""
+    if isinstance(item, bool) or item is None or item is Ellipsis:
+        return 0
+    return item._aval.ndim if isinstance(item, Tensor) and _is_mask(item) else 1
+
+
+_SIMPLE = (int, slice, type(None), type(Ellipsis), bool)
+
+
+def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any]]]:
+    """Applies the views that ``items`` ask for, and tells which index tensors and bools are left for which dimension of the result.
+
+    Raises:
+        IndexError: if there are more parts than dimensions, or an int is out of range.
+    """
+    if not all(type(item) in _SIMPLE for item in items):
+        items = [_plain(item, t) for item in items]
+    if sum([_consumed(item) for item in items]) > t._aval.ndim:
+        raise IndexError(_too_many(t, items))
+    advanced: list[tuple[int, Any]] = []
+    dim = 0
+    for position, item in enumerate(items):
+        kind = type(item)
+        if kind is int:
+            t = _selected(t, dim, item, position)
+        elif kind is slice:
+            if item.start is not None or item.stop is not None or item.step is not None:
+                t = _sliced(t, dim, item)
+            dim += 1
+        elif item is None:
+            t = make_view(_UNSQUEEZE, t, (dim,))
+            dim += 1
+        elif item is Ellipsis:
+            dim = t._aval.ndim - sum([_consumed(i) for i in items[position + 1 :]])
+        else:
+            if kind is bool or (item._aval.ndim == 0 and _is_mask(item)):  # a truth value gets a dimension of its own
+                t = make_view(_UNSQUEEZE, t, (dim,))
+            advanced.append((dim, item))
+            dim += max(_consumed(item), 1)
+    return t, advanced
+
+
+def _too_many(t: Tensor, items: Sequence[Any]) -> str:
+    if t._aval.ndim == 0 and len(items) == 1:
+        if type(items[0]) is int:
+            return (
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
+                "to convert a 0-dim tensor to a number"
+            )
+        if type(items[0]) is slice:
+            return "slice() cannot be applied to a 0-dim tensor."
+    return f"too many indices for tensor of dimension {t._aval.ndim}"
+
+
+def _selected(t: Tensor, dim: int, index: int, position: int) -> Tensor:
+    n = t._aval.shape[dim]
+    if not -n <= index < n:
+        raise IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
+    return select_at(t, dim, index + n if index < 0 else index)
+
+
+def _sliced(t: Tensor, dim: int, index: slice) -> Tensor:
+    start, stop, step = index.indices(t._aval.shape[dim])
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    return slice_at(t, dim, start, stop, step)
+
+
+def _check_mask(t: Tensor, dim: int, mask: Tensor) -> None:
+    """Raises torch's error unless the mask has the sizes of the dimensions it selects from."""
+    sizes = mask._aval.shape
+    for j, size in enumerate(sizes):
+        if t._aval.shape[dim + j] != size:
+            raise IndexError(
+                f"The shape of the mask {list(sizes)} at index {j} does not match the shape of the indexed tensor "
+                f"{list(t._aval.shape)} at index {dim + j}"
+            )
+
+
+def _as_positions(t: Tensor, advanced: list[tuple[int, Any]]) -> list[Tensor | None]:
+    """One integer index tensor, or None, for each dimension of ``t`` up to the last indexed one; masks become as many as they have
+    dimensions."""
+    indices: list[Tensor | None] = []
+    for dim, item in advanced:
+        indices.extend([None] * (dim - len(indices)))
+        if isinstance(item, bool):
+            indices.append(from_host(np.zeros(int(item), np.int64), t.device))
+        elif not _is_mask(item):
+            indices.append(item)
+        elif item._aval.ndim == 0:
+            indices.append(_positions_of(item))
+        else:
+            _check_mask(t, dim, item)
+            indices.extend(_nonzero(item, as_tuple=True))
+    return indices
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------------------
+
+
+def getitem(t: Tensor, index: Any) -> Tensor:
+    """``t[index]``: a view for ints, slices, None and Ellipsis; a copy where a tensor, mask or list takes part.
+
+    Raises:
+        IndexError: for an index of a wrong kind, rank, shape or value.
+        ValueError: for a slice with a negative step.
+    """
+    kind = type(index)
+    if kind is int:
+        if t._aval.ndim:
+            return _selected(t, 0, index, 0)
+    elif kind is slice:
+        if t._aval.ndim:
+            return _sliced(t, 0, index)
+    elif kind is Tensor and index._aval.ndim and t._aval.ndim and index._aval.dtype == np.int64:
+        return _index(t, (index,))
+    result, advanced = _basic(t, _items(index))
+    if advanced:
+        return _gathered(result, advanced)
+    return viewed(t, t._aval.shape) if result is t else result  # type: ignore[return-value]
+
+
+def _gathered(t: Tensor, advanced: list[tuple[int, Any]]) -> Tensor:
+    if len(advanced) == 1:
+        dim, item = advanced[0]
+        if isinstance(item, bool):
+            return _index_flat(t, from_host(np.zeros(int(item), np.int64), t.device), dim, 1)
+        if _is_mask(item):
+            _check_mask(t, dim, item)
+            return _index_flat(t, _positions_of(item), dim, max(item._aval.ndim, 1))
+    return _index(t, _as_positions(t, advanced))
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------------------
+
+
+def setitem(t: Tensor, index: Any, value: Any) -> None:
+    """``t[index] = value``: writes a number or a tensor, broadcast, through the views and positions that the index means.
+
+    Raises:
+        IndexError: for an index of a wrong kind, rank, shape or value.
+        RuntimeError: if the value does not broadcast to the indexed shape, or is of another dtype where positions are written.
+        TypeError: if the value is neither a number nor a tensor.
+    """
+    if not isinstance(value, Tensor):
+        value = _number(t, value)
+    kind = type(index)
+    if kind is int and t._aval.ndim:
+        return _copy_to(_selected(t, 0, index, 0), value)
+    if kind is bool and not index:
+        return None
+    target, advanced = _basic(t, _items(index))
+    if not advanced or (len(advanced) == 1 and advanced[0][1] is True):
+        return _copy_to(target, value)
+    if any(item is False for _, item in advanced):
+        return None
+    _scattered(target, advanced, value)
+    return None
+
+
+def _number(t: Tensor, value: Any) -> Any:
+    """A Python number, from what torch accepts as one.
+
+    Raises:
+        TypeError: for anything else, NumPy's other floating types included.
+    """
+    if type(value) in (int, float, bool, complex):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, complex)):
+        return complex(value) if isinstance(value, complex) else float(value)
+    raise TypeError(f"can't assign a {_type_name(value)} to a torch.{t.dtype.legacy}")
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def _copy_to(target: Tensor, value: Any) -> None:
+    if isinstance(value, Tensor):
+        target.copy_(_without_leading_ones(value, target))  # type: ignore[attr-defined]
+    else:
+        target.fill_(value)  # type: ignore[attr-defined]
+
+
+def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
+    """``value`` with leading dimensions of size 1 dropped where it has more dimensions than the target."""
+    shape = value._aval.shape
+    extra = len(shape) - target._aval.ndim
+    if extra <= 0 or any(n != 1 for n in shape[:extra]):
+        return value
+    return value.reshape(shape[extra:])  # type: ignore[attr-defined]
+
+
+def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> None:
+    """Writes at positions and through masks."""
+    check_inplace(target)
+    is_tensor = isinstance(value, Tensor)
+    dim, item = advanced[0]
+    if len(advanced) == 1 and isinstance(item, Tensor) and _is_mask(item):
+        _check_mask(target, dim, item)
+        if not is_tensor or value._aval.size == 1:
+            _fill_by_mask(target, dim, item, value)
+            return
+        _check_dtype(target, value)
+        if item._aval.ndim == target._aval.ndim and value._aval.ndim == 1:
+            # As many values as the mask selects: no need to know how many, but to check it when the trace runs.
+            inplace(target, _masked_write(target, item, value))
+            return
+        inplace(target, _index_put_flat(target, _positions_of(item), value, dim, max(item._aval.ndim, 1)))
+        return
+    if is_tensor:
+        _check_dtype(target, value)
+    inplace(target, _index_put(target, _as_positions(target, advanced), value))
+
+
+def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:
+    """One value wherever the mask is true; needs no positions."""
+    if isinstance(value, Tensor) and value._aval.ndim:
+        value = value.reshape(())  # type: ignore[attr-defined]
+    rest = target._aval.ndim - dim - max(mask._aval.ndim, 1)
+    if rest or mask._aval.ndim == 0:
+        mask = mask.reshape((*(mask._aval.shape or (1,)), *(1,) * rest))  # type: ignore[attr-defined]
+    inplace(target, _masked_fill(target, mask, value))
+
+
+def _check_dtype(target: Tensor, value: Tensor) -> None:
+    if target._aval.dtype != value._aval.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, "
+            f"got {target.dtype.scalar_name} for the destination and {value.dtype.scalar_name} for the source."
+        )

@@ -1,0 +1,135 @@
+"""Hook registries shared by all modules, and the wrapper that keeps a hook's module weakly."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from jtorch.utils.hooks import RemovableHandle
+
+if TYPE_CHECKING:
+    from .module import Module
+
+Hook = Callable[..., Any]
+
+_global_buffer_registration_hooks: OrderedDict[int, Hook] = OrderedDict()
+_global_module_registration_hooks: OrderedDict[int, Hook] = OrderedDict()
+_global_parameter_registration_hooks: OrderedDict[int, Hook] = OrderedDict()
+_global_backward_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
+_global_backward_hooks: OrderedDict[int, Hook] = OrderedDict()
+_global_is_full_backward_hook: bool | None = None
+_global_forward_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
+_global_forward_hooks: OrderedDict[int, Hook] = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+
+_MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
+
+
+class _WrappedHook:
+    """A hook that gets its module as first argument, without keeping the module alive."""
+
+    def __init__(self, hook: Hook, module: Module | None = None) -> None:
+        self.hook = hook
+        functools.update_wrapper(self, hook)
+        self.with_module = module is not None
+        if module is not None:
+            self.module: weakref.ReferenceType[Module] = weakref.ref(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = {"hook": self.hook, "with_module": self.with_module}
+        if self.with_module:
+            state["module"] = self.module()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.hook = state["hook"]
+        self.with_module = state["with_module"]
+        if self.with_module:
+            if state["module"] is None:
+                raise RuntimeError("You are trying to revive the hook of a dead Module!")
+            self.module = weakref.ref(state["module"])
+
+
+def _add(hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False, flags: Any = ()) -> RemovableHandle:
+    """Enters ``hook``; ``flags`` are pairs (dictionary of flags, whether this hook has it), cleaned up with the handle."""
+    handle = RemovableHandle(hooks, extra_dict=[flag for flag, _ in flags])
+    hooks[handle.id] = hook
+    for flag, wanted in flags:
+        if wanted:
+            flag[handle.id] = True
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def _has_any_global_hook() -> bool:
+    return bool(
+        _global_backward_pre_hooks
+        or _global_backward_hooks
+        or _global_forward_pre_hooks
+        or _global_forward_hooks
+        or _global_forward_hooks_always_called
+        or _global_forward_hooks_with_kwargs
+    )
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
+    """``hook(module, name, buffer)`` is called at every registration of a buffer; a result other than None replaces the buffer."""
+    return _add(_global_buffer_registration_hooks, hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
+    """``hook(module, name, submodule)`` is called at every registration of a module; a result other than None replaces it."""
+    return _add(_global_module_registration_hooks, hook)
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
+    """``hook(module, name, param)`` is called at every registration of a parameter; a result other than None replaces it."""
+    return _add(_global_parameter_registration_hooks, hook)
+
+
+def register_module_forward_pre_hook(hook: Callable[..., None]) -> RemovableHandle:
+    """``hook(module, args)`` is called before every module's forward; a result other than None replaces ``args``."""
+    return _add(_global_forward_pre_hooks, hook)
+
+
+def register_module_forward_hook(hook: Callable[..., None], *, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
+    """``hook(module, args, output)`` is called after every module's forward; a result other than None replaces ``output``."""
+    flags = ((_global_forward_hooks_with_kwargs, with_kwargs), (_global_forward_hooks_always_called, always_call))
+    return _add(_global_forward_hooks, hook, flags=flags)
+
+
+def _set_global_kind(full: bool) -> None:
+    global _global_is_full_backward_hook
+    if _global_is_full_backward_hook is (not full):
+        raise RuntimeError(_MIXED.format("as a global Module hook"))
+    _global_is_full_backward_hook = full
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """The old form of ``register_module_full_backward_hook``: sees only the last operation of each module's forward."""
+    _set_global_kind(False)
+    return _add(_global_backward_hooks, hook)
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """``hook(module, grad_output)`` is called for every module before its gradients; a result other than None replaces ``grad_output``."""
+    return _add(_global_backward_pre_hooks, hook)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """``hook(module, grad_input, grad_output)`` is called for every module; a result other than None replaces ``grad_input``."""
+    _set_global_kind(True)
+    return _add(_global_backward_hooks, hook)

@@ -1,0 +1,67 @@
+"""Joining and splitting dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jtorch import Tensor
+
+from .module import Module
+
+__all__ = ["Flatten", "Unflatten"]
+
+
+class Flatten(Module):
+    """Joins the dimensions ``start_dim`` to ``end_dim`` into one."""
+
+    __constants__ = ["start_dim", "end_dim"]
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``(N, *)`` -> ``(N, prod(*))`` by default."""
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Splits dimension ``dim`` into ``unflattened_size``; for a named dimension, into ``(name, size)`` pairs."""
+
+    __constants__ = ["dim", "unflattened_size"]
+
+    def __init__(self, dim: int | str, unflattened_size: Any) -> None:
+        super().__init__()
+        if isinstance(dim, int):
+            self._require_tuple_int(unflattened_size)
+        elif isinstance(dim, str):
+            self._require_tuple_tuple(unflattened_size)
+        else:
+            raise TypeError("invalid argument type for dim parameter")
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def _require_tuple_tuple(self, input: Any) -> None:
+        if not isinstance(input, tuple):
+            raise TypeError(f"unflattened_size must be a tuple of tuples, but found type {type(input).__name__}")
+        for idx, elem in enumerate(input):
+            if not isinstance(elem, tuple):
+                raise TypeError(f"unflattened_size must be tuple of tuples, but found element of type {type(elem).__name__} at pos {idx}")
+
+    def _require_tuple_int(self, input: Any) -> None:
+        if not isinstance(input, (tuple, list)):
+            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(input).__name__}")
+        for idx, elem in enumerate(input):
+            if not isinstance(elem, int):
+                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(elem).__name__} at pos {idx}")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``(*, S, *)`` -> ``(*, *unflattened_size, *)``."""
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

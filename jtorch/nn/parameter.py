@@ -1,0 +1,188 @@
+"""``Parameter``, ``Buffer`` and their uninitialized forms: tensors that modules register by their class."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import jtorch as torch
+from jtorch import Tensor
+
+from .._C import _disabled_torch_function_impl
+
+__all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "UninitializedBuffer", "UninitializedTensorMixin"]
+
+
+class _ParameterMeta(type(Tensor)):
+    """Lets instances of other Tensor subclasses that ``Parameter(...)`` has marked count as Parameters."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False):
+            return True
+        return super().__instancecheck__(instance)
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor that is a module's parameter: assigned as attribute of a module, it is registered there.
+
+    It shares the data of ``data`` (default: an empty tensor) and is a leaf. Given an instance of a Tensor subclass, the result keeps that
+    class, and ``isinstance(result, Parameter)`` holds all the same. Results of operations on a Parameter are plain tensors.
+    """
+
+    __torch_function__ = _disabled_torch_function_impl
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        if data is None:
+            data = torch.empty(0)
+        kind = type(data)
+        if kind is Tensor or kind is Parameter:
+            return Tensor._make_subclass(cls, data, requires_grad)
+        made = data.detach().requires_grad_(requires_grad)
+        if type(made) is not kind:
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an instance of the same "
+                f"type, but return type {type(made).__name__} was found instead. To use the type as a Parameter, please correct the "
+                "detach() semantics defined by its __torch_dispatch__() implementation."
+            )
+        made._is_param = True
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = type(self)(self.data.clone(memory_format=torch.preserve_format), self.requires_grad)
+        return found
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, proto: Any) -> tuple[Any, ...]:
+        state = _instance_state(self)
+        if not state:
+            return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
+        return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state)
+
+
+def _instance_state(parameter: Any) -> dict[str, Any]:
+    """What a program has set on the instance: the attributes that are not the Tensor class's own."""
+    return {k: v for k, v in vars(parameter).items() if not hasattr(Tensor, k)}
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
+    """Makes a Parameter again when one is unpickled."""
+    return Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: dict[str, Any]) -> Parameter:
+    """Makes a Parameter again, with the attributes that were set on it."""
+    made = Parameter(data, requires_grad)
+    for name, value in state.items():
+        setattr(made, name, value)
+    return made
+
+
+class UninitializedTensorMixin:
+    """What tensors without a known shape have in common: nearly everything but ``materialize`` is refused."""
+
+    _allowed_methods = [
+        Tensor.__hash__, Tensor.size, Tensor.copy_, Tensor.is_complex, Tensor.is_floating_point, Tensor.half, Tensor.float, Tensor.double,
+        Tensor.char, Tensor.short, Tensor.int, Tensor.long, Tensor.cuda, Tensor.cpu, Tensor.to, Tensor.get_device,
+    ]  # fmt: skip
+    cls_to_become: type[Any]
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Turns this object, in place, into an initialized one of ``shape`` with undefined values; device and dtype default to its own."""
+        data = self.data  # type: ignore[has-type]
+        self.data = torch.empty(shape, device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> Any:
+        """Not known yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when trying "
+            "to load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before accessing "
+            "their attributes."
+        )
+
+    def share_memory_(self) -> Any:
+        """Refused: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
+            "`module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, proto: Any) -> tuple[Any, ...]:
+        return type(self), (self.requires_grad,)  # type: ignore[attr-defined]
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        # Property getters are method-wrappers in torch; here they are told by their name.
+        if func in cls._allowed_methods or getattr(func, "__name__", "") in ("__get__", "__set__", "__delete__"):
+            return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[misc]
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a `LazyModule` or explicitly "
+            f"manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy batch to "
+            "initialize the parameters before calling torch functions"
+        )
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether ``param`` is an uninitialized parameter or buffer."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is not known yet; ``materialize(shape)`` turns it into a Parameter."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        return Tensor._make_subclass(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return found
+
+
+class _BufferMeta(type(Tensor)):
+    """Lets the tensors that ``Buffer(...)`` returns count as Buffers."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False):
+            return True
+        return super().__instancecheck__(instance)
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that is a module's buffer: assigned as attribute of a module, it is registered there, in ``state_dict`` if ``persistent``.
+
+    ``Buffer(data)`` is a detached tensor of the class of ``data``; ``isinstance(it, Buffer)`` holds by a mark it carries.
+    """
+
+    __torch_function__ = _disabled_torch_function_impl
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        if data is None:
+            data = torch.empty(0)
+        made = data.detach().requires_grad_(data.requires_grad)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is not known yet; ``materialize(shape)`` turns it into a plain tensor."""
+
+    cls_to_become = Tensor
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> UninitializedBuffer:
+        made = Tensor._make_subclass(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made

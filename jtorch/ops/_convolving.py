@@ -1,0 +1,365 @@
+"""Convolution, its two gradients and the formulation each runs fastest in; knows shapes and arrays, not torch's signatures or errors.
+
+``forward``, ``grad_input`` and ``grad_weight`` are the three bilinear maps behind every convolution: a transposed convolution is
+``grad_input``, and each one's derivatives are the other two. On accelerators all go to ``lax.conv_general_dilated``; on CPU the
+formulation depends on the shapes. ``docs/decisions/0002-convolution.md`` holds the measurements behind the choices.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._declare import Array
+
+#: Longest sum of products that is written as one fused expression.
+_MAX_TERMS = 32
+#: Types that XLA's CPU convolution has a fast routine for; the others would run as naive loops.
+_FAST_TYPES = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(jnp.bfloat16))
+
+
+@dataclasses.dataclass(frozen=True)
+class Geometry:
+    """How the kernel meets the input: one entry for each spatial dimension; ``padding`` holds pairs (before, after)."""
+
+    stride: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    dilation: tuple[int, ...]
+    groups: int
+
+    def out_size(self, size: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[int, ...]:
+        """Spatial shape of the convolution's result."""
+        return tuple(
+            (n + lo + hi - d * (k - 1) - 1) // s + 1
+            for n, k, s, (lo, hi), d in zip(size, kernel, self.stride, self.padding, self.dilation, strict=True)
+        )
+
+    def unused(self, size: tuple[int, ...], kernel: tuple[int, ...], out: tuple[int, ...]) -> tuple[int, ...]:
+        """Rows at the end of the padded input that no window reaches."""
+        return tuple(
+            n + lo + hi - (d * (k - 1) + 1 + (o - 1) * s)
+            for n, k, o, s, (lo, hi), d in zip(size, kernel, out, self.stride, self.padding, self.dilation, strict=True)
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is padded or dilated."""
+        return not any(map(any, self.padding)) and all(d == 1 for d in self.dilation)
+
+
+def forward(x: Array, w: Array, geo: Geometry) -> Array:
+    """Convolves ``x (N, C, *size)`` with ``w (O, C / groups, *kernel)``."""
+    kernel = w.shape[2:]
+    out = geo.out_size(x.shape[2:], kernel)
+    if not x.size or not w.size or 0 in out:
+        return jnp.zeros((x.shape[0], w.shape[0], *out), x.dtype)
+    if not _on_cpu():
+        return _lax(x, w, geo)
+    taps = math.prod(kernel)
+    if _few_terms(w, geo) and (geo.groups > 1 or taps > 1):
+        return _multiply_add(x, w, geo, out)
+    if taps == 1:
+        return _dot_channels(w.reshape(w.shape[:2]), _tap(_padded(x, geo), (0,) * len(out), out, geo), geo.groups)
+    if kernel == geo.stride and geo.plain and geo.groups == 1:
+        patches = _split_patches(x, kernel, out)
+        return _from_rows(jnp.tensordot(patches, w.reshape(w.shape[0], -1), ((1,), (1,))), x.shape[0], out)
+    if geo.groups > 1 or x.dtype not in _FAST_TYPES:
+        columns = _columns(x, kernel, geo, out)
+        return _leading_channels(_batched_dot(w.reshape(geo.groups, w.shape[0] // geo.groups, -1), columns), x.shape[0], out)
+    return _to_nchw(
+        lax.conv_general_dilated(
+            _to_nhwc(x), _weight_last(w), geo.stride, geo.padding, rhs_dilation=geo.dilation, dimension_numbers=_spec(len(out), "N*C", "*IO", "N*C")
+        )
+    )
+
+
+def grad_input(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> Array:
+    """The gradient of ``forward`` for its input of shape ``x_shape``, given that of its result."""
+    kernel, out, groups = w.shape[2:], g.shape[2:], geo.groups
+    if not g.size or not w.size or 0 in x_shape:
+        return jnp.zeros(x_shape, g.dtype)
+    if not _on_cpu():
+        return jax.vjp(lambda x: _lax(x, w, geo), jnp.zeros(x_shape, g.dtype))[1](g)[0]
+    taps = math.prod(kernel)
+    if groups > 1 and w.shape[0] == groups and _few_terms(_swapped(w, groups), geo):
+        return _flipped(g, w, x_shape, geo)
+    if taps == 1:
+        wt = _swapped(w, groups)
+        return _placed(_dot_channels(wt.reshape(wt.shape[:2]), g, groups), (0,) * len(out), x_shape[2:], kernel, geo)
+    if kernel == geo.stride and geo.plain and groups == 1:
+        rows = jnp.tensordot(_to_rows(g), w.reshape(w.shape[0], -1), ((1,), (0,)))
+        return _join_patches(rows, x_shape, kernel, out)
+    if groups > 1 and all(s == 1 for s in geo.stride):
+        return _flipped(g, w, x_shape, geo)
+    if groups == 1 and (x_shape[1] <= 4 or g.dtype not in _FAST_TYPES):
+        return _columns_summed(g, w, x_shape, geo)
+    if groups > 1:
+        return _grouped_columns_summed(g, w, x_shape, geo)
+    unused = geo.unused(x_shape[2:], kernel, out)
+    padding = [
+        (d * (k - 1) - lo, d * (k - 1) - hi + u) for k, d, (lo, hi), u in zip(kernel, geo.dilation, geo.padding, unused, strict=True)
+    ]
+    flipped = lax.rev(_weight_last(w), tuple(range(len(out))))
+    return _to_nchw(
+        lax.conv_general_dilated(
+            _to_nhwc(g),
+            flipped,
+            (1,) * len(out),
+            padding,
+            lhs_dilation=geo.stride,
+            rhs_dilation=geo.dilation,
+            dimension_numbers=_spec(len(out), "N*C", "*OI", "N*C"),
+        )
+    )
+
+
+def grad_weight(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> Array:
+    """The gradient of ``forward`` for its weight of shape ``w_shape``, given that of its result."""
+    kernel, out, groups = w_shape[2:], g.shape[2:], geo.groups
+    if not g.size or not x.size or 0 in w_shape:
+        return jnp.zeros(w_shape, g.dtype)
+    if not _on_cpu():
+        return jax.vjp(lambda w: _lax(x, w, geo), jnp.zeros(w_shape, g.dtype))[1](g)[0]
+    n = x.shape[0]
+    taps = math.prod(kernel)
+    if groups > 1 and w_shape[1] == 1:
+        return _depthwise_grad_weight(g, x, w_shape, geo)
+    if taps == 1:
+        picked = _tap(_padded(x, geo), (0,) * len(out), out, geo).reshape(n, groups, w_shape[1], -1)
+        per_sample = lax.dot_general(g.reshape(n, groups, w_shape[0] // groups, -1), picked, (((3,), (3,)), ((0, 1), (0, 1))))
+        return jnp.sum(lax.optimization_barrier(per_sample), 0, dtype=g.dtype).reshape(w_shape)
+    if kernel == geo.stride and geo.plain and groups == 1:
+        return jnp.tensordot(_to_rows(g), _split_patches(x, kernel, out), ((0,), (0,))).reshape(w_shape)
+    if groups > 1 or g.dtype not in _FAST_TYPES:
+        columns = _columns(x, kernel, geo, out)
+        gt = lax.optimization_barrier(jnp.swapaxes(g, 0, 1).reshape(groups, w_shape[0] // groups, -1))
+        return lax.dot_general(gt, columns, (((2,), (2,)), ((0,), (0,)))).reshape(w_shape)
+    unused = geo.unused(x.shape[2:], kernel, out)
+    padding = [(lo, hi - u) for (lo, hi), u in zip(geo.padding, unused, strict=True)]
+    last = lax.conv_general_dilated(
+        _to_nhwc(x),
+        _to_nhwc(g),
+        geo.dilation,
+        padding,
+        rhs_dilation=geo.stride,
+        dimension_numbers=_spec(len(out), "C*N", "I*O", "*NC"),
+    )
+    return jnp.moveaxis(last, (-1, -2), (0, 1))
+
+
+# ---------------------------------------------------------------------------------------------------------------- formulations
+
+
+def _on_cpu() -> bool:
+    """Whether to choose formulations for CPU. An array placed elsewhere than the default costs speed, not correctness."""
+    return jax.default_backend() == "cpu"
+
+
+def _few_terms(w: Array, geo: Geometry) -> bool:
+    """Whether each result is a sum over so few products that a fused multiply-add beats matrix products."""
+    taps = math.prod(w.shape[2:])
+    return (geo.groups > 1 and w.shape[1] == 1) or (w.shape[1] <= 3 and w.shape[1] * taps <= _MAX_TERMS)
+
+
+def _lax(x: Array, w: Array, geo: Geometry) -> Array:
+    return lax.conv_general_dilated(
+        x,
+        w,
+        geo.stride,
+        geo.padding,
+        rhs_dilation=geo.dilation,
+        feature_group_count=geo.groups,
+        dimension_numbers=_spec(x.ndim - 2, "NC*", "OI*", "NC*"),
+    )
+
+
+def _multiply_add(x: Array, w: Array, geo: Geometry, out: tuple[int, ...]) -> Array:
+    """The sum of shifted inputs times weights as one elementwise loop: depthwise convolutions and inputs of few channels."""
+    groups, per_group = geo.groups, w.shape[1]
+    ones = (1,) * len(out)
+    padded = lax.optimization_barrier(_padded(x, geo))
+    padded = padded.reshape(x.shape[0], groups, per_group, *padded.shape[2:])
+    weights = w.reshape(groups, -1, per_group, *w.shape[2:])
+    total = None
+    for terms, (offset, c) in enumerate(itertools.product(_offsets(w.shape[2:]), range(per_group)), 1):
+        shifted = _tap(padded[:, :, c], offset, out, geo)[:, :, None]
+        product = shifted * weights[(slice(None), slice(None), c, *offset)].reshape(1, groups, -1, *ones)
+        total = product if total is None else total + product
+        if terms % _MAX_TERMS == 0:
+            total = lax.optimization_barrier(total)
+    assert total is not None
+    return total.reshape(x.shape[0], w.shape[0], *out)
+
+
+def _depthwise_grad_weight(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> Array:
+    """One reduction per tap, channels last so that each runs over rows of channels."""
+    groups, out = geo.groups, g.shape[2:]
+    gt = lax.optimization_barrier(_to_nhwc(g).reshape(g.shape[0], *out, groups, -1))
+    xt = lax.optimization_barrier(_to_nhwc(_padded(x, geo)))
+    axes = tuple(range(len(out) + 1))
+    rows = []
+    for offset in _offsets(w_shape[2:]):
+        shifted = lax.slice(xt, *_window(offset, out, geo, xt.shape, 1))[..., None]
+        rows.append(jnp.sum(shifted * gt, axes, dtype=g.dtype))
+    return jnp.stack(rows, -1).reshape(w_shape)
+
+
+def _flipped(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> Array:
+    """``grad_input`` as a convolution of the gradient, spread out by the stride, with the flipped kernel."""
+    kernel, out = w.shape[2:], g.shape[2:]
+    unused = geo.unused(x_shape[2:], kernel, out)
+    config = [(0, 0, 0), (0, 0, 0)]
+    for k, d, s, (lo, hi), u in zip(kernel, geo.dilation, geo.stride, geo.padding, unused, strict=True):
+        config.append((d * (k - 1) - lo, d * (k - 1) - hi + u, s - 1))
+    spread = lax.pad(g, jnp.zeros((), g.dtype), config)
+    n = len(out)
+    inner = Geometry((1,) * n, ((0, 0),) * n, geo.dilation, geo.groups)
+    return forward(spread, lax.rev(_swapped(w, geo.groups), tuple(range(2, 2 + n))), inner)
+
+
+def _columns(x: Array, kernel: tuple[int, ...], geo: Geometry, out: tuple[int, ...]) -> Array:
+    """The input under each tap: ``(groups, C / groups * taps, N * positions)``."""
+    xt = _padded(jnp.swapaxes(x, 0, 1), geo)
+    columns = jnp.stack([_tap(xt, offset, out, geo) for offset in _offsets(kernel)], 1)
+    return lax.optimization_barrier(columns.reshape(geo.groups, -1, x.shape[0] * math.prod(out)))
+
+
+def _columns_summed(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> Array:
+    """``grad_input`` as one matrix product giving each tap's share, added up where it falls."""
+    kernel, out = w.shape[2:], g.shape[2:]
+    wt = jnp.moveaxis(w, 1, -1).reshape(w.shape[0], -1)
+    shares = jnp.tensordot(lax.optimization_barrier(_to_rows(g)), wt, ((1,), (0,)))
+    shares = lax.optimization_barrier(shares).reshape(g.shape[0], *out, -1, x_shape[1])
+    total = None
+    for t, offset in enumerate(_offsets(kernel)):
+        placed = _placed(_to_nchw(shares[..., t, :]), offset, x_shape[2:], kernel, geo)
+        total = placed if total is None else total + placed
+    assert total is not None
+    return total
+
+
+def _grouped_columns_summed(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> Array:
+    kernel, out, groups = w.shape[2:], g.shape[2:], geo.groups
+    gt = lax.optimization_barrier(jnp.swapaxes(g, 0, 1).reshape(groups, w.shape[0] // groups, -1))
+    wt = w.reshape(groups, w.shape[0] // groups, -1)
+    shares = lax.optimization_barrier(lax.dot_general(wt, gt, (((1,), (1,)), ((0,), (0,)))))
+    shares = jnp.swapaxes(shares.reshape(x_shape[1], -1, g.shape[0], *out), 0, 2)
+    total = None
+    for t, offset in enumerate(_offsets(kernel)):
+        placed = _placed(jnp.swapaxes(shares, 1, 2)[:, :, t], offset, x_shape[2:], kernel, geo)
+        total = placed if total is None else total + placed
+    assert total is not None
+    return total
+
+
+def _dot_channels(w: Array, x: Array, groups: int) -> Array:
+    """``w (O, C / groups)`` applied to the channels of ``x (N, C, *size)``."""
+    columns = lax.optimization_barrier(jnp.swapaxes(x, 0, 1).reshape(groups, x.shape[1] // groups, -1))
+    result = _batched_dot(w.reshape(groups, w.shape[0] // groups, w.shape[1]), columns)
+    return _leading_channels(result, x.shape[0], x.shape[2:])
+
+
+def _batched_dot(w: Array, columns: Array) -> Array:
+    if w.shape[0] == 1:  # a plain product is faster than a batch of one
+        return jnp.tensordot(w[0], columns[0], ((1,), (0,)))[None]
+    return lax.dot_general(w, columns, (((2,), (1,)), ((0,), (0,))))
+
+
+# ------------------------------------------------------------------------------------------------------------------- rearranging
+
+
+def _spec(n: int, lhs: str, rhs: str, result: str) -> tuple[str, str, str]:
+    names = "DHW"[-n:]
+    return lhs.replace("*", names), rhs.replace("*", names), result.replace("*", names)
+
+
+def _offsets(kernel: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    return itertools.product(*map(range, kernel))
+
+
+def _padded(x: Array, geo: Geometry) -> Array:
+    """``x`` with its last dimensions padded."""
+    if not any(map(any, geo.padding)):
+        return x
+    config = [(0, 0, 0)] * (x.ndim - len(geo.padding)) + [(lo, hi, 0) for lo, hi in geo.padding]
+    return lax.pad(x, jnp.zeros((), x.dtype), config)
+
+
+def _window(
+    offset: tuple[int, ...], out: tuple[int, ...], geo: Geometry, shape: tuple[int, ...], axis: int
+) -> tuple[list[int], list[int], list[int]]:
+    """Bounds and strides of the elements that one tap of the kernel meets; the spatial dimensions begin at ``axis``."""
+    start, stop, step = [0] * len(shape), list(shape), [1] * len(shape)
+    for i, (t, o, s, d) in enumerate(zip(offset, out, geo.stride, geo.dilation, strict=True), axis):
+        start[i], stop[i], step[i] = t * d, t * d + (o - 1) * s + 1, s
+    return start, stop, step
+
+
+def _tap(x: Array, offset: tuple[int, ...], out: tuple[int, ...], geo: Geometry) -> Array:
+    return lax.slice(x, *_window(offset, out, geo, x.shape, x.ndim - len(out)))
+
+
+def _placed(share: Array, offset: tuple[int, ...], size: tuple[int, ...], kernel: tuple[int, ...], geo: Geometry) -> Array:
+    """The transpose of padding and ``_tap``: ``share`` at the places of the input that it was taken from, zeros elsewhere."""
+    unused = geo.unused(size, kernel, share.shape[2:])
+    config = [(0, 0, 0), (0, 0, 0)]
+    for t, k, s, (lo, hi), d, u in zip(offset, kernel, geo.stride, geo.padding, geo.dilation, unused, strict=True):
+        config.append((t * d - lo, (k - 1 - t) * d + u - hi, s - 1))
+    return lax.pad(share, jnp.zeros((), share.dtype), config)
+
+
+def _split_patches(x: Array, kernel: tuple[int, ...], out: tuple[int, ...]) -> Array:
+    """Windows that do not overlap as rows: ``(N * positions, C * taps)``."""
+    n = len(out)
+    x = lax.slice(x, (0,) * x.ndim, (*x.shape[:2], *(o * k for o, k in zip(out, kernel, strict=True))))
+    split = x.reshape(*x.shape[:2], *(v for pair in zip(out, kernel, strict=True) for v in pair))
+    order = (0, *range(2, 2 + 2 * n, 2), 1, *range(3, 3 + 2 * n, 2))
+    return lax.optimization_barrier(split.transpose(order).reshape(x.shape[0] * math.prod(out), -1))
+
+
+def _join_patches(rows: Array, x_shape: tuple[int, ...], kernel: tuple[int, ...], out: tuple[int, ...]) -> Array:
+    n = len(out)
+    split = lax.optimization_barrier(rows).reshape(x_shape[0], *out, x_shape[1], *kernel)
+    order = (0, n + 1, *(v for i in range(n) for v in (1 + i, n + 2 + i)))
+    joined = split.transpose(order).reshape(*x_shape[:2], *(o * k for o, k in zip(out, kernel, strict=True)))
+    config = [(0, size - have, 0) for size, have in zip(x_shape, joined.shape, strict=True)]
+    return lax.pad(joined, jnp.zeros((), rows.dtype), config)
+
+
+def _swapped(w: Array, groups: int) -> Array:
+    """The weight with input and output channels exchanged within each group: ``(C, O / groups, *kernel)``."""
+    split = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+    return jnp.swapaxes(split, 1, 2).reshape(groups * w.shape[1], w.shape[0] // groups, *w.shape[2:])
+
+
+def _to_nhwc(x: Array) -> Array:
+    return jnp.moveaxis(x, 1, -1)
+
+
+def _to_nchw(x: Array) -> Array:
+    return jnp.moveaxis(x, -1, 1)
+
+
+def _weight_last(w: Array) -> Array:
+    """``(O, I, *kernel)`` as ``(*kernel, I, O)``."""
+    return jnp.moveaxis(w, (1, 0), (-2, -1))
+
+
+def _to_rows(g: Array) -> Array:
+    return _to_nhwc(g).reshape(-1, g.shape[1])
+
+
+def _from_rows(rows: Array, n: int, out: tuple[int, ...]) -> Array:
+    return _to_nchw(lax.optimization_barrier(rows).reshape(n, *out, -1))
+
+
+def _leading_channels(result: Array, n: int, out: tuple[int, ...]) -> Array:
+    """``(groups, O / groups, N * positions)`` as ``(N, O, *out)``."""
+    return jnp.swapaxes(lax.optimization_barrier(result).reshape(-1, n, *out), 0, 1)

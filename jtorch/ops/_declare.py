@@ -1,0 +1,217 @@
+"""What a declaration says about an op: its record, the decorators that make it, gradient rules and value checks.
+
+``docs/internals.md`` describes the annotations and options for authors of ops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, TypeVar
+
+import jax
+
+Array: TypeAlias = jax.Array
+Number: TypeAlias = int | float | complex | bool
+Dtype: TypeAlias = Any
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Kinds of parameters; see ``docs/internals.md``.
+TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, NUMBER, TENSOR_LIST, DTYPE, STATIC, TENSOR_OR_STATIC = range(8)
+
+_KINDS = {
+    "Array": TENSOR,
+    "Array | None": OPTIONAL_TENSOR,
+    "Array | Number": TENSOR_OR_NUMBER,
+    "Array | Number | None": TENSOR_OR_NUMBER,
+    "Array | float": TENSOR_OR_STATIC,
+    "Array | float | None": TENSOR_OR_STATIC,
+    "Number": NUMBER,
+    "Number | None": NUMBER,
+    "list[Array]": TENSOR_LIST,
+    "list[Array | None]": TENSOR_LIST,
+    "list[Array] | None": TENSOR_LIST,
+    "Dtype": DTYPE,
+    "Dtype | None": DTYPE,
+}
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Param:
+    """One parameter of an op."""
+
+    name: str
+    kind: int
+    default: Any
+    keyword_only: bool
+    annotation: str
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+    @property
+    def holds_tensors(self) -> bool:
+        return self.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_LIST, TENSOR_OR_STATIC)
+
+
+@dataclasses.dataclass(eq=False)
+class Op:
+    """Everything that is known of one op; variants, overrides, stubs and tests are derived from it."""
+
+    name: str
+    body: Callable[..., Any]
+    params: tuple[Param, ...]
+    namespace: str = "torch"
+    aliases: tuple[str, ...] = ()
+    method: bool | str = False
+    inplace: bool = False
+    out: bool = False
+    operators: tuple[str, ...] = ()
+    promote: str | None = None
+    broadcast: bool = False
+    varargs: str | None = None
+    returns: str | None = None
+    fields: tuple[str, ...] = ()
+    differentiable: bool = True
+    saves: tuple[str, ...] | None = None
+    host: bool = False
+    random: bool = False
+    aten: str | None = None
+    decompose: Callable[..., Any] | None = None
+    family: str = "op"
+    rule: Callable[..., Any] | None = None
+    fwd: Callable[..., Any] | None = None
+    module: str = ""
+
+    @property
+    def path(self) -> str:
+        """The public name without ``torch.``: ``add``, ``nn.functional.relu``."""
+        return self.name if self.namespace == "torch" else f"{self.namespace}.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<op {self.path}>"
+
+
+#: Every declared op by its public path.
+OPS: dict[str, Op] = {}
+_BY_BODY: dict[Callable[..., Any], Op] = {}
+
+
+def _params_of(body: Callable[..., Any]) -> tuple[Param, ...]:
+    params = []
+    for p in inspect.signature(body).parameters.values():
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            raise TypeError(f"{body.__name__}: a kernel takes no *{p.name}; use varargs='{p.name}'")
+        annotation = p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", str(p.annotation))
+        kind = _KINDS.get(annotation, STATIC)
+        params.append(Param(p.name, kind, p.default, p.kind is p.KEYWORD_ONLY, annotation))
+    return tuple(params)
+
+
+def op(*, name: str | None = None, method: bool | str | None = None, operators: str | tuple[str, ...] = (), **options: Any) -> Callable[[F], F]:
+    """Declares the decorated kernel as an op and returns it unchanged. ``docs/internals.md`` lists the options."""
+
+    def declare(body: F) -> F:
+        params = _params_of(body)
+        namespace = options.get("namespace", "torch")
+        is_method = method
+        if is_method is None:
+            first = params[0].name if params else ""
+            is_method = namespace in ("torch", "special", "Tensor") and first in ("input", "self") and params[0].holds_tensors
+        record = Op(
+            name=name or body.__name__,
+            body=body,
+            params=params,
+            method=is_method,
+            operators=tuple(operators.split()) if isinstance(operators, str) else operators,
+            module=body.__module__,
+            **options,
+        )
+        if record.path in OPS:
+            raise ValueError(f"op {record.path} is declared twice: in {OPS[record.path].module} and {record.module}")
+        OPS[record.path] = record
+        _BY_BODY[body] = record
+        return body
+
+    return declare
+
+
+def _family(family: str, **preset: Any) -> Callable[..., Callable[[F], F]]:
+    def decorator(**options: Any) -> Callable[[F], F]:
+        return op(**{"family": family, **preset, **options})
+
+    decorator.__name__ = family
+    decorator.__doc__ = f"Declares an op of the {family} family: ``op`` with {preset} unless said otherwise."
+    return decorator
+
+
+unary = _family("unary", promote="float", broadcast=True, out=True)
+binary = _family("binary", promote="common", broadcast=True, out=True)
+comparison = _family("comparison", promote="common", broadcast=True, out=True, differentiable=False)
+pointwise = _family("pointwise", promote="common", broadcast=True, out=True)
+reduction = _family("reduction", out=True)
+shape = _family("shape", saves=())
+random = _family("random", random=True, differentiable=False)
+
+
+def find(body: Callable[..., Any]) -> Op:
+    """The record of a declared kernel."""
+    return _BY_BODY[body]
+
+
+def defvjp(
+    body: Callable[..., Any],
+    rule: Callable[..., Any],
+    *,
+    saves: tuple[str, ...] | None = None,
+    fwd: Callable[..., Any] | None = None,
+) -> None:
+    """Gives the op of ``body`` a hand-written gradient; see ``docs/internals.md`` for the form of ``rule`` and ``fwd``."""
+    record = find(body)
+    record.rule, record.fwd = rule, fwd
+    if saves is not None:
+        record.saves = saves
+
+
+@dataclasses.dataclass(slots=True)
+class Guard:
+    """A check on values inside a kernel: raised when the trace is flushed if ``bad`` turns out true."""
+
+    bad: Any
+    exc_type: type[Exception]
+    message: str
+    value: Any
+
+
+class _Collectors(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[list[Guard] | None] = []
+
+
+_collectors = _Collectors()
+
+
+def guard(bad: Any, exc_type: type[Exception], message: str, value: Any = None) -> None:
+    """States in a kernel that ``bad`` (a bool array, any shape) must be false everywhere.
+
+    ``{}`` in ``message`` is replaced by ``value`` (an integer array of the same shape, at the first bad place). Outside the engine, for
+    instance when a kernel is called directly or under ``jax.jit``, nothing is checked.
+    """
+    stack = _collectors.stack
+    if stack and stack[-1] is not None:
+        stack[-1].append(Guard(bad, exc_type, message, value))
+
+
+@contextlib.contextmanager
+def collecting(guards: list[Guard] | None) -> Iterator[None]:
+    """Collects the guards of kernels traced inside; None discards them."""
+    _collectors.stack.append(guards)
+    try:
+        yield
+    finally:
+        _collectors.stack.pop()

@@ -1,0 +1,421 @@
+"""From a declaration to calls the engine can run: operands assembled and promoted inside the traced kernel, and derivative calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ..engine import Aval, Call, Guarded
+from ..errors import broadcast_shapes
+from ._declare import DTYPE, NUMBER, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, Op, collecting
+
+#: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
+T = "T"  # a tensor
+ABSENT = None  # None, or left at its default
+FLOAT, INT, BOOL, COMPLEX = "f", "i", "b", "c"  # Python numbers that are inputs of the trace
+NUMBERS = {float: FLOAT, int: INT, bool: BOOL, complex: COMPLEX}
+_NUMBER_DTYPES = {INT: dtypes.int64, BOOL: dtypes.bool_}
+
+
+class Fixed:
+    """A static argument in a layout, compared by value and type (``2`` is not ``2.0``)."""
+
+    __slots__ = ("value", "key")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.key = (type(value), value)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fixed) and self.key == other.key
+
+    def __repr__(self) -> str:
+        return f"={self.value!r}"
+
+
+class Info:
+    """What a call is made of: kept in ``Call.extra``.
+
+    Attributes:
+        kernel: the call's function of flat arrays and numbers.
+        saved: for each operand, whether its value is kept for the derivative.
+        checked: for each operand, whether torch saves it, so that an in-place change must be refused.
+        saves_result: whether it needs the results.
+        hidden: how many results at the end are residuals that the caller never sees.
+        vjps: derivative calls by (operand avals, needed operands, given cotangents).
+    """
+
+    __slots__ = ("op", "layout", "kernel", "saved", "checked", "saves_result", "hidden", "single", "vjps", "tracked", "differentiable", "name")
+
+    def __init__(self, op: Op, layout: tuple[Any, ...]) -> None:
+        self.op, self.layout = op, layout
+        self.vjps: dict[Any, Call] = {}
+        self.kernel: Any = None
+        self.saved: tuple[bool, ...] = ()
+        self.checked: tuple[bool, ...] = ()
+        self.saves_result = False
+        self.hidden = 0
+        self.single = True
+        self.tracked: Call | None = None
+        self.differentiable = op.differentiable
+        self.name = op.name
+
+
+_calls: dict[tuple[Op, tuple[Any, ...]], Call] = {}
+#: Caches of calls that the binding keeps for each op, emptied with ``_calls``.
+caches: list[dict[Any, Any]] = []
+
+
+def forget_calls() -> None:
+    """Forgets every call: kernels traced under another default dtype are stale."""
+    from ..engine import flush, trie
+
+    flush()
+    _calls.clear()
+    for cache in caches:
+        cache.clear()
+    trie.clear()
+
+
+dtypes.on_default_change.append(forget_calls)
+
+
+def call_of(op: Op, layout: tuple[Any, ...]) -> Call:
+    """The call of ``op`` with its parameters given as ``layout`` says."""
+    found = _calls.get((op, layout))
+    if found is None:
+        found = _calls[op, layout] = _make(op, layout, forward=False)
+        info: Info = found.extra
+        if op.fwd is not None:  # run in place of the kernel where a gradient is needed; keeps residuals
+            info.tracked = _make(op, layout, forward=True)
+    return found
+
+
+def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
+    info = Info(op, layout)
+    names = _operand_names(op, layout)
+    saves = op.saves
+    info.checked = (True,) * len(names) if saves is None else tuple(n in saves for n in names)
+    # Residuals are recomputed from the operands for a second derivative, so ops that have them keep all.
+    info.saved = (True,) * len(names) if forward else info.checked
+    info.saves_result = saves is not None and "result" in saves
+    kinds = tuple(_number_kinds(op, layout))
+    n = len(names)
+    body = op.fwd if forward else op.body
+
+    def fn(*flat: Any) -> Any:
+        operands = _Operands(op, layout, flat[:n], flat[n:])
+        guards: list[Any] = []
+        with collecting(guards):
+            out = body(*operands.args, **operands.kwargs)  # type: ignore[misc]
+        if forward:
+            result, residuals = out
+            info.single = not isinstance(result, (tuple, list))
+            residuals = tuple(r for r in residuals)
+            info.hidden = len(residuals)
+            out = ((result,) if info.single else tuple(result)) + residuals
+        else:
+            info.single = not isinstance(out, (tuple, list))
+        out = _strong(out) if not isinstance(out, (tuple, list)) else tuple([_strong(o) for o in out])
+        if guards:
+            return Guarded(out, jnp.stack([_flag(g) for g in guards]), tuple((g.exc_type, g.message) for g in guards))
+        return out
+
+    fn.__name__ = fn.__qualname__ = op.name
+    info.kernel = fn
+    return Call(op.name, fn, kinds, info)
+
+
+def _flag(g: Any) -> Any:
+    bad = jnp.ravel(jnp.asarray(g.bad, bool))
+    if g.value is None:
+        value = jnp.zeros((), np.int64)
+    else:
+        values = jnp.ravel(jnp.asarray(g.value)).astype(np.int64)
+        value = values[jnp.argmax(bad)] if values.size > 1 else values.reshape(())
+    return jnp.stack([jnp.any(bad).astype(np.int64), value])
+
+
+def _strong(x: Any) -> Any:
+    x = jnp.asarray(x)
+    return lax.convert_element_type(x, x.dtype) if x.weak_type else x
+
+
+def _operand_names(op: Op, layout: tuple[Any, ...]) -> list[str]:
+    """The parameter of each tensor operand, in flat order."""
+    names: list[str] = []
+    for p, entry in zip(op.params, layout, strict=True):
+        if entry is T:
+            names.append(p.name)
+        elif p.kind == TENSOR_LIST and entry is not None:
+            names.extend([p.name] * sum(entry))
+    return names
+
+
+def _number_kinds(op: Op, layout: tuple[Any, ...]) -> list[str]:
+    return [e for p, e in zip(op.params, layout, strict=True) if isinstance(e, str) and e is not T and p.kind not in (STATIC, DTYPE)]
+
+
+class _Operands:
+    """A kernel's arguments assembled from flat arrays and numbers, promoted and aligned as the op declares.
+
+    ``slots`` describes each tensor operand for the way back: (original shape, original dtype, promoted dtype).
+    """
+
+    __slots__ = ("args", "kwargs", "slots")
+
+    def __init__(self, op: Op, layout: tuple[Any, ...], arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
+        target = _target(op, layout, arrays)
+        shape_ndim = self._ndim(op, layout, arrays) if op.broadcast else 0
+        self.args: list[Any] = []
+        self.kwargs: dict[str, Any] = {}
+        self.slots: list[tuple[tuple[int, ...], Any]] = []
+        next_array, next_number = iter(arrays).__next__, iter(numbers).__next__
+
+        def take() -> Any:
+            a = next_array()
+            self.slots.append((a.shape, a.dtype))
+            if target is not None and a.dtype != target:
+                a = cast(a, target)
+            if op.broadcast and a.ndim < shape_ndim:
+                a = lax.expand_dims(a, range(shape_ndim - a.ndim))
+            return a
+
+        for p, entry in zip(op.params, layout, strict=True):
+            if p.kind in (STATIC, DTYPE):
+                value = entry.value
+            elif entry is T:
+                value = take()
+            elif p.kind == TENSOR_LIST:
+                value = None if entry is None else [take() if present else None for present in entry]
+            elif entry is ABSENT:
+                if p.required or p.default is None:
+                    value = None
+                else:
+                    value = p.default
+                    if p.kind != TENSOR_OR_STATIC and target is not None and p.kind != NUMBER:
+                        value = jnp.asarray(value, target)
+            elif isinstance(entry, Fixed):
+                value = entry.value
+            else:
+                value = _number(p.name, entry, next_number(), target, p.kind)
+            if p.keyword_only:
+                if not (entry is ABSENT and not p.required):
+                    self.kwargs[p.name] = value
+            else:
+                self.args.append(value)
+
+    @staticmethod
+    def _ndim(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> int:
+        return len(broadcast_shapes(*[a.shape for a in arrays]))
+
+
+def cast(a: Any, target: np.dtype) -> Any:
+    """Converts as torch does: complex to real drops the imaginary part, numbers to bool by comparison with zero."""
+    if a.dtype == target:
+        return a
+    if jnp.issubdtype(a.dtype, jnp.complexfloating) and not jnp.issubdtype(target, jnp.complexfloating):
+        a = jnp.real(a)
+    if target == np.bool_:
+        return a != jnp.zeros((), a.dtype)
+    return lax.convert_element_type(a, target)
+
+
+def _number(name: str, kind: str, value: Any, target: np.dtype | None, param_kind: int) -> Any:
+    value = jnp.asarray(value)
+    if target is None:
+        return lax.convert_element_type(value, value.dtype)
+    if param_kind == NUMBER:
+        if kind == FLOAT and not jnp.issubdtype(target, jnp.inexact):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        if kind == COMPLEX and not jnp.issubdtype(target, jnp.complexfloating):
+            raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
+        if kind == BOOL and target != np.bool_ and name == "alpha":
+            raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    return cast(value, target)
+
+
+def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype | None:
+    """The dtype that the op's operands are cast to, or None if it takes them as they come."""
+    if op.promote is None:
+        return None
+    entries: list[tuple[dtypes.dtype, int]] = []
+    next_array = iter(arrays).__next__
+    for p, entry in zip(op.params, layout, strict=True):
+        if p.kind in (STATIC, DTYPE, NUMBER):
+            continue
+        if entry is T:
+            a = next_array()
+            entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else dtypes.ZERO_DIM))
+        elif p.kind == TENSOR_LIST:
+            for present in entry or ():
+                if present:
+                    a = next_array()
+                    entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else dtypes.ZERO_DIM))
+        elif isinstance(entry, Fixed):
+            if entry.value is not None:
+                entries.append((dtypes.of_number(entry.value), dtypes.NUMBER))
+        elif entry is not ABSENT:
+            kind_dtype = _NUMBER_DTYPES.get(entry) or (dtypes.get_default_dtype() if entry == FLOAT else dtypes.default_complex())
+            entries.append((kind_dtype, dtypes.NUMBER))
+    found = dtypes.result_type_of(tuple(entries))
+    if op.promote == "float" and found.category < dtypes.FLOATING:
+        found = dtypes.get_default_dtype()
+    return found.np
+
+
+def vjp_of(
+    call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...], given: tuple[bool, ...], recompute: bool = False
+) -> Call:
+    """The call of the derivative: ``(saved operands, saved results, given cotangents, numbers) -> gradients of the needed operands``.
+
+    Operands whose values the derivative does not need are replaced by zeros of their aval. With ``recompute`` residuals are computed
+    again from the operands instead of being taken as saved results, so that the derivative can be differentiated.
+    """
+    info: Info = call.extra
+    found = info.vjps.get((avals, needs, given, recompute))
+    if found is not None:
+        return found
+    n_saved = sum(info.saved)
+    n_results = 0 if recompute else saved_results(info, len(outs))
+    n_given = sum(given)
+    visible = outs[: len(outs) - info.hidden]
+    op = info.op
+
+    def fn(*flat: Any) -> Any:
+        saved = iter(flat[:n_saved])
+        arrays = [next(saved) if keep else jnp.zeros(a.shape, a.dtype) for keep, a in zip(info.saved, avals, strict=True)]
+        at = n_saved + n_results
+        results = flat[n_saved:at]
+        cts = iter(flat[at : at + n_given])
+        numbers = flat[at + n_given :]
+        cotangents = [next(cts) if have else None for have in given]
+        with collecting(None):
+            if recompute:
+                results = info.kernel(*arrays, *numbers)[len(visible) :]
+            if op.rule is not None:
+                grads = _by_rule(info, arrays, numbers, results, cotangents, visible, needs)
+            else:
+                grads = _by_jax(info, arrays, numbers, cotangents, needs)
+        return tuple([_strong(g) for g in grads])
+
+    fn.__name__ = fn.__qualname__ = f"{op.name}_backward"
+    derived = Info(_derived(op), ())
+    derived.saved = derived.checked = (True,) * (n_saved + n_results + n_given)
+    derived.single = False
+    derived.kernel = fn
+    found = info.vjps[avals, needs, given, recompute] = Call(f"{op.name}_backward", fn, call.kinds, derived)
+    return found
+
+
+def saved_results(info: Info, n_outs: int) -> int:
+    """How many results the derivative is given: the residuals, or all visible ones, or none."""
+    if info.hidden:
+        return info.hidden
+    return n_outs if info.saves_result else 0
+
+
+#: The op that an op's derivative is an instance of: differentiated by JAX, with everything saved.
+_derived_ops: dict[Op, Op] = {}
+
+
+def _derived(op: Op) -> Op:
+    found = _derived_ops.get(op)
+    if found is None:
+        found = _derived_ops[op] = Op(name=f"{op.name}_backward", body=op.body, params=(), namespace="_C", family="derived")
+    return found
+
+
+def _by_rule(info: Info, arrays: list[Any], numbers: Any, results: Any, cts: list[Any], outs: Sequence[Aval], needs: Sequence[bool]) -> list[Any]:
+    op = info.op
+    operands = _Operands(op, info.layout, arrays, numbers)
+    filled = [jnp.zeros(a.shape, a.dtype) if c is None else c for c, a in zip(cts, outs, strict=True)]
+    g = filled[0] if info.single else tuple(filled)
+    if info.hidden:
+        saved: Any = tuple(results)
+    elif info.saves_result:
+        saved = results[0] if info.single else tuple(results)
+    else:
+        saved = None
+    grads = op.rule(g, saved, *operands.args, **operands.kwargs)  # type: ignore[misc]
+    if not isinstance(grads, (tuple, list)):
+        grads = (grads,)
+    flat: list[Any] = []
+    for grad in grads:
+        flat.extend(grad if isinstance(grad, (tuple, list)) else (grad,))
+    found = []
+    position = 0
+    entries = _gradient_positions(op, info.layout)
+    for slot, need in zip(operands.slots, needs, strict=True):
+        if need:
+            grad = flat[entries[position]]
+            found.append(jnp.zeros(slot[0], slot[1]) if grad is None else unbroadcast(grad, slot[0], slot[1]))
+        position += 1
+    return found
+
+
+def _gradient_positions(op: Op, layout: tuple[Any, ...]) -> list[int]:
+    """For each flat operand, its place among the gradients that a rule returns (one for each tensor parameter, given or not)."""
+    places = []
+    at = 0
+    for p, entry in zip(op.params, layout, strict=True):
+        if not p.holds_tensors:
+            continue
+        if p.kind == TENSOR_LIST:
+            for present in entry or ():
+                if present:
+                    places.append(at)
+                at += 1
+            if entry is None:
+                at += 1
+        else:
+            if entry is T:
+                places.append(at)
+            at += 1
+    return places
+
+
+def unbroadcast(grad: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Sums ``grad`` over the axes that broadcasting added to ``shape``, and casts it to ``dtype``."""
+    if grad.shape != shape:
+        lead = grad.ndim - len(shape)
+        axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and grad.shape[i + lead] != 1)
+        if axes:
+            grad = jnp.sum(grad, axis=axes)
+        grad = jnp.broadcast_to(grad.reshape(shape), shape) if grad.size == int(np.prod(shape)) else jnp.broadcast_to(grad, shape)
+    return cast(grad, np.dtype(dtype))
+
+
+def _by_jax(info: Info, arrays: list[Any], numbers: Any, cts: list[Any], needs: Sequence[bool]) -> list[Any]:
+    wanted = [i for i, need in enumerate(needs) if need]
+    kernel = info.kernel
+
+    def f(*xs: Any) -> list[Any]:
+        full = list(arrays)
+        for i, x in zip(wanted, xs, strict=True):
+            full[i] = x
+        out = kernel(*full, *numbers)
+        if isinstance(out, Guarded):
+            out = out.outs
+        if not isinstance(out, (tuple, list)):
+            out = (out,)
+        return [o for o, c in zip(out, cts, strict=True) if c is not None]
+
+    _, pull = jax.vjp(f, *[arrays[i] for i in wanted])
+    grads = pull([_conj(c) for c in cts if c is not None])
+    return [_conj(g) for g in grads]
+
+
+def _conj(x: Any) -> Any:
+    """JAX's cotangents of complex values are the conjugates of torch's gradients."""
+    return jnp.conj(x) if jnp.issubdtype(x.dtype, jnp.complexfloating) else x
+

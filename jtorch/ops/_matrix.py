@@ -1,0 +1,144 @@
+"""What products of matrices and vectors share: checks in torch's words, products in the forms that run fastest, scaling by ``beta`` and ``alpha``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._declare import Array, Number
+from ._kernel import cast
+from ._numeric import conj, is_bool, scalar_name, unsupported
+
+_CPP_NAMES = {
+    "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double", "Char": "signed char", "Byte": "unsigned char",
+    "Short": "short int", "Int": "int", "Long": "long int", "Bool": "bool", "ComplexFloat": "c10::complex<float>",
+    "ComplexDouble": "c10::complex<double>",
+}  # fmt: skip
+
+
+def cpp_name(x: Array) -> str:
+    """The C++ name of an element type, which some of torch's messages use."""
+    name = scalar_name(x.dtype)
+    return _CPP_NAMES.get(name, name)
+
+
+def size_of(x: Array) -> str:
+    """A matrix' size in torch's messages: ``2x3``."""
+    return "x".join(map(str, x.shape))
+
+
+def check_mm(mat1: Array, mat2: Array) -> None:
+    """Raises torch's errors for two matrices that cannot be multiplied."""
+    if mat1.dtype != mat2.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {cpp_name(mat1)} != {cpp_name(mat2)}")
+    if mat1.shape[1] != mat2.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({size_of(mat1)} and {size_of(mat2)})")
+    if is_bool(mat1):
+        raise unsupported("addmm_impl_cpu_", mat1)
+
+
+def check_mv(mat: Array, vec: Array, rows: int | None = None) -> None:
+    """Raises torch's errors for a matrix and a vector that cannot be multiplied; ``rows`` is the size of what is added to the product."""
+    if mat.shape[1] != vec.shape[0] or (rows is not None and rows not in (1, mat.shape[0])):
+        given = mat.shape[0] if rows is None else rows
+        raise RuntimeError(f"size mismatch, got input ({given}), mat ({size_of(mat)}), vec ({vec.shape[0]})")
+    if mat.dtype != vec.dtype:
+        names = ", ".join(scalar_name(x.dtype) for x in (vec, mat))
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names}, and {scalar_name(vec.dtype)}")
+    if is_bool(mat):
+        raise unsupported("addmv_impl_cpu", mat)
+
+
+def check_bmm(batch1: Array, batch2: Array) -> None:
+    """Raises torch's errors for two batches of matrices (of rank 3) that cannot be multiplied."""
+    expected = [batch1.shape[0], batch1.shape[2]]
+    if list(batch2.shape[:2]) != expected:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {expected} but got: {list(batch2.shape[:2])}.")
+    if batch1.dtype != batch2.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(batch1.dtype)} but found {scalar_name(batch2.dtype)}")
+    if is_bool(batch1):
+        raise unsupported("bmm", batch1)
+
+
+def check_dot(input: Array, other: Array) -> None:
+    """Raises torch's errors for two vectors that have no inner product."""
+    if input.ndim != 1 or other.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {other.ndim}D tensors")
+    if input.dtype != other.dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {scalar_name(input.dtype)} and {scalar_name(other.dtype)}"
+        )
+    if input.shape != other.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{input.size}] and src [{other.size}] to have the same number of elements, "
+            f"but got {input.size} and {other.size} elements respectively"
+        )
+    if is_bool(input):
+        raise unsupported("dot", input)
+
+
+def expanded(x: Array, shape: Sequence[int]) -> Array:
+    """``x`` expanded to ``shape``.
+
+    Raises:
+        RuntimeError: if it does not fit, in torch's words.
+    """
+    shape = tuple(shape)
+    if x.ndim > len(shape):
+        raise RuntimeError(
+            f"The number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({x.ndim})"
+        )
+    lead = len(shape) - x.ndim
+    for i in range(len(shape) - 1, lead - 1, -1):
+        if x.shape[i - lead] not in (1, shape[i]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[i]}) must match the existing size ({x.shape[i - lead]}) at non-singleton "
+                f"dimension {i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(x.shape)}"
+            )
+    return jnp.broadcast_to(x, shape)
+
+
+def times(number: Number, x: Array) -> Array:
+    """``number * x`` in the dtype of ``x``; without a multiplication where the number is the default 1."""
+    if isinstance(number, (int, float)) and number == 1:
+        return x
+    return cast(jnp.asarray(number), x.dtype) * x
+
+
+def blend(input: Array, product: Array, beta: Number, alpha: Number) -> Array:
+    """``beta * input + alpha * product``, ``input`` expanded to the product's shape; ``beta`` 0 hides even nan in ``input``."""
+    scaled = times(alpha, product)
+    input = expanded(input, product.shape)
+    if isinstance(beta, (int, float)):
+        return scaled if beta == 0 else times(beta, input) + scaled
+    zero = jnp.zeros((), input.dtype)
+    return jnp.where(cast(jnp.asarray(beta), input.dtype) == zero, zero, times(beta, input)) + scaled
+
+
+def conj_number(number: Number) -> Any:
+    """The complex conjugate of a scalar argument."""
+    return number if isinstance(number, (int, float)) else conj(jnp.asarray(number))
+
+
+def transposed(x: Array) -> Array:
+    """``x`` with its last two dimensions swapped, and conjugated: what the gradients of products multiply by."""
+    return conj(jnp.swapaxes(x, -1, -2))
+
+
+def rows(x: Array) -> Array:
+    """All dimensions but the last as one."""
+    return x if x.ndim == 2 else x.reshape(-1 if x.size else int(np.prod(x.shape[:-1])), x.shape[-1])
+
+
+def product(a: Array, b: Array) -> Array:
+    """``a @ b`` for arrays of rank two or more whose shapes are known to fit.
+
+    A stack times one matrix is a single matrix product. Others are left to ``jnp.matmul``, which keeps batches apart without copies.
+    """
+    if b.ndim == 2:
+        return lax.dot_general(a, b, (((a.ndim - 1,), (0,)), ((), ())))
+    return jnp.matmul(a, b)

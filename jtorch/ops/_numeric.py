@@ -1,0 +1,86 @@
+"""What pointwise kernels share: checks on element types in torch's words, and the width half-precision formulas are computed in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ._declare import Array
+
+
+def is_complex(x: Array) -> bool:
+    """Whether the elements are complex."""
+    return jnp.issubdtype(x.dtype, jnp.complexfloating)
+
+
+def is_float(x: Array) -> bool:
+    """Whether the elements are real floating-point numbers."""
+    return jnp.issubdtype(x.dtype, jnp.floating)
+
+
+def is_bool(x: Array) -> bool:
+    """Whether the elements are bool."""
+    return x.dtype == np.bool_
+
+
+def is_integral(x: Array) -> bool:
+    """Whether the elements are integers or bool: of a kind that has no gradient."""
+    return x.dtype.kind in "biu"
+
+
+def scalar_name(dtype: Any) -> str:
+    """torch's name of an element type in messages: ``Float``, ``Long``."""
+    return dtypes.from_np(dtype).scalar_name
+
+
+def unsupported(kernel: str, x: Array) -> NotImplementedError:
+    """torch's error for an element type that a kernel does not take."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(x.dtype)}'")
+
+
+def _letter(x: Array) -> str:
+    if is_complex(x):
+        return "c"
+    if is_float(x):
+        return "f"
+    return "b" if is_bool(x) else "i"
+
+
+def require(kernel: str, x: Array, kinds: str = "f") -> None:
+    """Refuses element types outside ``kinds``: letters of **b**ool, **i**nteger, **f**loat, **c**omplex.
+
+    Raises:
+        NotImplementedError: in torch's words, naming torch's kernel.
+    """
+    if _letter(x) not in kinds:
+        raise unsupported(kernel, x)
+
+
+def require_full(kernel: str, x: Array) -> None:
+    """Refuses all but float32 and float64 (integers have become floats by promotion before)."""
+    if x.dtype not in (np.float32, np.float64):
+        raise unsupported(kernel, x)
+
+
+def wide(x: Array) -> Array:
+    """Half-precision elements as float32: formulas of several steps round once, at the end, as torch's do."""
+    return x.astype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else x
+
+
+def conj(x: Array) -> Array:
+    """The complex conjugate; real numbers as they are."""
+    return lax.conj(x) if is_complex(x) else x
+
+
+def zeros_where(bad: Array, x: Array) -> Array:
+    """``x`` with zeros where ``bad``."""
+    return jnp.where(bad, jnp.zeros((), x.dtype), x)
+
+
+def default_float(x: Array) -> Array:
+    """Integers and bool as the default floating-point type; everything else as it is."""
+    return x.astype(dtypes.get_default_dtype().np) if is_integral(x) else x

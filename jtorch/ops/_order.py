@@ -1,0 +1,63 @@
+"""Sorting along one dimension with torch's order: NaN is larger than everything, -0. equals 0., equal elements keep their order."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ._axes import category, positions, take_along
+from ._declare import Array
+
+
+def _key32(x: Array) -> Array | None:
+    """An int32 key of the same order for dtypes of up to 32 bits, else None."""
+    kind = category(x.dtype)
+    if kind == dtypes.FLOATING and x.dtype.itemsize <= 4:
+        x = x.astype(np.float32)
+        x = jnp.where(jnp.isnan(x), jnp.full((), np.nan, np.float32), x + jnp.zeros((), np.float32))  # one NaN, and -0. + 0. is 0.
+        bits = lax.bitcast_convert_type(x, np.int32)
+        return jnp.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
+    if kind <= dtypes.INTEGRAL and (x.dtype.itemsize < 4 or x.dtype == np.int32):
+        return x.astype(np.int32)
+    return None
+
+
+def _flip(x: Array, axis: int) -> Array:
+    return lax.rev(x, (axis,))
+
+
+def argsort_along(x: Array, axis: int, descending: bool = False) -> Array:
+    """The stable order of ``x`` along ``axis`` in int64.
+
+    Keys of 32 bits are packed with the positions into one int64 each: XLA sorts single integers on CPUs four to seven times faster than
+    pairs.
+    """
+    n = x.shape[axis]
+    key = _key32(x)
+    if key is not None and n <= np.iinfo(np.int32).max:
+        packed = (key.astype(np.int64) ^ (-1 if descending else 0)) << 32
+        packed = lax.sort(packed | positions(x, axis).astype(np.int64), dimension=axis, is_stable=False)
+        return packed & 0xFFFFFFFF
+    if descending:  # reversing twice keeps equal elements in order
+        return n - 1 - _flip(argsort_along(_flip(x, axis), axis), axis)
+    return lax.sort((x, positions(x, axis)), dimension=axis, is_stable=True, num_keys=1)[1].astype(np.int64)
+
+
+def sort_along(x: Array, axis: int, descending: bool = False) -> tuple[Array, Array]:
+    """``x`` sorted along ``axis``, and the places its elements came from."""
+    index = argsort_along(x, axis, descending)
+    return take_along(x, index, axis), index
+
+
+def sorted_values(x: Array, axis: int) -> Array:
+    """``x`` sorted along ``axis``, without the order."""
+    key = _key32(x)
+    if key is None:
+        return lax.sort(x, dimension=axis, is_stable=False)
+    key = lax.sort(key, dimension=axis, is_stable=False)
+    if category(x.dtype) < dtypes.FLOATING:
+        return key.astype(x.dtype)
+    bits = jnp.where(key < 0, key ^ np.int32(0x7FFFFFFF), key)
+    return lax.bitcast_convert_type(bits, np.float32).astype(x.dtype)

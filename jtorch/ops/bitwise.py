@@ -1,0 +1,64 @@
+"""Operations on the bits of integers; of bool tensors they are logic."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import lax
+
+from ._declare import Array, Number, binary, unary
+from ._numeric import is_bool, require
+
+
+@binary(inplace=True, differentiable=False, operators="&", aten="bitwise_and.Tensor")
+def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
+    """The bits set in both."""
+    require("bitwise_and_cpu", input, "bi")
+    return input & other
+
+
+@binary(inplace=True, differentiable=False, operators="|", aten="bitwise_or.Tensor")
+def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
+    """The bits set in one or both."""
+    require("bitwise_or_cpu", input, "bi")
+    return input | other
+
+
+@binary(inplace=True, differentiable=False, operators="^", aten="bitwise_xor.Tensor")
+def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
+    """The bits set in exactly one."""
+    require("bitwise_xor_cpu", input, "bi")
+    return input ^ other
+
+
+@unary(promote=None, inplace=True, differentiable=False, operators="invert", aten="bitwise_not")
+def bitwise_not(input: Array) -> Array:
+    """All bits turned; of bool tensors the logical not."""
+    require("bitwise_not_cpu", input, "bi")
+    return ~input
+
+
+@binary(inplace=True, differentiable=False, operators="<<", aten="bitwise_left_shift.Tensor")
+def bitwise_left_shift(input: Array | Number, other: Array | Number) -> Array:
+    """Moves bits up by ``other`` places: 0 if that is negative or as many as there are bits."""
+    require("lshift_cpu", input, "i")
+    x, by, outside = _shift(input, other)
+    return jnp.where(outside, jnp.zeros((), x.dtype), lax.shift_left(x, by))
+
+
+@binary(inplace=True, differentiable=False, operators=">>", aten="bitwise_right_shift.Tensor")
+def bitwise_right_shift(input: Array | Number, other: Array | Number) -> Array:
+    """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is negative or as many as there are bits."""
+    require("rshift_cpu", input, "i")
+    x, by, outside = _shift(input, other)
+    if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
+        return jnp.where(outside, jnp.zeros((), x.dtype), lax.shift_right_logical(x, by))
+    # XLA's own result for too many places is not the sign on every platform.
+    sign = jnp.where(x < 0, -1, 0).astype(x.dtype)
+    return jnp.where(outside, sign, lax.shift_right_arithmetic(x, by))
+
+
+def _shift(x: Array, by: Array) -> tuple[Array, Array, Array]:
+    assert not is_bool(x)
+    x, by = jnp.broadcast_arrays(x, by)
+    outside = (by < 0) | (by >= x.dtype.itemsize * 8)
+    return x, jnp.where(outside, jnp.zeros((), by.dtype), by), outside

@@ -1,0 +1,174 @@
+"""Comparisons, tests of elements, and logic. Results are bool."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from .. import dtypes
+from ._declare import Array, Number, comparison, op, unary
+from ._numeric import is_complex, is_float, is_integral, require, scalar_name
+
+# ---- order -----------------------------------------------------------------------------------------------------------------------
+
+
+@comparison(inplace=True, operators="==", aten="eq.Tensor")
+def eq(input: Array | Number, other: Array | Number) -> Array:
+    """Whether elements are equal."""
+    return jnp.equal(input, other)
+
+
+@comparison(inplace=True, operators="!=", aliases=("not_equal",), aten="ne.Tensor")
+def ne(input: Array | Number, other: Array | Number) -> Array:
+    """Whether elements differ."""
+    return jnp.not_equal(input, other)
+
+
+@comparison(inplace=True, operators="<", aliases=("less",), aten="lt.Tensor")
+def lt(input: Array | Number, other: Array | Number) -> Array:
+    """Whether ``input < other``."""
+    require("lt_cpu", input, "bif")
+    return jnp.less(input, other)
+
+
+@comparison(inplace=True, operators="<=", aliases=("less_equal",), aten="le.Tensor")
+def le(input: Array | Number, other: Array | Number) -> Array:
+    """Whether ``input <= other``."""
+    require("le_cpu", input, "bif")
+    return jnp.less_equal(input, other)
+
+
+@comparison(inplace=True, operators=">", aliases=("greater",), aten="gt.Tensor")
+def gt(input: Array | Number, other: Array | Number) -> Array:
+    """Whether ``input > other``."""
+    require("gt_cpu", input, "bif")
+    return jnp.greater(input, other)
+
+
+@comparison(inplace=True, operators=">=", aliases=("greater_equal",), aten="ge.Tensor")
+def ge(input: Array | Number, other: Array | Number) -> Array:
+    """Whether ``input >= other``."""
+    require("ge_cpu", input, "bif")
+    return jnp.greater_equal(input, other)
+
+
+# ---- closeness -------------------------------------------------------------------------------------------------------------------
+
+
+def _check_close(input: Array, other: Array, rtol: float, atol: float) -> None:
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"{scalar_name(input.dtype)} did not match {scalar_name(other.dtype)}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+
+
+@comparison(promote=None, out=False, aten="isclose")
+def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
+    """Whether ``abs(input - other) <= atol + rtol * abs(other)``.
+
+    Raises:
+        RuntimeError: if the dtypes differ, or a tolerance is negative.
+    """
+    _check_close(input, other, rtol, atol)
+    close = input == other
+    if equal_nan and not is_integral(input):
+        close |= jnp.isnan(input) & jnp.isnan(other)
+    if rtol == 0 and atol == 0:
+        return close
+    if is_integral(input):
+        input, other = (x.astype(dtypes.get_default_dtype().np) for x in (input, other))
+    allowed = atol + jnp.abs(rtol * other)
+    distance = jnp.abs(input - other)
+    return close | (jnp.isfinite(distance) & (distance <= allowed))
+
+
+@op(namespace="_C", name="_allclose", family="pointwise", broadcast=True, differentiable=False)
+def allclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
+    """Whether all elements are close; the public function reads the answer."""
+    return jnp.all(isclose(input, other, rtol, atol, equal_nan))
+
+
+@op(namespace="_C", name="_equal", family="pointwise", differentiable=False)
+def equal(input: Array, other: Array) -> Array:
+    """Whether all elements of two tensors of one shape are equal; the public function reads the answer."""
+    if input.dtype != other.dtype:
+        common = dtypes.promote_types(dtypes.from_np(input.dtype), dtypes.from_np(other.dtype)).np
+        input, other = input.astype(common), other.astype(common)
+    return jnp.all(input == other)
+
+
+# ---- tests of elements -----------------------------------------------------------------------------------------------------------
+
+
+@unary(promote=None, differentiable=False, out=False, aten="isnan")
+def isnan(input: Array) -> Array:
+    """Whether elements are NaN."""
+    return _never(input) if is_integral(input) else jnp.isnan(input)
+
+
+@unary(promote=None, differentiable=False, out=False, aten="isinf")
+def isinf(input: Array) -> Array:
+    """Whether elements are infinite."""
+    return _never(input) if is_integral(input) else jnp.isinf(input)
+
+
+@unary(promote=None, differentiable=False, out=False, aten="isfinite")
+def isfinite(input: Array) -> Array:
+    """Whether elements are neither infinite nor NaN."""
+    return ~_never(input) if is_integral(input) else jnp.isfinite(input)
+
+
+@unary(promote=None, differentiable=False, aten="isposinf")
+def isposinf(input: Array) -> Array:
+    """Whether elements are positive infinity."""
+    return _is_infinity("isposinf", input, np.inf)
+
+
+@unary(promote=None, differentiable=False, aten="isneginf")
+def isneginf(input: Array) -> Array:
+    """Whether elements are negative infinity."""
+    return _is_infinity("isneginf", input, -np.inf)
+
+
+def _is_infinity(name: str, x: Array, infinity: float) -> Array:
+    if is_complex(x):
+        raise RuntimeError(f"{name} does not support complex inputs.")
+    return x == infinity if is_float(x) else _never(x)
+
+
+@unary(promote=None, differentiable=False, out=False, aten="isreal")
+def isreal(input: Array) -> Array:
+    """Whether elements have no imaginary part."""
+    return input.imag == 0 if is_complex(input) else ~_never(input)
+
+
+def _never(x: Array) -> Array:
+    return jnp.zeros(x.shape, np.bool_)
+
+
+# ---- logic -----------------------------------------------------------------------------------------------------------------------
+
+
+@comparison(promote=None, inplace=True, aten="logical_and")
+def logical_and(input: Array, other: Array) -> Array:
+    """Whether both elements are nonzero."""
+    return (input != 0) & (other != 0)
+
+
+@comparison(promote=None, inplace=True, aten="logical_or")
+def logical_or(input: Array, other: Array) -> Array:
+    """Whether one of the elements is nonzero."""
+    return (input != 0) | (other != 0)
+
+
+@comparison(promote=None, inplace=True, aten="logical_xor")
+def logical_xor(input: Array, other: Array) -> Array:
+    """Whether exactly one of the elements is nonzero."""
+    return (input != 0) ^ (other != 0)
+
+
+@unary(promote=None, inplace=True, differentiable=False, aten="logical_not")
+def logical_not(input: Array) -> Array:
+    """Whether elements are zero."""
+    return input == 0

@@ -1,0 +1,111 @@
+"""Complex numbers: conjugates, angles, and construction from parts or polar coordinates."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._declare import Array, defvjp, pointwise, unary
+from ._numeric import conj as _conj
+from ._numeric import is_complex, is_float, is_integral, scalar_name
+
+
+@unary(promote=None, out=False, saves=(), aten="conj")
+def conj(input: Array) -> Array:
+    """The complex conjugate; real tensors as they are.
+
+    Differs from torch: the result is computed, not a lazy view.
+    """
+    return _conj(input)
+
+
+@unary(promote=None, inplace=True, saves=(), aten="conj_physical")
+def conj_physical(input: Array) -> Array:
+    """The complex conjugate; real tensors as they are."""
+    return _conj(input)
+
+
+def _conj_rule(g: Array, *_: object) -> tuple[Array]:
+    return (_conj(g),)
+
+
+defvjp(conj, _conj_rule)
+defvjp(conj_physical, _conj_rule)
+
+
+@unary(saves=("input",), promote=None, aten="angle")
+def angle(input: Array) -> Array:
+    """The angle in the complex plane: of real numbers 0 or pi, and NaN for NaN.
+
+    Gradient: 0 at 0 and for real tensors.
+    """
+    if is_complex(input):
+        return jnp.angle(input)
+    x = input.astype(np.float32) if is_integral(input) else input
+    return jnp.where(jnp.isnan(x), x, jnp.where(x < 0, jnp.asarray(math.pi, x.dtype), jnp.zeros((), x.dtype)))
+
+
+def _angle_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    if not is_complex(input):
+        return (jnp.zeros_like(g),)
+    size = input.real**2 + input.imag**2
+    found = g.astype(input.dtype) * (1j * input) / jnp.where(size == 0, jnp.ones((), size.dtype), size)
+    return (jnp.where(size == 0, jnp.zeros((), found.dtype), found),)
+
+
+defvjp(angle, _angle_rule)
+
+
+def _check_parts(first: Array, second: Array) -> None:
+    if not all(is_float(x) and x.dtype.name != "bfloat16" for x in (first, second)):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {scalar_name(first.dtype)} and {scalar_name(second.dtype)}"
+        )
+    if first.dtype != second.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {scalar_name(first.dtype)} but got scalar type {scalar_name(second.dtype)} for second argument"
+        )
+    if first.dtype == np.float16:
+        raise NotImplementedError("complex tensors of half precision (torch.complex32) are not offered by jtorch: JAX has no such type")
+
+
+@pointwise(promote=None, method=False, saves=(), aten="complex")
+def complex(real: Array, imag: Array) -> Array:
+    """Complex numbers from their real and imaginary parts.
+
+    Raises:
+        RuntimeError: unless both are of one dtype, float32 or float64.
+    """
+    _check_parts(real, imag)
+    return lax.complex(*jnp.broadcast_arrays(real, imag))
+
+
+def _complex_rule(g: Array, *_: object) -> tuple[Array, Array]:
+    return g.real, g.imag
+
+
+defvjp(complex, _complex_rule)
+
+
+@pointwise(promote=None, method=False, saves=("result",), aten="polar")
+def polar(abs: Array, angle: Array) -> Array:
+    """Complex numbers of magnitude ``abs`` and direction ``angle``.
+
+    Raises:
+        RuntimeError: unless both are of one dtype, float32 or float64.
+    """
+    _check_parts(abs, angle)
+    return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
+
+
+def _polar_rule(g: Array, result: Array, *_: object) -> tuple[Array, Array]:
+    # The magnitude's direction is the result's own, sgn(result); the angle's is that direction turned left, i * result.
+    size = jnp.abs(result)
+    unit = result / jnp.where(size == 0, jnp.ones((), size.dtype), size)
+    return (g * lax.conj(unit)).real, (g * lax.conj(1j * result)).real
+
+
+defvjp(polar, _polar_rule)

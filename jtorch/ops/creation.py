@@ -1,0 +1,290 @@
+"""Factories: constants, ranges, identity, triangle positions and windows. Their kernels take no tensor, or one to be like.
+
+Whatever the binding adds for all of them (``out``, ``layout``, ``device``, ``pin_memory``, ``requires_grad``) is not seen here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..dtypes import default_complex, from_np, get_default_dtype
+from ._declare import Array, Dtype, Number, op
+from .indexing import number_as
+
+
+def factory(**options: object):
+    """Declares an op of the factory family."""
+    return op(**{"family": "factory", "differentiable": False, "method": False, **options})  # type: ignore[arg-type]
+
+
+def like(**options: object):
+    """Declares a factory that takes shape and dtype from a tensor, whose values it never reads."""
+    return op(**{"family": "like", "differentiable": False, "saves": (), "method": False, **options})  # type: ignore[arg-type]
+
+
+def _sizes(name: str, size: tuple[int, ...]) -> tuple[int, ...]:
+    for n in size:
+        if n < 0:
+            if name == "zeros":
+                raise RuntimeError("zeros: Dimension size must be non-negative.")
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    return tuple(size)
+
+
+def _default(dtype: Dtype | None) -> np.dtype:
+    return get_default_dtype().np if dtype is None else dtype
+
+
+@factory(varargs="size", aten="zeros")
+def zeros(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
+    """A tensor of zeros."""
+    return jnp.zeros(_sizes("zeros", size), _default(dtype))
+
+
+@factory(varargs="size", aten="ones")
+def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
+    """A tensor of ones."""
+    return jnp.ones(_sizes("ones", size), _default(dtype))
+
+
+@factory(varargs="size", aten="empty.memory_format")
+def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
+    """A tensor whose values the caller means to overwrite.
+
+    Differs from torch: they are zeros.
+    """
+    return jnp.zeros(_sizes("empty", size), _default(dtype))
+
+
+def _number_dtype(value: Array | Number) -> np.dtype:
+    """The dtype that a number gives a tensor made of it: bool, int64, or the default floating or complex type."""
+    kind = jnp.asarray(value).dtype.kind
+    if kind == "b":
+        return np.dtype(bool)
+    if kind in "iu":
+        return np.dtype(np.int64)
+    return default_complex().np if kind == "c" else get_default_dtype().np
+
+
+@factory(aten="full")
+def full(size: tuple[int, ...], fill_value: Number, *, dtype: Dtype | None = None) -> Array:
+    """A tensor of one number. Without ``dtype`` its kind decides: bool, int64, or the default floating or complex type.
+
+    Raises:
+        RuntimeError: if the number does not fit the dtype.
+    """
+    wanted = _number_dtype(fill_value) if dtype is None else dtype
+    return jnp.broadcast_to(number_as(fill_value, wanted), _sizes("full", size))
+
+
+@factory(aten="scalar_tensor")
+def scalar_tensor(s: Number, *, dtype: Dtype | None = None) -> Array:
+    """A 0-dim tensor of one number, of the default floating type unless ``dtype`` says otherwise."""
+    return number_as(s, _default(dtype))
+
+
+@factory(namespace="_C", aten="arange.start_step")
+def _arange(start: Number, step: Number, length: int, *, dtype: Dtype | None = None) -> Array:
+    """``start + step * i`` for ``i`` below ``length``; floats are computed in float64. The public function counts the length."""
+    wanted = np.dtype(_default(dtype))
+    wide = np.dtype(np.int64 if wanted.kind in "iu" else np.float64)
+    position = lax.iota(wide, length)
+    return (_cast(start, wide) + _cast(step, wide) * position).astype(wanted)
+
+
+def _cast(number: Array | Number, dtype: np.dtype) -> Array:
+    return jnp.asarray(number).astype(dtype)
+
+
+def _steps(steps: int) -> None:
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+
+
+def _line(start: Array | Number, end: Array | Number, steps: int, dtype: np.dtype, wide: np.dtype) -> Array:
+    """Evenly spaced values counted from the nearer end, as torch does, so that both ends are exact. Of integers, the ends are cut first."""
+    first, last = _cast(start, wide), _cast(end, wide)
+    if dtype.kind in "iu":
+        first, last = jnp.trunc(first), jnp.trunc(last)
+    if steps == 1:
+        return first.reshape(1)
+    real = np.zeros((), wide).real.dtype
+    step = (last - first) / np.asarray(steps - 1, wide)
+    i = lax.iota(np.int64, steps)
+    forth = first + step * i.astype(real).astype(wide)
+    back = last - step * (steps - 1 - i).astype(real).astype(wide)
+    return jnp.where(i < steps // 2, forth, back)
+
+
+def _line_dtype(start: Array | Number, end: Array | Number, dtype: Dtype | None) -> np.dtype:
+    if dtype is not None:
+        return np.dtype(dtype)
+    kinds = {jnp.asarray(x).dtype.kind for x in (start, end)}
+    return default_complex().np if "c" in kinds else get_default_dtype().np
+
+
+def _wide(dtype: np.dtype) -> np.dtype:
+    """The type a line is computed in: float64 for integers, float32 for halves."""
+    if dtype.kind in "biu":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
+
+
+@factory(aten="linspace")
+def linspace(start: Number, end: Number, steps: int, *, dtype: Dtype | None = None) -> Array:
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    Raises:
+        RuntimeError: if ``steps`` is negative.
+    """
+    _steps(steps)
+    wanted = _line_dtype(start, end, dtype)
+    return _line(start, end, steps, wanted, _wide(wanted)).astype(wanted)
+
+
+@factory(aten="logspace")
+def logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Dtype | None = None) -> Array:
+    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
+    _steps(steps)
+    wanted = _line_dtype(start, end, dtype)
+    wide = np.dtype(np.complex128 if wanted.kind == "c" else np.float64)
+    line = _line(start, end, steps, wanted, wide)
+    if wanted.kind not in "biu":
+        return jnp.power(jnp.asarray(base, wide), line).astype(wanted)
+    # Powers such as 10 ** 3 come out a hair below the integer; nothing that torch rounds down is that close.
+    powers = jnp.power(jnp.asarray(base, wide), line)
+    nearest = jnp.round(powers)
+    return jnp.where(jnp.abs(powers - nearest) <= 1e-9 * jnp.abs(nearest), nearest, powers).astype(wanted)
+
+
+@factory(aten="eye")
+def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
+    """An ``n`` by ``m`` matrix (square by default) with ones on the diagonal and zeros elsewhere."""
+    columns = n if m is None else m
+    for name, size in (("n", n), ("m", columns)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    wanted = _default(dtype)
+    return (lax.broadcasted_iota(np.int32, (n, columns), 0) == lax.broadcasted_iota(np.int32, (n, columns), 1)).astype(wanted)
+
+
+def _triangle_positions(name: str, row: int, col: int, offset: int, dtype: Dtype | None, lower: bool) -> Array:
+    for axis, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(f"{axis} must be non-negative, got{size}")
+    wanted = np.dtype(np.int64) if dtype is None else np.dtype(dtype)
+    if wanted not in (np.int32, np.int64):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{from_np(wanted).scalar_name}'")
+    found = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
+    return jnp.asarray(np.stack(found).astype(wanted))
+
+
+@factory(aten="tril_indices")
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
+    """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``."""
+    return _triangle_positions("tril_indices", row, col, offset, dtype, True)
+
+
+@factory(aten="triu_indices")
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
+    """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on."""
+    return _triangle_positions("triu_indices", row, col, offset, dtype, False)
+
+
+# ---- windows: constants of their length, computed by NumPy in float64 -------------------------------------------------------------
+
+
+def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, formula) -> Array:
+    """A window of ``length``; a periodic one is the longer symmetric one without its last value. ``formula(i, last)``."""
+    if length < 0:
+        raise RuntimeError(f"{name}_window requires non-negative window_length, got window_length={length}")
+    wanted = np.dtype(_default(dtype))
+    if wanted.kind in "biuc":
+        raise RuntimeError(f"{name}_window expects floating point dtypes, got: {from_np(wanted)!r}")
+    if length <= 1:
+        return jnp.ones((length,), wanted)
+    last = length if periodic else length - 1
+    return jnp.asarray(np.asarray(formula(np.arange(length, dtype=np.float64), last)), wanted)
+
+
+def _cosines(*coefficients: float):
+    """``c0 - c1 cos(x) + c2 cos(2x) - ...`` over one turn."""
+
+    def formula(i: np.ndarray, last: int) -> np.ndarray:
+        return sum(((-1) ** k * c * np.cos(2 * math.pi * k * i / last) for k, c in enumerate(coefficients)), np.zeros(len(i)))
+
+    return formula
+
+
+@factory(aten="hann_window")
+def hann_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
+    """The Hann window: a raised cosine."""
+    return _window("hann", window_length, periodic, dtype, _cosines(0.5, 0.5))
+
+
+@factory(aten="hamming_window")
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Dtype | None = None
+) -> Array:
+    """The Hamming window: ``alpha - beta * cos``."""
+    return _window("hamming", window_length, periodic, dtype, _cosines(alpha, beta))
+
+
+@factory(aten="blackman_window")
+def blackman_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
+    """The Blackman window: three cosine terms."""
+    return _window("blackman", window_length, periodic, dtype, _cosines(0.42, 0.5, 0.08))
+
+
+@factory(aten="bartlett_window")
+def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
+    """The Bartlett window: a triangle that reaches zero."""
+    return _window("bartlett", window_length, periodic, dtype, lambda i, last: 1 - np.abs(2 * i / last - 1))
+
+
+@factory(aten="kaiser_window")
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None) -> Array:
+    """The Kaiser window: a ratio of Bessel functions of shape ``beta``."""
+
+    def formula(i: np.ndarray, last: int) -> np.ndarray:
+        return np.i0(beta * np.sqrt(np.maximum(1 - (2 * i / last - 1) ** 2, 0))) / np.i0(np.float64(beta))
+
+    return _window("kaiser", window_length, periodic, dtype, formula)
+
+
+# ---- like another tensor ---------------------------------------------------------------------------------------------------------
+
+
+@like(aten="zeros_like")
+def zeros_like(input: Array, *, dtype: Dtype | None = None) -> Array:
+    """Zeros of the shape and, unless ``dtype`` is given, of the dtype of ``input``."""
+    return jnp.zeros(input.shape, input.dtype if dtype is None else dtype)
+
+
+@like(aten="ones_like")
+def ones_like(input: Array, *, dtype: Dtype | None = None) -> Array:
+    """Ones of the shape and, unless ``dtype`` is given, of the dtype of ``input``."""
+    return jnp.ones(input.shape, input.dtype if dtype is None else dtype)
+
+
+@like(aten="empty_like")
+def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
+    """A tensor of the shape and dtype of ``input`` whose values the caller means to overwrite.
+
+    Differs from torch: they are zeros.
+    """
+    return jnp.zeros(input.shape, input.dtype if dtype is None else dtype)
+
+
+@like(aten="full_like")
+def full_like(input: Array, fill_value: Number, *, dtype: Dtype | None = None) -> Array:
+    """One number in the shape and, unless ``dtype`` is given, the dtype of ``input``.
+
+    Raises:
+        RuntimeError: if the number does not fit the dtype.
+    """
+    return jnp.broadcast_to(number_as(fill_value, input.dtype if dtype is None else dtype), input.shape)

@@ -1,0 +1,312 @@
+"""Running sums, products and extrema, finite differences and the trapezoid rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ..errors import canonical_dim
+from ._axes import accumulated, category, positions, put_along, to_dtype
+from ._declare import Array, Dtype, Number, defvjp, op, reduction
+from ._numeric import default_float, is_complex, unsupported, wide
+
+
+def _scanned(x: Array, axis: int, scan: Any) -> Array:
+    """``scan(x, axis)`` for inputs of any rank; a 0-dim one is its own scan."""
+    return scan(x, axis) if x.ndim and x.size else x
+
+
+def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, of_bool: Any) -> Array:
+    axis = canonical_dim(dim, input.ndim)
+    x = accumulated(input, dtype)
+    if x.dtype == np.bool_:
+        return to_dtype(_scanned(x.astype(np.int8), axis, lambda a, d: of_bool(a, axis=d)), np.bool_)
+    return to_dtype(_scanned(wide(x), axis, lambda a, d: scan(a, axis=d)), x.dtype)
+
+
+@reduction(inplace=True, saves=(), aten="cumsum")
+def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
+    """Running sums along ``dim``.
+
+    Dtypes: integers and bool are summed in int64 unless ``dtype`` is given.
+    """
+    return _running(input, dim, dtype, lax.cumsum, lax.cummax)
+
+
+@reduction(inplace=True, saves=("input",), aten="cumprod")
+def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
+    """Running products along ``dim``.
+
+    Dtypes: integers and bool are multiplied in int64 unless ``dtype`` is given.
+    Gradient: right where elements are zero.
+    """
+    return _running(input, dim, dtype, lax.cumprod, lax.cummin)
+
+
+def _cumsum_rule(g: Array, result: None, input: Array, dim: int, *, dtype: Dtype | None = None) -> tuple[Array]:
+    axis = canonical_dim(dim, g.ndim)
+    return (to_dtype(_scanned(wide(g), axis, lambda a, d: lax.cumsum(a, axis=d, reverse=True)), g.dtype),)
+
+
+defvjp(cumsum, _cumsum_rule, saves=())
+
+
+def _running_extremum(name: str, input: Array, dim: int, scan: Any) -> tuple[Array, Array]:
+    axis = canonical_dim(dim, input.ndim)
+    if is_complex(input):
+        raise unsupported(f"{name}_cpu", input)
+    if input.ndim == 0 or input.size == 0:
+        return input, jnp.zeros(input.shape, np.int64)
+    if input.dtype == np.bool_:
+        values = scan(input.astype(np.int8), axis=axis).astype(np.bool_)
+    else:
+        values = scan(input, axis=axis)
+    # A new extremum stands where an element equals the running one: the last of equal ones counts.
+    new = input == values
+    if category(input.dtype) == dtypes.FLOATING:
+        new |= jnp.isnan(input)
+    place = positions(input, axis)
+    return values, lax.cummax(jnp.where(new, place, jnp.zeros((), place.dtype)), axis=axis).astype(np.int64)
+
+
+@reduction(saves=(), returns="cummax", fields=("values", "indices"), aten="cummax")
+def cummax(input: Array, dim: int) -> tuple[Array, Array]:
+    """Running maxima along ``dim`` and the last places so far where they stand. Gradient: to those places."""
+    return _running_extremum("cummax", input, dim, lax.cummax)
+
+
+@reduction(saves=(), returns="cummin", fields=("values", "indices"), aten="cummin")
+def cummin(input: Array, dim: int) -> tuple[Array, Array]:
+    """Running minima along ``dim`` and the last places so far where they stand. Gradient: to those places."""
+    return _running_extremum("cummin", input, dim, lax.cummin)
+
+
+def _extremum_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: int) -> tuple[Array]:
+    if input.ndim == 0 or input.size == 0:
+        return (g[0],)
+    axis = canonical_dim(dim, input.ndim)
+    if input.shape[axis] == 1:
+        return (g[0],)
+    return (put_along(g[0], residuals[0], axis, input.shape[axis]),)
+
+
+def _keeping_indices(kernel: Any) -> Any:
+    def fwd(input: Array, dim: int) -> tuple[Any, tuple[Array]]:
+        values, indices = kernel(input, dim)
+        return (values, indices), (indices,)
+
+    return fwd
+
+
+defvjp(cummax, _extremum_rule, fwd=_keeping_indices(cummax), saves=())
+defvjp(cummin, _extremum_rule, fwd=_keeping_indices(cummin), saves=())
+
+
+def _log_add(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Combines sums held as (exponent of the largest term, sum relative to it)."""
+    (m, s), (n, t) = a, b
+    top = jnp.maximum(m, n)
+    safe = jnp.where(jnp.isinf(top), jnp.zeros((), top.dtype), top)
+    return top, s * to_dtype(jnp.exp(m - safe), s.dtype) + t * to_dtype(jnp.exp(n - safe), t.dtype)
+
+
+@reduction(saves=("input", "result"), aten="logcumsumexp")
+def logcumsumexp(input: Array, dim: int) -> Array:
+    """Logarithms of the running sums of exponentials along ``dim``, without overflow."""
+    axis = canonical_dim(dim, input.ndim)
+    if category(input.dtype) < dtypes.FLOATING:
+        raise unsupported("logcumsumexp_out_cpu", input)
+    if input.ndim == 0 or input.size == 0:
+        return input
+    x = wide(input)
+    real = jnp.real(x)
+    if is_complex(x):
+        finite = jnp.where(jnp.isinf(real), jnp.zeros((), real.dtype), real)
+        start = jnp.where(real == -np.inf, jnp.zeros((), x.dtype), jnp.exp(x - to_dtype(finite, x.dtype)))
+        start = jnp.where(real == np.inf, to_dtype(jnp.full((), np.inf, real.dtype), x.dtype), start)
+        top, total = lax.associative_scan(_log_add, (finite, start), axis=axis)
+        return to_dtype(jnp.log(total) + to_dtype(top, x.dtype), input.dtype)
+    return to_dtype(_real_logcumsumexp(x, axis), input.dtype)
+
+
+def _real_logcumsumexp(x: Array, axis: int) -> Array:
+    """Scans pairs (largest so far, sum of exponentials relative to it); infinities are put right afterwards.
+
+    One exponential a combination: one of the two terms is the largest itself.
+    """
+
+    def combine(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+        (m, s), (n, t) = a, b
+        gap = m - n
+        factor = jnp.exp(-jnp.abs(gap))
+        return jnp.maximum(m, n), jnp.where(gap >= 0, s + t * factor, s * factor + t)
+
+    lowest = jnp.full((), np.finfo(x.dtype).min / 4, x.dtype)
+    highest = -lowest
+    m, s = lax.associative_scan(combine, (jnp.clip(x, lowest, highest), jnp.ones_like(x)), axis=axis)
+    total = m + jnp.log(s)
+    seen = lax.cummax(x, axis=axis)  # NaN stays once seen
+    return jnp.where((jnp.abs(seen) == np.inf) | jnp.isnan(seen), seen, total)
+
+
+def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple[Array]:
+    if input.ndim == 0 or input.size == 0:
+        return (g,)
+    axis = canonical_dim(dim, input.ndim)
+    x, y, g = wide(input), wide(result), wide(g)
+
+    def backward_sum(log_weight: Array) -> Array:
+        return jnp.exp(logcumsumexp(lax.rev(log_weight, (axis,)), axis))
+
+    if is_complex(x):
+        # sum over later positions of g * conj(exp(x - y)), stabilised as in the forward direction
+        total = lax.rev(logcumsumexp(lax.rev(jnp.log(g) - jnp.conj(y), (axis,)), axis), (axis,))
+        return (jnp.exp(total + jnp.conj(x)),)
+    zero = jnp.zeros((), g.dtype)
+    none = jnp.full((), -np.inf, g.dtype)
+    size = jnp.log(jnp.abs(jnp.where(g == zero, jnp.ones((), g.dtype), g))) - y
+    positive = jnp.where(g > zero, size, none)
+    negative = jnp.where(g < zero, size, none)
+
+    def part(log_weight: Array) -> Array:
+        return jnp.exp(lax.rev(logcumsumexp(lax.rev(log_weight, (axis,)), axis), (axis,)) + x)
+
+    return (part(positive) - part(negative),)
+
+
+defvjp(logcumsumexp, _logcumsumexp_rule, saves=("input", "result"))
+
+
+# ---- differences and areas -------------------------------------------------------------------------------------------------------
+
+
+def _check_neighbour(input: Array, other: Array | None, axis: int) -> None:
+    if other is None:
+        return
+    if other.ndim != input.ndim:
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    for d in range(input.ndim):
+        if d != axis and other.shape[d] != input.shape[d]:
+            raise RuntimeError(
+                "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
+                f"input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = {other.shape[d]}"
+            )
+
+
+@op(promote="common", out=True, saves=(), aten="diff")
+def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, append: Array | None = None) -> Array:
+    """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``.
+
+    ``prepend`` and ``append`` are joined to ``input`` first.
+    """
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    axis = canonical_dim(dim, input.ndim)
+    _check_neighbour(input, prepend, axis)
+    _check_neighbour(input, append, axis)
+    if n == 0:
+        return input
+    x = jnp.concatenate([part for part in (prepend, input, append) if part is not None], axis=axis)
+    for _ in range(min(n, x.shape[axis])):
+        size = x.shape[axis]
+        later, earlier = lax.slice_in_dim(x, min(1, size), size, axis=axis), lax.slice_in_dim(x, 0, max(size - 1, 0), axis=axis)
+        x = later ^ earlier if x.dtype == np.bool_ else later - earlier
+    return x
+
+
+def _ends(y: Array, axis: int) -> tuple[Array, Array]:
+    n = y.shape[axis]
+    return lax.slice_in_dim(y, 0, max(n - 1, 0), axis=axis), lax.slice_in_dim(y, min(1, n), n, axis=axis)
+
+
+def _spacing(name: str, y: Array, x: Array, axis: int) -> Array:
+    """``x`` with its differences taken along the dimension that matches ``axis`` of ``y``."""
+    if x.ndim == 0 or (x.ndim == 1 and x.shape[0] != y.shape[axis]):
+        if x.ndim == 0:
+            return x
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+    if x.ndim == 1:
+        steps = x[1:] - x[:-1]
+        return lax.expand_dims(steps, tuple(d for d in range(y.ndim) if d != axis))
+    x_axis = axis - y.ndim + x.ndim if axis - y.ndim + x.ndim >= 0 else axis
+    before, after = _ends(x, canonical_dim(axis, x.ndim) if x.ndim == y.ndim else x_axis)
+    return after - before
+
+
+def _aligned(a: Array, b: Array) -> tuple[Array, Array]:
+    ndim = max(a.ndim, b.ndim)
+    return tuple(lax.expand_dims(v, range(ndim - v.ndim)) for v in (a, b))  # type: ignore[return-value]
+
+
+def _areas(name: str, y: Array, x: Array | None, dx: Number, axis: int) -> Array:
+    """The area under each pair of neighbours."""
+    if y.dtype == np.bool_:
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+    if x is not None and x.dtype == np.bool_:
+        raise RuntimeError(f"{name}: received a bool input for `x`, but bool is not supported")
+    before, after = _ends(y, axis)
+    pair = before + after
+    if x is None:
+        step = jnp.asarray(dx)
+        return float_times(pair, step) / 2
+    steps, pair = _aligned(_spacing(name, y, x, axis), pair)
+    return float_times(pair, steps) / 2
+
+
+def float_times(a: Array, b: Array) -> Array:
+    """``a * b`` in floating point: torch divides the product by 2 afterwards, which makes integers the default dtype."""
+    if category(a.dtype) >= category(b.dtype):
+        b = to_dtype(b, a.dtype)
+    else:
+        a = to_dtype(a, dtypes.get_default_dtype().np if category(b.dtype) == dtypes.FLOATING else b.dtype)
+        b = to_dtype(b, a.dtype)
+    return default_float(a * b)
+
+
+@op(namespace="_C", promote="common", aten="trapezoid.x")
+def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
+    """The area under ``y`` over the points ``x`` along ``dim``, by the trapezoid rule."""
+    axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
+    if y.shape[axis] == 0:
+        return _nothing(y, axis)
+    made = _areas("trapezoid", y, x, 1, axis)
+    return jnp.sum(made, axis=made.ndim - y.ndim + axis)
+
+
+@op(namespace="_C", aten="trapezoid.dx")
+def _trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
+    """The area under ``y``, whose points are ``dx`` apart along ``dim``, by the trapezoid rule."""
+    axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
+    if y.shape[axis] == 0:
+        return _nothing(y, axis)
+    return jnp.sum(_areas("trapezoid", y, None, dx, axis), axis=axis)
+
+
+def _nothing(y: Array, axis: int) -> Array:
+    return jnp.zeros([n for d, n in enumerate(y.shape) if d != axis], y.dtype)
+
+
+@op(namespace="_C", promote="common", aten="cumulative_trapezoid.x")
+def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
+    """The running areas under ``y`` over the points ``x`` along ``dim``."""
+    if y.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    axis = canonical_dim(dim, y.ndim)
+    made = _areas("cumulative_trapezoid", y, x, 1, axis)
+    return lax.cumsum(made, axis=made.ndim - y.ndim + axis) if made.size else made
+
+
+@op(namespace="_C", aten="cumulative_trapezoid.dx")
+def _cumulative_trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
+    """The running areas under ``y``, whose points are ``dx`` apart along ``dim``."""
+    if y.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    axis = canonical_dim(dim, y.ndim)
+    made = _areas("cumulative_trapezoid", y, None, dx, axis)
+    return lax.cumsum(made, axis=axis) if made.size else made

@@ -1,0 +1,367 @@
+"""Powers, roots, exponentials and logarithms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ._declare import Array, Number, binary, defvjp, pointwise, unary
+from ._numeric import conj, is_bool, is_complex, is_integral, require, unsupported, wide, zeros_where
+
+# ---- powers ----------------------------------------------------------------------------------------------------------------------
+
+
+@binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor")
+def pow(input: Array | float, exponent: Array | float) -> Array:
+    """Raises ``input`` to the power ``exponent``. A Python number as exponent is compiled in, so that ``x**2`` is a product.
+
+    Gradient: 0 for ``input`` where ``exponent`` is 0, and for ``exponent`` where ``input`` is 0 and ``exponent`` is not negative.
+
+    Raises:
+        RuntimeError: for integers with a negative number as exponent.
+    """
+    if not isinstance(exponent, (int, float, complex)):
+        base = jnp.asarray(input, exponent.dtype)
+        return _pow_tensors(base, exponent)
+    assert not isinstance(input, (int, float, complex))
+    return _pow_number(input, exponent)
+
+
+def _pow_number(x: Array, exponent: Number) -> Array:
+    if isinstance(exponent, complex):
+        return _pow_tensors(x, jnp.asarray(exponent, x.dtype))
+    if is_bool(x):  # only with True or False as exponent
+        return x if exponent else jnp.ones_like(x)
+    if is_integral(x):
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return lax.integer_pow(x, int(exponent)) if exponent < 64 else _pow_tensors(x, jnp.asarray(exponent, x.dtype))
+    if exponent == 0.5:
+        return jnp.sqrt(x)
+    if exponent == -0.5:
+        return lax.rsqrt(x)
+    if exponent in (-2, -1, 0, 1, 2, 3):
+        return lax.integer_pow(x, int(exponent))
+    return _pow_tensors(x, jnp.asarray(exponent, x.dtype))
+
+
+def _pow_tensors(x: Array, y: Array) -> Array:
+    if is_bool(x):
+        raise unsupported("pow", x)
+    if is_integral(x):
+        if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
+            return jnp.power(x, y)
+        # A negative power of an integer is rounded towards zero: only 1 and -1 keep a value.
+        inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(y % 2 == 0, 1, -1), 0)).astype(x.dtype)
+        return jnp.where(y < 0, inverse, jnp.power(x, jnp.maximum(y, 0)))
+    found = jnp.power(x, y)
+    # XLA's complex power of 0 is NaN for real exponents that are not integers.
+    return jnp.where((x == 0) & (y.imag == 0) & (y.real > 0), jnp.zeros((), x.dtype), found) if is_complex(x) else found
+
+
+def _pow_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[Any, Any]:
+    if not isinstance(exponent, (int, float, complex)):
+        return _pow_tensor_rule(g, jnp.asarray(input, exponent.dtype), exponent)
+    assert not isinstance(input, (int, float, complex))
+    if exponent == 0:
+        return jnp.zeros_like(g), None
+    if exponent == 2:
+        return g * conj(input + input), None
+    factor = jnp.asarray(exponent, g.dtype)
+    return g * conj(factor * _pow_number(input, exponent - 1)), None
+
+
+def _pow_tensor_rule(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    by_base = zeros_where(y == 0, g * conj(y * jnp.power(x, y - 1)))
+    settled = (x == 0) & ((y.imag == 0) & (y.real >= 0) if is_complex(y) else y >= 0)
+    by_exponent = g * conj(zeros_where(settled, _pow_tensors(x, y) * jnp.log(x)))
+    return by_base, by_exponent
+
+
+defvjp(pow, _pow_rule)
+
+
+@pointwise(promote=None, inplace=True, saves=("input", "exponent"), aten="float_power.Tensor_Tensor")
+def float_power(input: Array | float, exponent: Array | float) -> Array:
+    """Raises ``input`` to the power ``exponent`` in double precision, whatever the operands' dtypes."""
+    double = np.complex128 if any(_holds_complex(v) for v in (input, exponent)) else np.float64
+    base, power = (v if isinstance(v, (int, float, complex)) else v.astype(double) for v in (input, exponent))
+    if isinstance(power, complex) and not _holds_complex(base):
+        base = jnp.asarray(base, double)
+    return pow(base, power)
+
+
+def _holds_complex(v: Array | Number) -> bool:
+    return isinstance(v, complex) or (not isinstance(v, (int, float)) and is_complex(v))
+
+
+def _float_power_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[Any, Any]:
+    base, power = (v if isinstance(v, (int, float, complex)) else v.astype(g.dtype) for v in (input, exponent))
+    return _pow_rule(g, None, base, power)
+
+
+defvjp(float_power, _float_power_rule)
+
+
+@unary(promote=None, inplace=True, saves=("input",), aten="square")
+def square(input: Array) -> Array:
+    """``input * input``."""
+    x = input.astype(np.int64) if is_bool(input) else input
+    return x * x
+
+
+def _square_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g * conj(input + input),)
+
+
+defvjp(square, _square_rule)
+
+
+@unary(inplace=True, saves=("result",), aten="sqrt")
+def sqrt(input: Array) -> Array:
+    """The square root."""
+    return jnp.sqrt(input)
+
+
+def _sqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
+    return (g / conj(result + result),)
+
+
+defvjp(sqrt, _sqrt_rule)
+
+
+@unary(inplace=True, saves=("result",), aten="rsqrt")
+def rsqrt(input: Array) -> Array:
+    """One over the square root."""
+    return lax.rsqrt(input)
+
+
+def _rsqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
+    return (-0.5 * g * conj(result * result * result),)
+
+
+defvjp(rsqrt, _rsqrt_rule)
+
+
+@unary(inplace=True, saves=("result",), aten="reciprocal")
+def reciprocal(input: Array) -> Array:
+    """One over each element."""
+    return 1 / input
+
+
+def _reciprocal_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
+    return (-g * conj(result * result),)
+
+
+defvjp(reciprocal, _reciprocal_rule)
+
+
+@pointwise(inplace=True, saves=("result", "input", "other"), aten="hypot")
+def hypot(input: Array, other: Array) -> Array:
+    """The hypotenuse ``sqrt(input**2 + other**2)``, without overflow on the way."""
+    require("hypot_cpu", input)
+    return jnp.hypot(input, other)
+
+
+def _hypot_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Array, Array]:
+    return g * (input / result), g * (other / result)
+
+
+defvjp(hypot, _hypot_rule)
+
+
+# ---- exponentials ----------------------------------------------------------------------------------------------------------------
+
+
+@unary(inplace=True, saves=("result",), aten="exp")
+def exp(input: Array) -> Array:
+    """The exponential function."""
+    return jnp.exp(input)
+
+
+def _exp_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
+    return (g * conj(result),)
+
+
+defvjp(exp, _exp_rule)
+
+
+@unary(inplace=True, aliases=("special.exp2",), saves=("result",), aten="exp2")
+def exp2(input: Array) -> Array:
+    """Two to the power of each element."""
+    return jnp.exp2(input)
+
+
+def _exp2_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
+    return (g * conj(result) * math.log(2),)
+
+
+defvjp(exp2, _exp2_rule)
+
+
+@unary(inplace=True, aliases=("special.expm1",), saves=("result",), aten="expm1")
+def expm1(input: Array) -> Array:
+    """``exp(input) - 1``, exact near 0."""
+    return jnp.expm1(input)
+
+
+def _expm1_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
+    return (g * (conj(result) + 1),)
+
+
+defvjp(expm1, _expm1_rule)
+
+
+@pointwise(promote="float", inplace=True, saves=("result", "other"), aten="ldexp.Tensor")
+def ldexp(input: Array, other: Array) -> Array:
+    """``input * 2**other``."""
+    return input * jnp.exp2(other)
+
+
+def _ldexp_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Array, Array]:
+    return g * conj(jnp.exp2(other)), g * conj(result) * math.log(2)
+
+
+defvjp(ldexp, _ldexp_rule)
+
+
+@unary(promote=None, returns="frexp", fields=("mantissa", "exponent"), saves=("result",), aten="frexp.Tensor")
+def frexp(input: Array) -> tuple[Array, Array]:
+    """Splits into ``mantissa * 2**exponent`` with the mantissa's magnitude in [0.5, 1) and an ``int32`` exponent.
+
+    Raises:
+        RuntimeError: for other than real floating-point tensors.
+    """
+    if dtypes.from_np(input.dtype).category != dtypes.FLOATING:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    mantissa, exponent = jnp.frexp(wide(input))
+    finite = jnp.isfinite(input)
+    mantissa = jnp.where(finite, mantissa.astype(input.dtype), input)
+    return mantissa, jnp.where(finite, exponent, 0).astype(np.int32)
+
+
+def _frexp_rule(g: tuple[Array, Array], result: tuple[Array, Array], _: Array) -> tuple[Array]:
+    return (g[0] / jnp.exp2(result[1].astype(g[0].dtype)),)
+
+
+defvjp(frexp, _frexp_rule)
+
+
+# ---- logarithms ------------------------------------------------------------------------------------------------------------------
+
+
+@unary(inplace=True, saves=("input",), aten="log")
+def log(input: Array) -> Array:
+    """The natural logarithm."""
+    return jnp.log(input)
+
+
+def _log_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g / conj(input),)
+
+
+defvjp(log, _log_rule)
+
+
+@unary(inplace=True, saves=("input",), aten="log2")
+def log2(input: Array) -> Array:
+    """The logarithm of base 2."""
+    return jnp.log2(input)
+
+
+def _log2_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g / (conj(input) * math.log(2)),)
+
+
+defvjp(log2, _log2_rule)
+
+
+@unary(inplace=True, saves=("input",), aten="log10")
+def log10(input: Array) -> Array:
+    """The logarithm of base 10."""
+    return jnp.log10(input)
+
+
+def _log10_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g / (conj(input) * math.log(10)),)
+
+
+defvjp(log10, _log10_rule)
+
+
+@unary(inplace=True, aliases=("special.log1p",), saves=("input",), aten="log1p")
+def log1p(input: Array) -> Array:
+    """``log(1 + input)``, exact near 0."""
+    return jnp.log1p(input)
+
+
+def _log1p_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g / (conj(input) + 1),)
+
+
+defvjp(log1p, _log1p_rule)
+
+
+@pointwise(saves=("input", "other"), aten="logaddexp")
+def logaddexp(input: Array, other: Array) -> Array:
+    """``log(exp(input) + exp(other))``, without overflow on the way."""
+    require("logaddexp_cpu", input, "fc")
+    return jnp.logaddexp(wide(input), wide(other)).astype(input.dtype)
+
+
+def _logaddexp_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    return g / conj(1 + jnp.exp(other - input)), g / conj(1 + jnp.exp(input - other))
+
+
+defvjp(logaddexp, _logaddexp_rule)
+
+
+@pointwise(saves=("input", "other"), aten="logaddexp2")
+def logaddexp2(input: Array, other: Array) -> Array:
+    """``log2(2**input + 2**other)``, without overflow on the way."""
+    require("logaddexp2_cpu", input)
+    return jnp.logaddexp2(wide(input), wide(other)).astype(input.dtype)
+
+
+def _logaddexp2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    return g / (1 + jnp.exp2(other - input)), g / (1 + jnp.exp2(input - other))
+
+
+defvjp(logaddexp2, _logaddexp2_rule)
+
+
+@binary(promote="float", inplace=True, aliases=("special.xlogy",), saves=("input", "other"), aten="xlogy.Tensor")
+def xlogy(input: Array | Number, other: Array | Number) -> Array:
+    """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    require("xlogy_cpu", input)
+    return _times_log(input, other, jnp.log)
+
+
+def _times_log(x: Array, y: Array, log: Any) -> Array:
+    return jnp.where(jnp.isnan(y), y, jnp.where(x == 0, jnp.zeros((), x.dtype), x * log(y)))
+
+
+def _xlogy_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    return zeros_where((input == 0) & (other <= 0), _times_log(g, other, jnp.log)), g * input / other
+
+
+defvjp(xlogy, _xlogy_rule)
+
+
+@binary(namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_xlog1py")
+def xlog1py(input: Array | Number, other: Array | Number) -> Array:
+    """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    require("xlog1py_cpu", input)
+    return _times_log(input, other, jnp.log1p)
+
+
+def _xlog1py_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    return zeros_where((input == 0) & (other <= -1), _times_log(g, other, jnp.log1p)), g * input / (other + 1)
+
+
+defvjp(xlog1py, _xlog1py_rule)

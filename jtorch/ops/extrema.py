@@ -1,0 +1,161 @@
+"""The larger and smaller of two, clamping, and choosing by a condition."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from ._declare import Array, Number, defvjp, pointwise
+from ._numeric import is_bool, is_complex, require, scalar_name, zeros_where
+
+# ---- the larger and the smaller --------------------------------------------------------------------------------------------------
+
+
+def _refuse_complex(name: str, x: Array) -> None:
+    if is_complex(x):
+        raise RuntimeError(f"{name} not implemented for complex tensors.")
+
+
+@pointwise(saves=("input", "other"), aten="maximum")
+def maximum(input: Array, other: Array) -> Array:
+    """The larger of each pair; NaN if one is NaN.
+
+    Gradient: shared by equal elements.
+    """
+    _refuse_complex("maximum", input)
+    return jnp.maximum(input, other)
+
+
+@pointwise(saves=("input", "other"), aten="minimum")
+def minimum(input: Array, other: Array) -> Array:
+    """The smaller of each pair; NaN if one is NaN.
+
+    Gradient: shared by equal elements.
+    """
+    _refuse_complex("minimum", input)
+    return jnp.minimum(input, other)
+
+
+def _maximum_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    shared = jnp.where(input == other, g / 2, g)
+    return zeros_where(input < other, shared), zeros_where(input > other, shared)
+
+
+def _minimum_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    shared = jnp.where(input == other, g / 2, g)
+    return zeros_where(input > other, shared), zeros_where(input < other, shared)
+
+
+defvjp(maximum, _maximum_rule)
+defvjp(minimum, _minimum_rule)
+
+
+@pointwise(saves=("input", "other"), aten="fmax")
+def fmax(input: Array, other: Array) -> Array:
+    """The larger of each pair; the other one if one is NaN.
+
+    Gradient: goes to ``input`` where both are equal.
+    """
+    _refuse_complex("fmax", input)
+    return jnp.fmax(input, other)
+
+
+@pointwise(saves=("input", "other"), aten="fmin")
+def fmin(input: Array, other: Array) -> Array:
+    """The smaller of each pair; the other one if one is NaN.
+
+    Gradient: goes to ``input`` where both are equal.
+    """
+    _refuse_complex("fmin", input)
+    return jnp.fmin(input, other)
+
+
+def _fmax_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    first = (input >= other) | jnp.isnan(other)
+    return zeros_where(~first, g), zeros_where(first, g)
+
+
+def _fmin_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    first = (input <= other) | jnp.isnan(other)
+    return zeros_where(~first, g), zeros_where(first, g)
+
+
+defvjp(fmax, _fmax_rule)
+defvjp(fmin, _fmin_rule)
+
+
+# ---- clamping --------------------------------------------------------------------------------------------------------------------
+
+
+@pointwise(inplace=True, aliases=("clip",), saves=("input", "min", "max"), aten="clamp")
+def clamp(input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
+    """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``.
+
+    Gradient: 1 inside and at the edges, 0 outside; tensors as bounds get the gradient of the elements they replace.
+
+    Raises:
+        RuntimeError: if neither bound is given.
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if is_complex(input):
+        raise NotImplementedError("clamp is not supported for complex types")
+    if is_bool(input):
+        require("clamp_cpu", input, "if")
+    found = input if min is None else jnp.maximum(input, min)
+    return found if max is None else jnp.minimum(found, max)
+
+
+def _clamp_rule(
+    g: Array, _: None, input: Array, min: Array | None = None, max: Array | None = None
+) -> tuple[Array, Array | None, Array | None]:
+    if min is None:
+        return zeros_where(~(input <= max), g), None, zeros_where(~(input > max), g)
+    if max is None:
+        return zeros_where(~(input >= min), g), zeros_where(~(input < min), g), None
+    by_input = zeros_where(~((input >= min) & (input <= max)), g)
+    by_min = zeros_where(~((input < min) & (min < max)), g)
+    by_max = zeros_where(~((input > max) | (max < min)), g)
+    return by_input, by_min, by_max
+
+
+defvjp(clamp, _clamp_rule)
+
+
+@pointwise(inplace=True, saves=("input", "min"), aten="clamp_min")
+def clamp_min(input: Array, min: Array | Number) -> Array:
+    """Raises elements below ``min`` to ``min``."""
+    require("maximum_cpu", input, "bif")
+    return jnp.maximum(input, min)
+
+
+def _clamp_min_rule(g: Array, _: None, input: Array, min: Array) -> tuple[Array, Array]:
+    return zeros_where(~(input >= min), g), zeros_where(~(input < min), g)
+
+
+defvjp(clamp_min, _clamp_min_rule)
+
+
+@pointwise(inplace=True, saves=("input", "max"), aten="clamp_max")
+def clamp_max(input: Array, max: Array | Number) -> Array:
+    """Lowers elements above ``max`` to ``max``."""
+    require("minimum_cpu", input, "bif")
+    return jnp.minimum(input, max)
+
+
+def _clamp_max_rule(g: Array, _: None, input: Array, max: Array) -> tuple[Array, Array]:
+    return zeros_where(~(input <= max), g), zeros_where(~(input > max), g)
+
+
+defvjp(clamp_max, _clamp_max_rule)
+
+
+# ---- choosing --------------------------------------------------------------------------------------------------------------------
+
+
+@pointwise(namespace="_C", name="_where", promote=None, saves=("condition",), aten="where.self")
+def where(condition: Array, input: Array | float, other: Array | float) -> Array:
+    """``input`` where ``condition`` holds, else ``other``. The public function, which also takes a condition alone, is a composite."""
+    if condition.dtype not in (np.bool_, np.uint8):
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {scalar_name(condition.dtype)}")
+    return jnp.where(condition if is_bool(condition) else condition != 0, input, other)

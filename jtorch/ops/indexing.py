@@ -1,0 +1,364 @@
+"""Reading by position: ``gather``, ``index_select``, ``take``, ``nonzero``, masks, and the kernels of ``t[index]``.
+
+Positions are checked by ``guard``, so the gathers and scatters themselves may assume that they are in range. Writing by position is in
+``scattering.py``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..dtypes import from_np
+from ..errors import broadcast_shapes, canonical_dim
+from ._declare import Array, Number, guard, op, shape
+
+_BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"
+
+
+def scalar_name(x: Array) -> str:
+    """The dtype of ``x`` as torch's messages call it: ``Float``."""
+    return from_np(x.dtype).scalar_name
+
+
+def list_text(sizes: tuple[int, ...]) -> str:
+    """Sizes as torch's messages write them: ``[2, 3]``."""
+    return str(list(sizes))
+
+
+def in_bounds(index: Array, size: int, exc_type: type[Exception], message: str, *, wrap: bool = False) -> Array:
+    """``index`` as positions in ``range(size)``, checked by a guard; negative ones count from the end if ``wrap``."""
+    low = -size if wrap else 0
+    guard((index < low) | (index >= size), exc_type, message, index)
+    # XLA's scatters are faster with 32-bit positions.
+    if size < 2**31 and index.dtype == np.int64:
+        index = index.astype(np.int32)
+    return jnp.where(index < 0, index + index.dtype.type(size), index) if wrap else index
+
+
+def at_dim(dim: int, positions: Array) -> tuple[slice | Array, ...]:
+    """The NumPy index that applies ``positions`` to dimension ``dim`` alone."""
+    return (slice(None),) * dim + (positions,)
+
+
+def fetch(x: Array, index: tuple[slice | Array, ...]) -> Array:
+    """``x[index]`` for positions known to lie in range."""
+    return x.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def as_vector(x: Array) -> Array:
+    """A 0-dim array as a vector of one element; others as they are."""
+    return x.reshape(1) if x.ndim == 0 else x
+
+
+def along(x: Array, dim: int, positions: Array) -> Array:
+    """``x`` at ``positions`` along ``dim``; ``positions`` may be smaller than ``x`` in the other dimensions."""
+    limits = [x.shape[d] if d == dim else positions.shape[d] for d in range(x.ndim)]
+    x = lax.slice(x, (0,) * x.ndim, limits)
+    return jnp.take_along_axis(x, positions, dim, mode="promise_in_bounds")
+
+
+@shape(saves=("index",), out=True, aten="gather")
+def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
+    """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix.
+
+    Shapes: ``index`` has as many dimensions as ``input`` and is not larger but in ``dim``; the result has its shape.
+
+    Raises:
+        RuntimeError: if the shapes do not fit, the index is no int32 or int64 tensor, or a position is out of range or negative.
+    """
+    if sparse_grad:
+        raise NotImplementedError("gather: sparse_grad=True is not offered by jtorch: gradients are dense")
+    axis = canonical_dim(dim, input.ndim)
+    if index.dtype not in (np.int32, np.int64):
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if index.size == 0:
+        return jnp.zeros(index.shape, input.dtype)
+    x, i = as_vector(input), as_vector(index)
+    if x.ndim != i.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for d in range(x.ndim):
+        if d != axis and i.shape[d] > x.shape[d]:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list_text(index.shape)} "
+                f"to be no larger than self {list_text(input.shape)} apart from dimension {axis}"
+            )
+    i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]))
+    return along(x, axis, i).reshape(index.shape)
+
+
+@shape(saves=("indices",), out=True, aten="take_along_dim")
+def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Array:
+    """Takes elements along ``dim`` like ``gather``, but broadcasts the other dimensions; without ``dim``, from the flattened tensor.
+
+    Raises:
+        RuntimeError: if the numbers of dimensions differ or the indices are not int64.
+    """
+    if indices.dtype != np.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {scalar_name(indices)}")
+    if dim is None:
+        flat = input.reshape(-1)
+        i = in_bounds(indices.reshape(-1), flat.size, RuntimeError, _BOUNDS.format(dim=0, size=flat.size))
+        return fetch(flat, (i,))
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    axis = canonical_dim(dim, input.ndim, wrap_scalar=False)
+    # torch wraps positions around the size instead of rejecting them.
+    i = jnp.remainder(indices, np.int64(max(input.shape[axis], 1)))
+    i_shape = broadcast_shapes(input.shape[:axis] + (1,) + input.shape[axis + 1 :], i.shape)
+    x_shape = i_shape[:axis] + (input.shape[axis],) + i_shape[axis + 1 :]
+    return jnp.take_along_axis(jnp.broadcast_to(input, x_shape), jnp.broadcast_to(i, i_shape), axis, mode="promise_in_bounds")
+
+
+@shape(saves=("index",), out=True, aten="index_select")
+def index_select(input: Array, dim: int, index: Array) -> Array:
+    """The slices of ``input`` along ``dim`` at the positions of the vector ``index``, in its order.
+
+    Raises:
+        IndexError: if the index has more than one dimension, or a position is out of range or negative.
+        RuntimeError: if the index is no int32 or int64 tensor.
+    """
+    axis = canonical_dim(dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in (np.int32, np.int64):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if input.ndim == 0 and index.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
+    x = as_vector(input)
+    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, "index out of range in self")
+    taken = fetch(x, at_dim(axis, i))
+    return taken.reshape(()) if input.ndim == 0 else taken
+
+
+@shape(saves=("index",), out=True, aten="take")
+def take(input: Array, index: Array) -> Array:
+    """The elements of the flattened ``input`` at the positions ``index``; negative ones count from the end.
+
+    Raises:
+        RuntimeError: if the index is not int64.
+        IndexError: if a position is out of range.
+    """
+    if index.dtype != np.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {scalar_name(index)}")
+    if input.size == 0 and index.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    return fetch(input.reshape(-1), (in_flat(index, input.size),))
+
+
+def in_flat(index: Array, size: int) -> Array:
+    """Positions in a flattened tensor, checked in the words of ``take`` and ``put_``."""
+    message = f"out of range: tried to access index {{}} on a tensor of {size} elements."
+    return in_bounds(index, size, IndexError, message, wrap=True)
+
+
+def index_parts(input: Array, indices: list[Array | None]) -> tuple[slice | Array, ...]:
+    """The index of ``t[...]`` with checked positions; None (all of a dimension) becomes a full slice.
+
+    Raises:
+        IndexError: in torch's words, if there are too many indices or their shapes do not broadcast.
+    """
+    if len(indices) > input.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.ndim} (got {len(indices)})")
+    given = [i for i in indices if i is not None]
+    try:
+        common = broadcast_shapes(*(i.shape for i in given))
+    except RuntimeError:
+        shapes = ", ".join(list_text(i.shape) for i in given)
+        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+    parts: list[slice | Array] = []
+    for dim, i in enumerate(indices):
+        if i is None:
+            parts.append(slice(None))
+            continue
+        if i.dtype not in (np.int32, np.int64):
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        size = input.shape[dim]
+        if size == 0 and math.prod(common):
+            raise IndexError("index is out of bounds for dimension with size 0")
+        positions = in_bounds(i, size, IndexError, _BOUNDS.format(dim=dim, size=size), wrap=True)
+        # Equal ranks, because nothing may lean on JAX's rank promotion.
+        parts.append(positions.reshape((1,) * (len(common) - i.ndim) + i.shape))
+    return tuple(parts)
+
+
+@shape(namespace="_C", saves=("indices",), aten="index.Tensor")
+def _index(input: Array, indices: list[Array | None]) -> Array:
+    """``input[indices]`` for integer tensors; None takes all of a dimension.
+
+    Shapes: the indices broadcast together, and their dimensions replace the indexed ones where these are adjacent, else they come first.
+    """
+    parts = index_parts(input, indices)
+    return fetch(input, parts) if any(not isinstance(p, slice) for p in parts) else input
+
+
+@shape(namespace="_C", saves=("positions",), aten="index.Tensor")
+def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array:
+    """``input[:, ..., mask]``: slices at flat ``positions`` of the ``count`` dimensions from ``start``, which a mask has selected.
+
+    The positions come from the mask, so they are not checked.
+    """
+    merged = (*input.shape[:start], math.prod(input.shape[start : start + count]), *input.shape[start + count :])
+    return fetch(input.reshape(merged), at_dim(start, positions))
+
+
+@op(host=True, differentiable=False, out=True, aten="nonzero")
+def nonzero(input: Array, *, as_tuple: bool = False) -> Array:
+    """The positions of all elements that are not zero: ``(n, ndim)`` int64 in row-major order, or a tuple of one vector a dimension.
+
+    The shape depends on the values, so they are read on the host. ``nonzero_static`` is the alternative of known shape.
+    """
+    if not as_tuple:
+        return np.argwhere(input).astype(np.int64)
+    return tuple(i.astype(np.int64) for i in np.nonzero(np.atleast_1d(input)))
+
+
+@op(host=True, differentiable=False, aten="argwhere")
+def argwhere(input: Array) -> Array:
+    """The positions of all elements that are not zero, one a row. Reads the values on the host."""
+    return np.argwhere(input).astype(np.int64)
+
+
+@op(namespace="_C", host=True, differentiable=False, aten="nonzero")
+def index_by_mask(mask: Array) -> Array:
+    """The positions of the true elements of the flattened mask. (Errors name this op, so it is called by what users do.)"""
+    return np.flatnonzero(mask).astype(np.int64)
+
+
+@op(differentiable=False, out=True, aten="nonzero_static")
+def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
+    """The first ``size`` positions of elements that are not zero, ``(size, ndim)``; rows that are left over hold ``fill_value``.
+
+    Raises:
+        RuntimeError: if ``size`` is negative.
+    """
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    if input.ndim == 0:
+        return jnp.zeros((size, 0), np.int64)
+    found = jnp.nonzero(input, size=size, fill_value=fill_value)
+    return jnp.stack([i.astype(np.int64) for i in found], axis=1)
+
+
+@shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar")
+def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
+    """``input`` with ``value`` wherever ``mask`` is true. The value is cast to the input's dtype.
+
+    Shapes: ``input`` and ``mask`` broadcast; ``value`` is a number or a 0-dim tensor.
+
+    Raises:
+        RuntimeError: if the mask is not bool, or the value cannot be held by the dtype.
+    """
+    if mask.dtype != np.bool_:
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_type_text(mask)}")
+    filling = fill_value(value, input, "masked_fill_")
+    full = broadcast_shapes(mask.shape, input.shape)
+    return jnp.where(jnp.broadcast_to(mask, full), jnp.broadcast_to(filling, full), jnp.broadcast_to(input, full))
+
+
+_TYPE_TEXT = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def _type_text(x: Array) -> str:
+    return _TYPE_TEXT.get(x.dtype.name, x.dtype.name)
+
+
+_C_NAMES = {
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+}  # fmt: skip
+
+
+def fill_value(value: Array | Number, input: Array, name: str) -> Array:
+    """``value`` in the dtype of ``input``, with torch's errors for what that cannot hold.
+
+    Raises:
+        RuntimeError: for a tensor with dimensions; a complex value for a real input; a number that is too large, by a guard.
+    """
+    value = jnp.asarray(value)
+    if value.ndim:
+        raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    return number_as(value, input.dtype)
+
+
+def number_as(value: Array | Number, dtype: np.dtype) -> Array:
+    """A number in ``dtype``; a guard raises torch's error if it does not fit.
+
+    Raises:
+        RuntimeError: for a complex number and a real dtype.
+    """
+    value = jnp.asarray(value)
+    dtype = np.dtype(dtype)
+    message = f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow"
+    if dtype == np.bool_:
+        return value != 0
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        raise RuntimeError(message)
+    if value.dtype == dtype or value.dtype == np.bool_ or dtype.kind == "c":
+        return value.astype(dtype)
+    if dtype.kind in "iu":
+        info = jnp.iinfo(dtype)
+        # torch lets negative numbers wrap around in unsigned types.
+        low = -info.max if dtype.kind == "u" else info.min
+        if value.dtype.kind == "f":
+            guard(~((value >= low) & (value <= info.max)), RuntimeError, message)
+        elif dtype.itemsize < value.dtype.itemsize:
+            guard((value < low) | (value > info.max), RuntimeError, message)
+        return (value.astype(np.int64) if low < 0 and dtype.kind == "u" else value).astype(dtype)
+    if value.dtype.kind != "V" and jnp.issubdtype(value.dtype, jnp.floating) and value.dtype.itemsize > dtype.itemsize:
+        guard(jnp.isfinite(value) & (jnp.abs(value) > float(jnp.finfo(dtype).max)), RuntimeError, message)
+    return value.astype(dtype)
+
+
+@shape(inplace=True, saves=("mask",), aten="masked_scatter")
+def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
+    """``input`` with the elements of ``source``, in order, at the places where ``mask`` is true.
+
+    Shapes: ``input`` and ``mask`` broadcast; ``source`` holds at least as many elements as the mask has true ones.
+
+    Raises:
+        RuntimeError: if the mask is not bool, the dtypes differ, or the source is too short.
+    """
+    if mask.dtype != np.bool_:
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {scalar_name(mask)}")
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got{scalar_name(input)} and {scalar_name(source)}"
+        )
+    full = broadcast_shapes(input.shape, mask.shape)
+    made, count = _placed(jnp.broadcast_to(input, full), jnp.broadcast_to(mask, full), source)
+    guard(count > source.size, RuntimeError, "Number of elements of source < number of ones in mask")
+    return made
+
+
+def _placed(input: Array, mask: Array, source: Array) -> tuple[Array, Array]:
+    """``input`` with the first elements of ``source`` where ``mask`` is true, and the number of those places."""
+    order = jnp.cumsum(mask.reshape(-1), dtype=np.int32 if mask.size < 2**31 else np.int64)
+    count = order[-1].astype(np.int64) if mask.size else jnp.zeros((), np.int64)
+    if source.size == 0 or mask.size == 0:
+        return input, count
+    placed = fetch(source.reshape(-1), (jnp.clip(order - 1, 0, source.size - 1),)).reshape(mask.shape)
+    return jnp.where(mask, placed, input), count
+
+
+@shape(namespace="_C", saves=("mask",), aten="index_put")
+def _masked_write(input: Array, mask: Array, values: Array) -> Array:
+    """``input[mask] = values`` for a mask of the input's shape and a vector of exactly as many values as it selects.
+
+    Raises:
+        RuntimeError: by a guard, if there are more or fewer.
+    """
+    made, count = _placed(input, mask, values)
+    message = f"shape mismatch: value tensor of shape {list_text(values.shape)} cannot be broadcast to indexing result of shape [{{}}]"
+    guard(count != values.size, RuntimeError, message, count)
+    return made

@@ -1,0 +1,364 @@
+"""Products of matrices and vectors: ``matmul`` and ``linear``, their fixed-rank forms, and the forms that add to a product."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import lax
+
+from ..errors import broadcast_shapes
+from ._declare import Array, Number, defvjp, op
+from ._kernel import unbroadcast
+from ._matrix import (
+    blend,
+    check_bmm,
+    check_dot,
+    check_mm,
+    check_mv,
+    conj_number,
+    expanded,
+    product,
+    rows,
+    times,
+    transposed,
+)
+from ._numeric import conj, scalar_name
+
+
+@op(out=True, operators="@", aliases=("linalg.matmul",), aten="matmul", saves=("input", "other"))
+def matmul(input: Array, other: Array) -> Array:
+    """The matrix product of two tensors, over the broadcast of their leading dimensions.
+
+    Shapes: vectors ``(k) @ (k) -> ()``; a vector counts as a row on the left and a column on the right, and that dimension is dropped;
+    ``(*A, n, k) @ (*B, k, m) -> (*broadcast(A, B), n, m)``.
+
+    Raises:
+        RuntimeError: if the shapes or the dtypes do not fit, or an operand is 0-dimensional.
+    """
+    if input.ndim == 0 or other.ndim == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D")
+    if input.ndim == 1 and other.ndim == 1:
+        return dot(input, other)
+    if input.ndim == 2 and other.ndim == 1:
+        return mv(input, other)
+    a, b = _as_matrices(input, other)
+    _check_matmul(a, b, other)
+    found = product(a, b)
+    if other.ndim == 1:
+        found = found.squeeze(-1)
+    return found.squeeze(-2) if input.ndim == 1 else found
+
+
+def _as_matrices(input: Array, other: Array) -> tuple[Array, Array]:
+    return input[None, :] if input.ndim == 1 else input, other[:, None] if other.ndim == 1 else other
+
+
+def _check_matmul(a: Array, b: Array, other: Array) -> None:
+    if other.ndim == 1:
+        check_mv(rows(a), other)
+    elif b.ndim == 2:
+        check_mm(rows(a), b)
+    else:
+        batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        check_bmm(jnp.broadcast_to(a, batch + a.shape[-2:]).reshape((-1,) + a.shape[-2:]) if 0 not in batch else _empty_batch(a),
+                  jnp.broadcast_to(b, batch + b.shape[-2:]).reshape((-1,) + b.shape[-2:]) if 0 not in batch else _empty_batch(b))  # fmt: skip
+
+
+def _empty_batch(x: Array) -> Array:
+    return jnp.zeros((0,) + x.shape[-2:], x.dtype)
+
+
+def _matmul_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Array, Array]:
+    if input.ndim == 1 and other.ndim == 1:
+        return g * conj(other), g * conj(input)
+    a, b = _as_matrices(input, other)
+    if other.ndim == 1:
+        g = g[..., None]
+    if input.ndim == 1:
+        g = g[..., None, :]
+    if b.ndim == 2:  # one weight for a whole stack: the sum over the stack happens inside the product
+        grad_b = transposed(rows(a)) @ rows(g)
+    else:
+        grad_b = unbroadcast(product(transposed(a), g), b.shape, b.dtype)
+    grad_a = unbroadcast(product(g, transposed(b)), a.shape, a.dtype)
+    return grad_a.reshape(input.shape), grad_b.reshape(other.shape)
+
+
+defvjp(matmul, _matmul_rule)
+
+
+@op(namespace="nn.functional", aten="linear", saves=("input", "weight"))
+def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
+    """``input @ weight.T + bias``.
+
+    Shapes: input ``(*, in)``, weight ``(out, in)``, bias ``(out)`` give ``(*, out)``; a weight ``(in)`` and a scalar bias give ``(*)``.
+
+    Raises:
+        RuntimeError: if the shapes or the dtypes do not fit.
+    """
+    if input.ndim == 0 or weight.ndim == 0:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
+    if weight.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
+    if weight.ndim == 1:
+        if bias is not None:
+            raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
+        return matmul(input, weight)
+    flat = input[None, :] if input.ndim == 1 else rows(input)
+    check_mm(flat, weight.T)
+    if bias is not None:
+        if bias.dtype != input.dtype:
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(bias.dtype)} and {scalar_name(input.dtype)}")
+        expanded(bias, (flat.shape[0], weight.shape[0]))
+    found = lax.dot_general(input, weight, (((input.ndim - 1,), (1,)), ((), ())))
+    if bias is None:
+        return found
+    return found + (bias.reshape((1,) * (found.ndim - 1) + (-1,)) if bias.ndim <= 1 else bias.reshape(found.shape))
+
+
+def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Array | None = None) -> tuple[Array | None, ...]:
+    if weight.ndim == 1:
+        return (*_matmul_rule(g, result, input, weight), None)
+    flat_g, flat_input = g.reshape(-1, g.shape[-1]), input.reshape(-1, input.shape[-1])
+    # Contracting the rows of both operands where they lie beats a transposed copy, into which XLA would fuse what produced g.
+    grad_weight = lax.dot_general(flat_g, conj(flat_input), (((0,), (0,)), ((), ())))
+    grad_input = lax.dot_general(g, conj(weight), (((g.ndim - 1,), (0,)), ((), ())))
+    return grad_input, grad_weight, None if bias is None else unbroadcast(flat_g, (1,) * (2 - bias.ndim) + bias.shape, g.dtype).reshape(bias.shape)
+
+
+defvjp(linear, _linear_rule)
+
+
+@op(out=True, aten="mm", saves=("input", "mat2"))
+def mm(input: Array, mat2: Array) -> Array:
+    """The product of two matrices, ``(n, k) @ (k, m) -> (n, m)``.
+
+    Raises:
+        RuntimeError: if one is no matrix, or shapes or dtypes do not fit.
+    """
+    if input.ndim != 2:
+        raise RuntimeError("self must be a matrix")
+    if mat2.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    check_mm(input, mat2)
+    return product(input, mat2)
+
+
+defvjp(mm, _matmul_rule)
+
+
+@op(out=True, aten="bmm", saves=("input", "mat2"))
+def bmm(input: Array, mat2: Array) -> Array:
+    """The products of two batches of matrices, ``(b, n, k) @ (b, k, m) -> (b, n, m)``, without broadcasting.
+
+    Raises:
+        RuntimeError: if one is not of rank 3, or shapes or dtypes do not fit.
+    """
+    _check_batches(input, mat2)
+    return product(input, mat2)
+
+
+def _check_batches(batch1: Array, batch2: Array) -> None:
+    if batch1.ndim != 3:
+        raise RuntimeError("batch1 must be a 3D tensor")
+    if batch2.ndim != 3:
+        raise RuntimeError("batch2 must be a 3D tensor")
+    check_bmm(batch1, batch2)
+
+
+defvjp(bmm, _matmul_rule)
+
+
+@op(out=True, aten="mv", saves=("input", "vec"))
+def mv(input: Array, vec: Array) -> Array:
+    """The product of a matrix and a vector, ``(n, k) @ (k) -> (n)``.
+
+    Raises:
+        RuntimeError: if ranks, shapes or dtypes do not fit.
+    """
+    if input.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
+    check_mv(input, vec)
+    return lax.dot_general(input, vec, (((1,), (0,)), ((), ())))
+
+
+defvjp(mv, lambda g, result, input, vec: (g[:, None] * conj(vec)[None, :], conj(input).T @ g))
+
+
+@op(out=True, aten="dot", saves=("input", "tensor"))
+def dot(input: Array, tensor: Array) -> Array:
+    """The sum of the products of two vectors' elements, without conjugation.
+
+    Raises:
+        RuntimeError: if one is no vector, or sizes or dtypes differ.
+    """
+    check_dot(input, tensor)
+    return lax.dot_general(input, tensor, (((0,), (0,)), ((), ())))
+
+
+defvjp(dot, lambda g, result, input, tensor: (g * conj(tensor), g * conj(input)))
+
+
+@op(out=True, aten="vdot", saves=("input", "other"))
+def vdot(input: Array, other: Array) -> Array:
+    """The sum of the products of two vectors' elements, those of ``input`` conjugated.
+
+    Raises:
+        RuntimeError: if one is no vector, or sizes or dtypes differ.
+    """
+    check_dot(input, other)
+    return lax.dot_general(conj(input), other, (((0,), (0,)), ((), ())))
+
+
+defvjp(vdot, lambda g, result, input, other: (conj(g) * other, g * input))
+
+
+@op(out=True, aten="inner", saves=("input", "other"))
+def inner(input: Array, other: Array) -> Array:
+    """The inner products over the last dimension of both, ``(*A, k), (*B, k) -> (*A, *B)``; with a scalar, the product.
+
+    Raises:
+        RuntimeError: if the last dimensions differ.
+    """
+    if input.ndim == 0 or other.ndim == 0:
+        tensor, scalar = (input, other) if input.ndim else (other, input)
+        return tensor * scalar.astype(tensor.dtype)
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors "
+            f"but got shapes {list(input.shape)} and {list(other.shape)}"
+        )
+    if input.dtype != other.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    if input.ndim == 1 and other.ndim == 1:
+        return dot(input, other)
+    return lax.dot_general(input, other, (((input.ndim - 1,), (other.ndim - 1,)), ((), ())))
+
+
+@op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"))
+def outer(input: Array, vec2: Array) -> Array:
+    """All products of an element of one vector and one of another, ``(n), (m) -> (n, m)``.
+
+    Raises:
+        RuntimeError: if one is no vector.
+    """
+    if input.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D argument self, but got {input.ndim}-D")
+    if vec2.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D argument vec2, but got {vec2.ndim}-D")
+    return input[:, None] * vec2[None, :]
+
+
+defvjp(outer, lambda g, result, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
+
+
+@op(out=True, inplace=True, aten="addmm", saves=("mat1", "mat2"))
+def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input + alpha * (mat1 @ mat2)``, ``input`` expanded to the product's shape.
+
+    Raises:
+        RuntimeError: if ranks, shapes or dtypes do not fit.
+    """
+    if mat1.ndim != 2:
+        raise RuntimeError(f"mat1 must be a matrix, got {mat1.ndim}-D tensor")
+    if mat2.ndim != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
+    check_mm(mat1, mat2)
+    _check_addend(input, mat2)
+    return blend(input, product(mat1, mat2), beta, alpha)
+
+
+def _check_addend(input: Array, other: Array) -> None:
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(input.dtype)} and {scalar_name(other.dtype)}")
+
+
+def _add_product_rule(
+    g: Array, result: Array, input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1
+) -> tuple[Array, Array, Array]:
+    grad1, grad2 = _matmul_rule(times(conj_number(alpha), g), result, mat1, mat2)
+    return _folded(times(conj_number(beta), g), input), grad1, grad2
+
+
+def _folded(g: Array, input: Array) -> Array:
+    return unbroadcast(g, input.shape, g.dtype)
+
+
+defvjp(addmm, _add_product_rule)
+
+
+@op(out=True, inplace=True, aten="addmv", saves=("mat", "vec"))
+def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input + alpha * (mat @ vec)``, ``input`` expanded to the product's shape.
+
+    Raises:
+        RuntimeError: if ranks, shapes or dtypes do not fit.
+    """
+    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+    check_mv(mat, vec, input.shape[0] if input.ndim else 1)
+    if input.dtype != mat.dtype:
+        names = ", ".join(scalar_name(x.dtype) for x in (input, mat))
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names}, and {scalar_name(vec.dtype)}")
+    return blend(input, lax.dot_general(mat, vec, (((1,), (0,)), ((), ()))), beta, alpha)
+
+
+defvjp(addmv, _add_product_rule)
+
+
+@op(out=True, inplace=True, aten="addbmm", saves=("batch1", "batch2"))
+def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input + alpha * (batch1 @ batch2).sum(0)``, ``input`` expanded to the shape of one product.
+
+    Raises:
+        RuntimeError: if ranks, shapes or dtypes do not fit.
+    """
+    _check_batches(batch1, batch2)
+    _check_addend(input, batch2)
+    return blend(input, jnp.einsum("bij,bjk->ik", batch1, batch2), beta, alpha)
+
+
+def _addbmm_rule(
+    g: Array, result: Array, input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1
+) -> tuple[Array, Array, Array]:
+    spread = jnp.broadcast_to(g[None], (batch1.shape[0], *g.shape))
+    grad1, grad2 = _matmul_rule(times(conj_number(alpha), spread), result, batch1, batch2)
+    return _folded(times(conj_number(beta), g), input), grad1, grad2
+
+
+defvjp(addbmm, _addbmm_rule)
+
+
+@op(out=True, inplace=True, aten="baddbmm", saves=("batch1", "batch2"))
+def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape.
+
+    Raises:
+        RuntimeError: if ranks, shapes or dtypes do not fit.
+    """
+    _check_batches(batch1, batch2)
+    _check_addend(input, batch2)
+    return blend(input, product(batch1, batch2), beta, alpha)
+
+
+defvjp(baddbmm, _add_product_rule)
+
+
+@op(out=True, inplace=True, promote="common", aten="addr", saves=("vec1", "vec2"))
+def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
+    """``beta * input + alpha * outer(vec1, vec2)``, ``input`` expanded to the product's shape.
+
+    Raises:
+        RuntimeError: if ranks or shapes do not fit.
+    """
+    if vec1.ndim != 1:
+        raise RuntimeError(f"addr: Expected 1-D argument vec1, but got {vec1.ndim}-D")
+    if vec2.ndim != 1:
+        raise RuntimeError(f"addr: Expected 1-D argument vec2, but got {vec2.ndim}-D")
+    found = vec1[:, None] * vec2[None, :]
+    if found.dtype == jnp.bool_:
+        return jnp.logical_or(_switched(input, beta, found.shape), _switched(found, alpha, found.shape))
+    return blend(input, found, beta, alpha)
+
+
+def _switched(x: Array, on: Number, shape: tuple[int, ...]) -> Array:
+    return jnp.logical_and(expanded(x, shape), jnp.asarray(on).astype(bool))

@@ -1,0 +1,133 @@
+"""Padding: ``constant_pad_nd`` and ``nn.functional.pad`` in all its modes."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._declare import Array, Number, guard, shape
+
+_MODES = ("reflect", "replicate", "circular")
+
+
+@shape(aten="constant_pad_nd")
+def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Array:
+    """Adds ``pad[0]`` elements of ``value`` before and ``pad[1]`` after the last dimension, the next pair for the one before it, and so on.
+
+    Negative numbers crop.
+
+    Raises:
+        RuntimeError: if ``pad`` is of odd length or too long, or a size would become negative.
+    """
+    if len(pad) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if len(pad) > 2 * input.ndim:
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. "
+            f"Pad length is {len(pad)}while the input has {input.ndim}dimensions."
+        )
+    config = [(0, 0, 0)] * input.ndim
+    for i in range(len(pad) // 2):
+        axis = input.ndim - 1 - i
+        low, high, size = pad[2 * i], pad[2 * i + 1], input.shape[axis]
+        if size + min(low, 0) + min(high, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+        if size + low + high < 0:
+            raise RuntimeError(
+                f"The input size {size}, plus negative padding {low} and {high} resulted in a negative output size, "
+                f"which is invalid. Check dimension {axis} of your input."
+            )
+        config[axis] = (low, high, 0)
+    return lax.pad(input, lax.convert_element_type(value, input.dtype), config)
+
+
+@shape(namespace="nn.functional", aten="pad")
+def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Number | None = None) -> Array:
+    """Pads the last dimensions: with ``value`` (``"constant"``), mirrored (``"reflect"``), by the edge (``"replicate"``), or around
+    (``"circular"``).
+
+    Shapes: ``pad`` holds a pair for the last dimension, then one for the one before it, ...; negative numbers crop. The modes other than
+    constant pad all but the first one or two dimensions, at most three.
+
+    Raises:
+        RuntimeError: if ``pad`` does not fit the input, or a value is given in another mode than constant.
+        NotImplementedError: for an unknown mode, or another number of dimensions.
+    """
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * input.ndim:
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension "
+                           f"but got padding length {len(pad)} and input of dimension {input.ndim}")  # fmt: skip
+    if mode == "constant":
+        return constant_pad_nd(input, pad, 0 if value is None else value)
+    if value is not None:
+        guard(jnp.asarray(value) != 0, RuntimeError, f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in _MODES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if len(pad) not in (2, 4, 6) or input.ndim not in (len(pad) // 2 + 1, len(pad) // 2 + 2):
+        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {input.ndim}D input tensor.")
+    n = len(pad) // 2
+    if mode != "circular" and 0 in input.shape[-n - 1 :]:
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+            f"but got: {list(input.shape)}"
+        )
+    result = input
+    for i in range(n):
+        axis = input.ndim - 1 - i
+        low, high = pad[2 * i], pad[2 * i + 1]
+        _check(input, mode, axis, low, high)
+        result = (_circular if mode == "circular" else _mirrored)(result, mode, axis, low, high)
+    return result
+
+
+def _check(x: Array, mode: str, axis: int, low: int, high: int) -> None:
+    size = x.shape[axis]
+    if mode == "reflect" and (low >= size or high >= size):
+        raise RuntimeError(
+            "Argument #4: Padding size should be less than the corresponding input dimension, "
+            f"but got: padding ({low}, {high}) at dimension {axis} of input {list(x.shape)}"
+        )
+    if mode == "circular" and (low > size or high > size):
+        raise RuntimeError("Padding value causes wrapping around more than once.")
+    made = size + low + high
+    if mode == "circular" and made < 0:
+        raise RuntimeError("Negative padding value is resulting in an empty dimension")
+    if mode != "circular" and made < 1:
+        raise RuntimeError(f"input (W: {size}) is too small. Calculated output W: {made}")
+
+
+def _mirrored(x: Array, mode: str, axis: int, low: int, high: int) -> Array:
+    """Reflect and replicate: what is cropped counts for what is mirrored, so first pad, then crop."""
+    size = x.shape[axis]
+    parts = [x]
+    if low > 0:
+        edge = lax.slice_in_dim(x, 1, low + 1, axis=axis) if mode == "reflect" else lax.slice_in_dim(x, 0, 1, axis=axis)
+        parts.insert(0, lax.rev(edge, (axis,)) if mode == "reflect" else _spread(edge, axis, low))
+    if high > 0:
+        edge = (
+            lax.slice_in_dim(x, size - 1 - high, size - 1, axis=axis) if mode == "reflect" else lax.slice_in_dim(x, size - 1, size, axis=axis)
+        )
+        parts.append(lax.rev(edge, (axis,)) if mode == "reflect" else _spread(edge, axis, high))
+    made = lax.concatenate(parts, axis) if len(parts) > 1 else x
+    return lax.slice_in_dim(made, max(-low, 0), made.shape[axis] - max(-high, 0), axis=axis)
+
+
+def _spread(edge: Array, axis: int, n: int) -> Array:
+    full = tuple(n if d == axis else s for d, s in enumerate(edge.shape))
+    return lax.broadcast_in_dim(edge, full, tuple(range(edge.ndim)))
+
+
+def _circular(x: Array, mode: str, axis: int, low: int, high: int) -> Array:
+    """What is cropped does not come around again, so first crop, then pad; the right end copies what stands after the left padding."""
+    x = lax.slice_in_dim(x, max(-low, 0), x.shape[axis] - max(-high, 0), axis=axis)
+    size = x.shape[axis]
+    if max(low, high) > size:
+        raise RuntimeError("Padding value causes wrapping around more than once.")
+    parts = [x]
+    if low > 0:
+        parts.insert(0, lax.slice_in_dim(x, size - low, size, axis=axis))
+    if high > 0:
+        parts.append(lax.slice_in_dim(x, 0, high, axis=axis))
+    return lax.concatenate(parts, axis) if len(parts) > 1 else x

@@ -1,0 +1,378 @@
+"""Arithmetic of elements: sums, products, quotients, remainders, and combinations of them."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._declare import Array, Number, binary, defvjp, guard, pointwise, unary
+from ._numeric import conj, default_float, is_bool, is_complex, is_float, is_integral, require, scalar_name, wide
+
+_NO_BOOL_MINUS = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+)
+
+
+def _scaled(x: Array, alpha: Number | Array) -> Array:
+    return x if isinstance(alpha, int) and alpha == 1 else x * alpha
+
+
+# ---- sums ------------------------------------------------------------------------------------------------------------------------
+
+
+@binary(inplace=True, operators="+", saves=(), aten="add.Tensor")
+def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
+    """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or."""
+    return jnp.add(input, _scaled(other, alpha))
+
+
+@binary(inplace=True, operators="-", aliases=("subtract",), saves=(), aten="sub.Tensor")
+def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
+    """Subtracts ``alpha * other`` from ``input``.
+
+    Raises:
+        RuntimeError: for bool operands.
+    """
+    if is_bool(input):
+        raise RuntimeError(_NO_BOOL_MINUS)
+    return jnp.subtract(input, _scaled(other, alpha))
+
+
+@binary(method=False, saves=(), out=False, aten="rsub.Tensor")
+def rsub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
+    """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged."""
+    return sub(other, input, alpha=alpha)
+
+
+@unary(promote=None, inplace=True, operators="neg", aliases=("negative",), saves=(), aten="neg")
+def neg(input: Array) -> Array:
+    """Changes the sign.
+
+    Raises:
+        RuntimeError: for bool tensors.
+    """
+    if is_bool(input):
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+    return -input
+
+
+@unary(promote=None, operators="pos", saves=(), out=False, aten="positive")
+def positive(input: Array) -> Array:
+    """Returns ``input`` as it is.
+
+    Raises:
+        RuntimeError: for bool tensors.
+    """
+    if is_bool(input):
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+# ---- products and quotients ------------------------------------------------------------------------------------------------------
+
+
+@binary(inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor")
+def mul(input: Array | Number, other: Array | Number) -> Array:
+    """Multiplies; of bool operands it is the logical and."""
+    return jnp.multiply(input, other)
+
+
+def _mul_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    return g * conj(other), g * conj(input)
+
+
+defvjp(mul, _mul_rule)
+
+
+def _check_integer_divisor(other: Array) -> None:
+    if is_integral(other):
+        guard(other == 0, RuntimeError, "ZeroDivisionError")
+
+
+@binary(inplace=True, operators="/", aliases=("divide",), saves=("input", "other"), aten="div.Tensor_mode")
+def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
+    """Divides ``input`` by ``other``.
+
+    Args:
+        input: the dividend.
+        other: the divisor.
+        rounding_mode: ``None`` for the true quotient, ``"trunc"`` to round it towards zero, ``"floor"`` downwards.
+
+    Dtypes: promoted; with ``rounding_mode=None`` integers become the default floating-point type.
+
+    Raises:
+        RuntimeError: for integers divided by zero with a rounding mode.
+    """
+    if rounding_mode is None:
+        return jnp.true_divide(default_float(input), default_float(other))
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    require("div_trunc_cpu", input, "if")
+    if is_integral(input):
+        _check_integer_divisor(other)
+        return lax.div(*jnp.broadcast_arrays(input, other))
+    return jnp.trunc(wide(input) / wide(other)).astype(input.dtype)
+
+
+def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str | None = None) -> tuple[Array, Array]:
+    if rounding_mode is not None:
+        return jnp.zeros_like(g), jnp.zeros_like(g)
+    input, other = input.astype(g.dtype), other.astype(g.dtype)
+    by_input = g / conj(other)
+    return by_input, -by_input * conj(input / other)
+
+
+defvjp(div, _div_rule)
+
+
+@binary(promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor")
+def true_divide(input: Array | Number, other: Array | Number) -> Array:
+    """Divides ``input`` by ``other``; integers become the default floating-point type."""
+    return jnp.true_divide(input, other)
+
+
+defvjp(true_divide, _div_rule)
+
+
+@binary(inplace=True, operators="//", saves=(), aten="floor_divide")
+def floor_divide(input: Array | Number, other: Array | Number) -> Array:
+    """Divides and rounds the quotient downwards.
+
+    Raises:
+        RuntimeError: for integers divided by zero.
+    """
+    require("div_floor_cpu", input, "if")
+    if is_integral(input):
+        _check_integer_divisor(other)
+        return jnp.floor_divide(input, other)
+    return _floor_quotient(wide(input), wide(other)).astype(input.dtype)
+
+
+def _floor_quotient(a: Array, b: Array) -> Array:
+    """Python's rule for floats: from the remainder, since the rounded quotient can lie above the true one."""
+    a, b = jnp.broadcast_arrays(a, b)
+    mod = lax.rem(a, b)
+    quotient = (a - mod) / b
+    quotient = jnp.where((mod != 0) & ((b < 0) != (mod < 0)), quotient - 1, quotient)
+    floored = jnp.floor(quotient)
+    floored = jnp.where(quotient - floored > 0.5, floored + 1, floored)
+    floored = jnp.where(quotient == 0, jnp.copysign(jnp.zeros((), a.dtype), a / b), floored)
+    return jnp.where(b == 0, a / b, floored)
+
+
+def _no_gradient_rule(g: Array, _: None, *operands: Array, **options: object) -> tuple[Array, ...]:
+    return tuple(jnp.zeros_like(g) for _ in operands)
+
+
+defvjp(floor_divide, _no_gradient_rule)
+
+
+@binary(inplace=True, operators="%", saves=("input", "other"), aten="remainder.Tensor")
+def remainder(input: Array | Number, other: Array | Number) -> Array:
+    """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's ``%``.
+
+    Raises:
+        RuntimeError: for integers divided by zero.
+    """
+    require("remainder_cpu", input, "if")
+    _check_integer_divisor(other)
+    a, b = jnp.broadcast_arrays(wide(input), wide(other))
+    mod = lax.rem(a, b)
+    if jnp.issubdtype(a.dtype, jnp.unsignedinteger):
+        return mod
+    return jnp.where((mod != 0) & ((b < 0) != (mod < 0)), mod + b, mod).astype(input.dtype)
+
+
+def _remainder_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    return g, -g * floor_divide(input, other)
+
+
+defvjp(remainder, _remainder_rule)
+
+
+@binary(inplace=True, saves=("input", "other"), aten="fmod.Tensor")
+def fmod(input: Array | Number, other: Array | Number) -> Array:
+    """The remainder of the division rounded towards zero: it has the sign of ``input``, as C's ``fmod``.
+
+    Raises:
+        RuntimeError: for integers divided by zero.
+    """
+    require("fmod_cpu", input, "if")
+    _check_integer_divisor(other)
+    return lax.rem(*jnp.broadcast_arrays(wide(input), wide(other))).astype(input.dtype)
+
+
+def _fmod_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    return g, -g * jnp.trunc(input / other)
+
+
+defvjp(fmod, _fmod_rule)
+
+
+# ---- magnitude and sign ----------------------------------------------------------------------------------------------------------
+
+
+@unary(promote=None, inplace=True, operators="abs", aliases=("absolute",), saves=("input",), aten="abs")
+def abs(input: Array) -> Array:
+    """The absolute value; of complex numbers the magnitude, which is real.
+
+    Gradient: 0 at 0.
+    """
+    if is_bool(input):
+        require("abs_cpu", input, "ifc")
+    return jnp.abs(input)
+
+
+def _abs_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g.astype(input.dtype) * sgn(input),)
+
+
+defvjp(abs, _abs_rule)
+
+
+@unary(promote=None, inplace=True, saves=(), aten="sign")
+def sign(input: Array) -> Array:
+    """-1, 0 or 1 by the sign of each element; 0 for NaN.
+
+    Raises:
+        NotImplementedError: for complex tensors, whose sign is ``sgn``.
+    """
+    if is_complex(input):
+        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
+    if is_bool(input):
+        return input
+    positive = (input > 0).astype(input.dtype)
+    return positive if jnp.issubdtype(input.dtype, jnp.unsignedinteger) else positive - (input < 0).astype(input.dtype)
+
+
+@unary(promote=None, inplace=True, saves=("input",), aten="sgn")
+def sgn(input: Array) -> Array:
+    """``input / abs(input)``, and 0 at 0: the sign, also of complex numbers."""
+    if not is_complex(input):
+        return sign(input)
+    size = jnp.abs(input)
+    return jnp.where(size == 0, jnp.zeros((), input.dtype), input / jnp.where(size == 0, jnp.ones((), size.dtype), size))
+
+
+def _sgn_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    if not is_complex(input):
+        return (jnp.zeros_like(g),)
+    size = jnp.abs(input)
+    unit = sgn(input)
+    tangential = (g - (g * lax.conj(unit)).real * unit) / jnp.where(size == 0, jnp.ones((), size.dtype), size)
+    return (jnp.where(size == 0, jnp.zeros((), g.dtype), tangential),)
+
+
+defvjp(sgn, _sgn_rule)
+
+
+@unary(promote=None, differentiable=False, aten="signbit")
+def signbit(input: Array) -> Array:
+    """Whether each element's sign is negative; true of ``-0.`` too."""
+    if is_complex(input):
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    if is_float(input):
+        return jnp.signbit(input)
+    return jnp.zeros(input.shape, np.bool_) if is_bool(input) else input < 0
+
+
+@binary(promote="float", inplace=True, saves=("input", "other"), aten="copysign.Tensor")
+def copysign(input: Array, other: Array | Number) -> Array:
+    """The magnitude of ``input`` with the sign of ``other``.
+
+    Gradient: 0 where ``input`` is 0, and for ``other``.
+    """
+    require("copysign_cpu", input)
+    return jnp.copysign(input, other)
+
+
+def _copysign_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, None]:
+    same = jnp.signbit(input) == jnp.signbit(other)
+    return jnp.where(input == 0, jnp.zeros((), g.dtype), jnp.where(same, g, -g)), None
+
+
+defvjp(copysign, _copysign_rule)
+
+
+# ---- combinations ----------------------------------------------------------------------------------------------------------------
+
+
+@pointwise(promote=None, inplace=True, saves=("input", "end", "weight"), aten="lerp.Tensor")
+def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
+    """Interpolates linearly: ``input + weight * (end - input)``.
+
+    Raises:
+        RuntimeError: if the dtypes differ.
+    """
+    for x, name in ((end, "end"), (weight, "weight")):
+        # A number comes as an array without dimensions, and torch takes a 0-dim weight of any dtype.
+        if x.dtype != input.dtype and not (name == "weight" and x.size == 1):
+            raise RuntimeError(f"expected dtype {_printed(input)} for `{name}` but got dtype {_printed(x)}")
+    require("lerp_kernel_scalar" if weight.ndim == 0 else "lerp_kernel_tensor", input, "fc")
+    if is_complex(weight) and not is_complex(input):
+        raise RuntimeError(f"value cannot be converted to type {_printed(input)} without overflow")
+    a, b, w = wide(input), wide(end), wide(weight.astype(input.dtype))
+    step = b - a
+    # Seen from the nearer end, so that a weight of 1 gives exactly ``end``.
+    return jnp.where(jnp.abs(w) < 0.5, a + w * step, b - step * (1 - w)).astype(input.dtype)
+
+
+def _lerp_rule(g: Array, _: None, input: Array, end: Array, weight: Array) -> tuple[Array, Array, Array]:
+    weight = weight.astype(g.dtype)
+    return g * conj(1 - weight), g * conj(weight), g * conj(end - input)
+
+
+defvjp(lerp, _lerp_rule)
+
+
+def _printed(x: Array) -> str:
+    name = scalar_name(x.dtype)
+    return {"ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}.get(
+        name, name.lower()
+    )
+
+
+@pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcmul")
+def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
+    """Adds ``value * tensor1 * tensor2`` to ``input``."""
+    require("addcmul_cpu_out", input, "ifc")
+    return input + _scaled(tensor1, value) * tensor2
+
+
+def _addcmul_rule(g: Array, _: None, input: Array, tensor1: Array, tensor2: Array, value: Number = 1) -> tuple[Array, Array, Array]:
+    scaled = g * value if isinstance(value, int) else g * conj(value)
+    return g, scaled * conj(tensor2), scaled * conj(tensor1)
+
+
+defvjp(addcmul, _addcmul_rule)
+
+
+@pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcdiv")
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
+    """Adds ``value * tensor1 / tensor2`` to ``input``.
+
+    Raises:
+        RuntimeError: for integer operands.
+    """
+    if is_integral(input):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+            "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+            "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
+            "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+        )
+    return input + _scaled(tensor1, value) / tensor2
+
+
+def _addcdiv_rule(g: Array, _: None, input: Array, tensor1: Array, tensor2: Array, value: Number = 1) -> tuple[Array, Array, Array]:
+    by_first = (g * value if isinstance(value, int) else g * conj(value)) / conj(tensor2)
+    return g, by_first, -by_first * conj(tensor1 / tensor2)
+
+
+defvjp(addcdiv, _addcdiv_rule)

@@ -1,0 +1,315 @@
+"""Sums, products, extrema and counts over dimensions."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ..errors import canonical_dim, canonical_dims
+from ._axes import accumulated, category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, to_dtype
+from ._declare import Array, Dtype, defvjp, op, reduction
+from ._numeric import is_complex, scalar_name, unsupported, wide
+
+
+def _summed(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+    return jnp.any(x, axis=dims, keepdims=keepdim) if x.dtype == np.bool_ else jnp.sum(x, axis=dims, keepdims=keepdim)
+
+
+@reduction(saves=(), aten="sum.dim_IntList")
+def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+    """Sums over ``dim``, or over everything.
+
+    Dtypes: integers and bool are summed in int64 unless ``dtype`` is given.
+    """
+    return _summed(accumulated(input, dtype), reduced_dims(input, dim), keepdim)
+
+
+@reduction(saves=("input",), aten="nansum")
+def nansum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+    """Sums over ``dim``, or over everything, taking NaN as zero."""
+    if is_complex(input):
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    kept = jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input) if category(input.dtype) == dtypes.FLOATING else input
+    return _summed(accumulated(kept, dtype), reduced_dims(input, dim), keepdim)
+
+
+def _mean_dtype(input: Array, dtype: Dtype | None) -> np.dtype:
+    found = input.dtype if dtype is None else dtype
+    if category(found) < dtypes.FLOATING:
+        which = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: {scalar_name(found)}"
+        )
+    return np.dtype(found)
+
+
+def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+    count = int(np.prod([x.shape[d] for d in dims], dtype=np.int64))
+    total = jnp.sum(wide(x), axis=dims, keepdims=keepdim)
+    return to_dtype(total / count if count else jnp.full_like(total, np.nan), x.dtype)
+
+
+@reduction(saves=(), aten="mean.dim")
+def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+    """Averages over ``dim``, or over everything.
+
+    Raises:
+        RuntimeError: for integers and bool, unless ``dtype`` is a floating-point type.
+    """
+    return _averaged(to_dtype(input, _mean_dtype(input, dtype)), reduced_dims(input, dim), keepdim)
+
+
+@reduction(saves=("input",), aten="nanmean")
+def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+    """Averages over ``dim`` the elements that are not NaN; where there is none, the result is NaN."""
+    if category(input.dtype) < dtypes.FLOATING:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {scalar_name(input.dtype)}")
+    if is_complex(input):
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    dims = reduced_dims(input, dim)
+    missing = jnp.isnan(input)
+    kept = to_dtype(jnp.where(missing, jnp.zeros((), input.dtype), input), _mean_dtype(input, dtype))
+    count = jnp.sum(~missing, axis=dims, keepdims=keepdim, dtype=np.int64)
+    total = jnp.sum(wide(kept), axis=dims, keepdims=keepdim)
+    return to_dtype(total / count.astype(total.dtype), kept.dtype)
+
+
+@reduction(saves=("input",), aten="prod.dim_int")
+def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
+    """Multiplies over ``dim``, or over everything.
+
+    Dtypes: integers and bool are multiplied in int64 unless ``dtype`` is given.
+    Gradient: right where elements are zero.
+    """
+    if isinstance(dim, tuple):
+        raise TypeError("prod(): argument 'dim' must be int, not tuple")
+    x = accumulated(input, dtype)
+    dims = reduced_dims(input, dim)
+    return jnp.all(x, axis=dims, keepdims=keepdim) if x.dtype == np.bool_ else jnp.prod(x, axis=dims, keepdims=keepdim)
+
+
+# ---- extrema ---------------------------------------------------------------------------------------------------------------------
+
+
+def _extremum(x: Array, dims: tuple[int, ...], keepdim: bool, largest: bool) -> Array:
+    return (jnp.max if largest else jnp.min)(x, axis=dims, keepdims=keepdim)
+
+
+def _need_elements(name: str, input: Array, dim: int | tuple[int, ...] | None, dims: tuple[int, ...]) -> None:
+    if input.size:
+        return
+    if dim is None or dim == ():
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        )
+    for d in dims:
+        if input.shape[d] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def _same(input: Array, value: Array) -> Array:
+    """Where ``input`` is ``value``, NaN being NaN."""
+    if category(input.dtype) == dtypes.FLOATING:
+        return (input == value) | (jnp.isnan(input) & jnp.isnan(value))
+    return input == value
+
+
+def shared_grad(g: Array, result: Array, input: Array, dims: tuple[int, ...], keepdim: bool, nan: bool) -> tuple[Array]:
+    """The gradient of an extremum, shared evenly among the elements that attain it."""
+    value, g = restored(result, dims, keepdim), restored(g, dims, keepdim)
+    hit = _same(input, value) if nan else input == value
+    count = jnp.sum(hit, axis=dims, keepdims=True, dtype=np.int64).astype(g.dtype)
+    return (jnp.where(hit, g / count, jnp.zeros((), g.dtype)) if nan else hit.astype(g.dtype) * (g / count),)
+
+
+@reduction(aten="amax")
+def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
+    """The largest element over ``dim``, or of all.
+
+    Gradient: shared evenly among equal maxima.
+    """
+    if is_complex(input):
+        raise unsupported("max_values_cpu", input)
+    dims = reduced_dims(input, dim)
+    _need_elements("amax", input, dim, dims)
+    return _extremum(input, dims, keepdim, largest=True)
+
+
+@reduction(aten="amin")
+def amin(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
+    """The smallest element over ``dim``, or of all.
+
+    Gradient: shared evenly among equal minima.
+    """
+    if is_complex(input):
+        raise unsupported("min_values_cpu", input)
+    dims = reduced_dims(input, dim)
+    _need_elements("amin", input, dim, dims)
+    return _extremum(input, dims, keepdim, largest=False)
+
+
+def _amax_rule(g, result, input, dim=(), keepdim=False):
+    return shared_grad(g, result, input, canonical_dims(dim, input.ndim), keepdim, nan=False)
+
+
+defvjp(amax, _amax_rule, saves=("input", "result"))
+defvjp(amin, _amax_rule, saves=("input", "result"))
+
+
+@reduction(returns="aminmax", fields=("min", "max"), aten="aminmax")
+def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, Array]:
+    """The smallest and the largest element along ``dim``, or of all.
+
+    Gradient: shared evenly among equal extrema.
+    """
+    if is_complex(input):
+        raise unsupported("aminmax_cpu" if dim is not None else "aminmax_allreduce_cpu", input)
+    dims = reduced_dims(input, dim)
+    if input.size == 0:
+        if dim is None:
+            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        if input.shape[dims[0]] == 0:
+            raise IndexError(f"aminmax: Expected reduction dim {dims[0]} to have non-zero size.")
+    return _extremum(input, dims, keepdim, largest=False), _extremum(input, dims, keepdim, largest=True)
+
+
+def _aminmax_rule(g, result, input, *, dim=None, keepdim=False):
+    dims = canonical_dims(dim, input.ndim)
+    (low,), (high,) = (shared_grad(gi, r, input, dims, keepdim, nan=False) for gi, r in zip(g, result, strict=True))
+    return (low + high,)
+
+
+defvjp(aminmax, _aminmax_rule, saves=("input", "result"))
+
+
+def _whole(name: str, input: Array, largest: bool) -> Array:
+    _need_elements(name, input, None, ())
+    if is_complex(input):
+        raise unsupported(f"{name}_all", input)
+    return _extremum(input, tuple(range(input.ndim)), False, largest)
+
+
+@op(namespace="_C", out=True, aten="max")
+def _max_all(input: Array) -> Array:
+    """The largest element. Gradient: shared evenly among equal maxima."""
+    return _whole("max", input, largest=True)
+
+
+@op(namespace="_C", out=True, aten="min")
+def _min_all(input: Array) -> Array:
+    """The smallest element. Gradient: shared evenly among equal minima."""
+    return _whole("min", input, largest=False)
+
+
+def _all_rule(g, result, input):
+    return shared_grad(g, result, input, tuple(range(input.ndim)), False, nan=True)
+
+
+defvjp(_max_all, _all_rule, saves=("input", "result"))
+defvjp(_min_all, _all_rule, saves=("input", "result"))
+
+
+def first_position(x: Array, value: Array, axis: int) -> Array:
+    """The first place along ``axis`` where ``x`` is its extremum ``value`` (kept as size 1), or NaN.
+
+    Two vectorised passes: XLA's reduction of (value, index) pairs is twenty times slower on CPUs.
+    """
+    hit = x == value
+    if category(x.dtype) == dtypes.FLOATING:
+        hit |= x != x
+    index = positions(x, axis)
+    end = jnp.full((), np.iinfo(index.dtype).max, index.dtype)
+    return jnp.min(jnp.where(hit, index, end), axis=axis, keepdims=True).astype(np.int64)
+
+
+def _along(name: str, input: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array]:
+    x, axis = one_dim(input, dim, name)
+    if is_complex(input):
+        raise RuntimeError(f"{name}(): does not support complex input")
+    value = _extremum(x, (axis,), True, largest)
+    index = first_position(x, value, axis)
+    return squeezed(value, axis, input.ndim, keepdim), squeezed(index, axis, input.ndim, keepdim)
+
+
+@op(namespace="_C", out=True, saves=(), returns="max", fields=("values", "indices"), aten="max.dim")
+def _max_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
+    """The largest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
+    return _along("max", input, dim, keepdim, largest=True)
+
+
+@op(namespace="_C", out=True, saves=(), returns="min", fields=("values", "indices"), aten="min.dim")
+def _min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
+    """The smallest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
+    return _along("min", input, dim, keepdim, largest=False)
+
+
+def _dim_rule(g, residuals, input, dim, keepdim=False):
+    return select_grad(g[0], residuals[0], input, dim, keepdim)
+
+
+defvjp(_max_dim, _dim_rule, fwd=select_fwd(_max_dim), saves=())
+defvjp(_min_dim, _dim_rule, fwd=select_fwd(_min_dim), saves=())
+
+
+def _arg(name: str, input: Array, dim: int | None, keepdim: bool, largest: bool) -> Array:
+    if is_complex(input):
+        raise RuntimeError(f"{name}(): does not support complex input")
+    if input.dtype == np.bool_:
+        raise RuntimeError(f"{name}(): does not support bool input")
+    if dim is None:
+        if input.size == 0:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        x = lax.reshape(input, (input.size,))
+        index = first_position(x, _extremum(x, (0,), True, largest), 0)
+        return lax.reshape(index, (1,) * input.ndim if keepdim else ())
+    x, axis = one_dim(input, dim, name)
+    return squeezed(first_position(x, _extremum(x, (axis,), True, largest), axis), axis, input.ndim, keepdim)
+
+
+@reduction(differentiable=False, aten="argmax")
+def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
+    """The first place of the largest element along ``dim``, or in the flattened input; NaN counts as largest."""
+    return _arg("argmax", input, dim, keepdim, largest=True)
+
+
+@reduction(differentiable=False, aten="argmin")
+def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
+    """The first place of the smallest element along ``dim``, or in the flattened input; NaN counts as smallest."""
+    return _arg("argmin", input, dim, keepdim, largest=False)
+
+
+# ---- truth and counts ------------------------------------------------------------------------------------------------------------
+
+
+def _truth(input: Array, dim: int | tuple[int, ...] | None, keepdim: bool, how: str) -> Array:
+    # Unlike other reductions, an empty list of dimensions reduces none.
+    dims = canonical_dims(dim, input.ndim, empty_is_all=False)
+    found = getattr(jnp, how)(to_dtype(input, np.bool_), axis=dims, keepdims=keepdim)
+    return found.astype(np.uint8) if input.dtype == np.uint8 else found
+
+
+@reduction(differentiable=False, aten="all.dims")
+def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
+    """Whether all elements over ``dim`` are true (not zero).
+
+    Dtypes: the result is bool, for uint8 inputs uint8.
+    """
+    return _truth(input, dim, keepdim, "all")
+
+
+@reduction(differentiable=False, aten="any.dims")
+def any(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
+    """Whether any element over ``dim`` is true (not zero).
+
+    Dtypes: the result is bool, for uint8 inputs uint8.
+    """
+    return _truth(input, dim, keepdim, "any")
+
+
+@reduction(differentiable=False, out=False, aten="count_nonzero")
+def count_nonzero(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
+    """The number of elements over ``dim`` that are not zero, in int64."""
+    dims = tuple(canonical_dim(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim or range(input.ndim)))
+    return jnp.sum(to_dtype(input, np.bool_), axis=canonical_dims(dims, input.ndim) if input.ndim else (), dtype=np.int64)

@@ -1,0 +1,152 @@
+"""Rounding, integer divisors, steps, neighbours, and replacement of what is not finite."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._declare import Array, defvjp, pointwise, unary
+from ._numeric import is_complex, is_integral, require, wide, zeros_where
+
+
+@unary(promote=None, inplace=True, saves=(), aten="ceil")
+def ceil(input: Array) -> Array:
+    """The smallest integer that is not less, in the same dtype."""
+    _check_roundable("ceil", input)
+    return input if is_integral(input) else jnp.ceil(input)
+
+
+@unary(promote=None, inplace=True, saves=(), aten="floor")
+def floor(input: Array) -> Array:
+    """The largest integer that is not greater, in the same dtype."""
+    _check_roundable("floor", input)
+    return input if is_integral(input) else jnp.floor(input)
+
+
+@unary(promote=None, inplace=True, aliases=("fix",), saves=(), aten="trunc")
+def trunc(input: Array) -> Array:
+    """The integer part: rounds towards zero."""
+    _check_roundable("trunc", input)
+    return input if is_integral(input) else jnp.trunc(input)
+
+
+def _check_roundable(name: str, x: Array) -> None:
+    if is_complex(x):
+        raise NotImplementedError(f"{name} is not supported for complex inputs")
+    require(f"{name}_vml_cpu", x, "if")
+
+
+@unary(promote=None, inplace=True, aliases=("special.round",), saves=(), aten="round")
+def round(input: Array, *, decimals: int = 0) -> Array:
+    """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places."""
+    if decimals == 0:
+        require("round_vml_cpu", input, "if")
+        return input if is_integral(input) else jnp.round(input)
+    require("round_cpu", input)
+    x = wide(input)
+    scale = x.dtype.type(10.0 ** min(decimals if decimals > 0 else -decimals, 308))
+    rounded = jnp.round(x * scale) / scale if decimals > 0 else jnp.round(x / scale) * scale
+    return rounded.astype(input.dtype)
+
+
+
+
+@unary(promote=None, inplace=True, saves=(), aten="frac")
+def frac(input: Array) -> Array:
+    """What ``trunc`` takes away: the part behind the decimal point, with the sign of ``input``."""
+    require("frac_cpu", input)
+    return input - jnp.trunc(input)
+
+
+def _pass_rule(g: Array, *_: object) -> tuple[Array]:
+    return (g,)
+
+
+defvjp(frac, _pass_rule)
+
+
+# ---- integers --------------------------------------------------------------------------------------------------------------------
+
+
+@pointwise(inplace=True, differentiable=False, aten="gcd")
+def gcd(input: Array, other: Array) -> Array:
+    """The greatest common divisor, never negative."""
+    require("gcd_cpu", input, "i")
+    return jnp.gcd(*jnp.broadcast_arrays(input, other))
+
+
+@pointwise(inplace=True, differentiable=False, aten="lcm")
+def lcm(input: Array, other: Array) -> Array:
+    """The least common multiple, never negative."""
+    require("lcm_cpu", input, "i")
+    return jnp.lcm(*jnp.broadcast_arrays(input, other))
+
+
+# ---- steps and neighbours --------------------------------------------------------------------------------------------------------
+
+
+@pointwise(promote=None, inplace=True, differentiable=False, aten="heaviside")
+def heaviside(input: Array, values: Array) -> Array:
+    """The unit step: 0 for negative elements, 1 for positive ones, and ``values`` at 0.
+
+    Raises:
+        RuntimeError: if the dtypes differ, or for complex tensors.
+    """
+    if is_complex(input) or is_complex(values):
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input.dtype != values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    zero = jnp.zeros((), input.dtype)
+    return jnp.where(input == zero, values, (input > zero).astype(input.dtype))
+
+
+@pointwise(inplace=True, saves=("input", "other"), aten="nextafter")
+def nextafter(input: Array, other: Array) -> Array:
+    """The next representable number after ``input`` in the direction of ``other``."""
+    require("nextafter_cpu", input)
+    if input.dtype.itemsize < 4:
+        return _next_half(*jnp.broadcast_arrays(input, other))
+    return jnp.nextafter(input, other)
+
+
+def _next_half(x: Array, y: Array) -> Array:
+    """``nextafter`` of 16-bit floats, on their bits: numbers of one sign are ordered as the integers they are stored as."""
+    bits = lax.bitcast_convert_type(x, np.int16)
+    away = (y > x) == (x > 0)
+    stepped = lax.bitcast_convert_type(jnp.where(away, bits + np.int16(1), bits - np.int16(1)), x.dtype)
+    smallest = lax.bitcast_convert_type(jnp.ones(x.shape, np.int16), x.dtype)
+    stepped = jnp.where(x == 0, jnp.where(y > 0, smallest, -smallest), stepped)
+    return jnp.where(jnp.isnan(x) | jnp.isnan(y), x + y, jnp.where(x == y, y, stepped))
+
+
+def _nextafter_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, None]:
+    return zeros_where(input == other, g), None
+
+
+defvjp(nextafter, _nextafter_rule)
+
+
+# ---- replacing -------------------------------------------------------------------------------------------------------------------
+
+
+@unary(promote=None, inplace=True, saves=("input",), aten="nan_to_num")
+def nan_to_num(input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Array:
+    """Replaces NaN by ``nan`` (0), and infinities by ``posinf`` and ``neginf`` (the dtype's largest and smallest finite numbers)."""
+    if is_integral(input):
+        return input
+    if is_complex(input):
+        return lax.complex(*(nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)))
+    limits = jnp.finfo(input.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    found = jnp.where(jnp.isnan(input), jnp.asarray(0 if nan is None else nan, input.dtype), input)
+    found = jnp.where(input == jnp.inf, jnp.asarray(high, input.dtype), found)
+    return jnp.where(input == -jnp.inf, jnp.asarray(low, input.dtype), found)
+
+
+def _nan_to_num_rule(g: Array, _: None, input: Array, *replacements: object, **named: object) -> tuple[Array]:
+    return (zeros_where(~jnp.isfinite(input), g),)
+
+
+defvjp(nan_to_num, _nan_to_num_rule)

@@ -1,0 +1,517 @@
+"""Writing by position: the ``scatter`` family, ``index_add`` and its relatives, ``put``, and the kernel of ``t[index] = value``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..errors import broadcast_shapes, canonical_dim
+from ._declare import Array, Number, defvjp, shape
+from .indexing import _BOUNDS, along, as_vector, at_dim, fetch, fill_value, in_bounds, in_flat, index_parts, list_text, number_as, scalar_name
+
+
+def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> Array:
+    """``x`` with ``values`` set, added, multiplied, or the larger or smaller taken, at positions known to lie in range."""
+    if x.dtype == np.bool_ and how in ("add", "multiply"):
+        how = "max" if how == "add" else "min"  # or, and
+    return getattr(x.at[index], how)(values, mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def _grid(dim: int, positions: Array) -> tuple[Array, ...]:
+    """The NumPy index of the elements that ``positions`` means along ``dim``: each one's own place in the other dimensions."""
+    shape, dtype = positions.shape, positions.dtype
+    return tuple(positions if d == dim else lax.broadcasted_iota(dtype, shape, d) for d in range(positions.ndim))
+
+
+def _corner(x: Array, shape: tuple[int, ...]) -> Array:
+    return x if x.shape == shape else lax.slice(x, (0,) * x.ndim, shape)
+
+
+def _filled(x: Array, shape: tuple[int, ...]) -> Array:
+    """``x`` in the front corner of an array of ``shape``, the rest zero: the transpose of ``_corner``."""
+    return lax.pad(x, jnp.zeros((), x.dtype), [(0, full - size, 0) for size, full in zip(x.shape, shape, strict=True)])
+
+
+def _scatter_operands(input: Array, dim: int, index: Array, src: Array | None) -> tuple[Array, int, Array, Array | None]:
+    """``input``, canonical ``dim``, checked positions and ``src`` cut to their shape, 0-dim ones as vectors.
+
+    Raises:
+        RuntimeError: in torch's words, if the shapes or dtypes do not fit.
+    """
+    axis = canonical_dim(dim, input.ndim)
+    if index.dtype not in (np.int32, np.int64):
+        raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
+    if src is not None and src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    x, i = as_vector(input), as_vector(index)
+    s = None if src is None else as_vector(src)
+    if index.size:
+        if x.ndim != i.ndim:
+            raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+        if s is not None and s.ndim != i.ndim:
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+        too_large = any(d != axis and i.shape[d] > x.shape[d] for d in range(x.ndim))
+        if too_large or (s is not None and any(i.shape[d] > s.shape[d] for d in range(x.ndim))):
+            tail = f" and to be no larger size than src {list_text(src.shape)}" if src is not None else ""
+            raise RuntimeError(
+                f"Expected index {list_text(index.shape)} to be no larger than self {list_text(input.shape)} apart from dimension {axis}{tail}"
+            )
+        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]))
+        s = None if s is None else _corner(s, i.shape)
+    return x, axis, i, s
+
+
+_LEGACY_REDUCE = {None: "set", "add": "add", "multiply": "multiply"}
+
+
+def _scatter_value(src: Array | Number | None, value: Number | None, index: Array) -> tuple[Array | None, Array | None]:
+    """``src`` as a tensor, or as the number that it is; the keyword ``value`` is the number too."""
+    if (src is None) == (value is None):
+        raise TypeError("scatter(): expected either src or value")
+    if src is None:
+        return None, jnp.asarray(value)
+    made = jnp.asarray(src)
+    if made.ndim == 0:
+        return None, made
+    return made, None
+
+
+@shape(inplace=True, out=True, saves=("index",), aten="scatter.src")
+def scatter(
+    input: Array, dim: int, index: Array, src: Array | Number | None = None, *, reduce: str | None = None, value: Number | None = None
+) -> Array:
+    """Writes ``src``, a tensor or one number, at the positions ``index`` along ``dim``: ``result[index[i][j]][j] = src[i][j]`` for ``dim=0``.
+
+    ``reduce`` ``"add"`` or ``"multiply"`` combines with what is there. Where a position is written more than once, one of the values stays.
+
+    Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
+    Gradient: ``src`` gets the gradient at the written positions, even where another value has overwritten its own.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
+    """
+    if reduce not in _LEGACY_REDUCE:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    tensor, number = _scatter_value(src, value, index)
+    x, axis, i, s = _scatter_operands(input, dim, index, tensor)
+    if index.size == 0:
+        return input
+    if s is None:
+        assert number is not None
+        s = jnp.broadcast_to(number_as(number, input.dtype), i.shape)
+    return write(x, _grid(axis, i), s, _LEGACY_REDUCE[reduce]).reshape(input.shape)
+
+
+def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=None):  # noqa: ANN001, ANN202
+    if reduce == "multiply":
+        raise NotImplementedError("derivative for scatter with reduce='multiply' is not implemented; use scatter_reduce with 'prod'")
+    tensor, _ = _scatter_value(src, value, index)
+    if index.size == 0:
+        return (g, None, None)
+    gx, axis, i, _ = _scatter_operands(g, dim, index, None)
+    grad_input = g if reduce == "add" else write(gx, _grid(axis, i), jnp.zeros(i.shape, g.dtype)).reshape(g.shape)
+    taken = along(gx, axis, i)
+    if tensor is None:
+        return (grad_input, None, taken.sum())
+    return (grad_input, None, _filled(taken, as_vector(tensor).shape).reshape(tensor.shape))
+
+
+defvjp(scatter, _scatter_rule)
+
+
+@shape(inplace=True, out=True, saves=("index",), aten="scatter_add")
+def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
+    """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
+    """
+    x, axis, i, s = _scatter_operands(input, dim, index, src)
+    if index.size == 0:
+        return input
+    assert s is not None
+    return write(x, _grid(axis, i), s, "add").reshape(input.shape)
+
+
+def _scatter_add_rule(g, result, input, dim, index, src):  # noqa: ANN001, ANN202
+    if index.size == 0:
+        return (g, None, jnp.zeros(src.shape, g.dtype))
+    gx, axis, i, _ = _scatter_operands(g, dim, index, None)
+    return (g, None, _filled(along(gx, axis, i), as_vector(src).shape).reshape(src.shape))
+
+
+defvjp(scatter_add, _scatter_add_rule)
+
+_HOW = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "max", "amin": "min"}
+
+
+def _identity(reduce: str, dtype: np.dtype) -> Any:
+    """What a reduction starts from where ``input`` itself does not count."""
+    if reduce in ("sum", "mean"):
+        return np.zeros((), dtype)
+    if reduce == "prod":
+        return np.ones((), dtype)
+    if dtype == np.bool_:
+        return np.bool_(reduce == "amin")
+    if dtype.kind in "iu":
+        info = jnp.iinfo(dtype)
+        return np.array(info.min if reduce == "amax" else info.max, dtype)
+    return np.array(-np.inf if reduce == "amax" else np.inf, dtype)
+
+
+def _reduce_at(x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool) -> Array:
+    start = x if include_self else write(x, at, jnp.full(src.shape, _identity(reduce, x.dtype)))
+    made = write(start, at, src, _HOW[reduce])
+    if reduce != "mean":
+        return made
+    count = _counts(x, at, src.shape, include_self)
+    return jnp.floor_divide(made, count) if x.dtype.kind in "iu" else made / count
+
+
+def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_self: bool) -> Array:
+    """How many values meet in each element of ``x``, at least one."""
+    start = jnp.full(x.shape, int(include_self), x.dtype)
+    count = write(start, at, jnp.ones(src_shape, x.dtype), "add")
+    return jnp.where(count == 0, jnp.ones((), x.dtype), count)
+
+
+def _reduce_gradients(g: Array, result: Array, x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool) -> tuple[Array, Array]:
+    """Gradients of ``_reduce_at``: ties of amax and amin share theirs, and a product copes with zeros."""
+    if reduce == "sum":
+        gx, gs = g, fetch(g, at)
+    elif reduce == "mean":
+        share = g / _counts(x, at, src.shape, include_self)
+        gx, gs = share, fetch(share, at)
+    elif reduce == "prod":
+        one, none = jnp.ones((), x.dtype), jnp.zeros((), x.dtype)
+        without_self = jnp.where(x == 0, one, x)
+        gx = g * _reduce_at(without_self, at, src, reduce, include_self) / without_self
+        zero = src == 0
+        zeros_there = fetch(write(jnp.zeros(x.shape, np.int32), at, zero.astype(np.int32), "add"), at)
+        single = zero & (zeros_there == 1)
+        others = _reduce_at(x, at, jnp.where(single, one, src), reduce, include_self)
+        gs = jnp.where(single, fetch(g * others, at), jnp.where(zero, none, fetch(g * result, at) / jnp.where(zero, one, src)))
+    else:
+        is_self = (x == result).astype(g.dtype)
+        is_src = (src == fetch(result, at)).astype(g.dtype)
+        share = g / write(is_self, at, is_src, "add")
+        gx, gs = is_self * share, is_src * fetch(share, at)
+    if not include_self:
+        gx = write(gx, at, jnp.zeros(src.shape, g.dtype))
+    return gx, gs
+
+
+@shape(inplace=True, out=True, saves=("input", "index", "src", "result"), aten="scatter_reduce.two")
+def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
+    """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ``include_self`` is False.
+
+    ``reduce`` is ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``. Elements that nothing is sent to keep their value.
+
+    Gradient: equal maxima or minima share theirs.
+
+    Raises:
+        RuntimeError: if ``reduce`` is unknown, shapes or dtypes do not fit, or a position is out of range or negative.
+    """
+    if reduce not in _HOW:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce == "mean" and input.dtype == np.bool_:
+        raise NotImplementedError("\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'")
+    x, axis, i, s = _scatter_operands(input, dim, index, src)
+    if index.size == 0:
+        return input
+    assert s is not None
+    return _reduce_at(x, _grid(axis, i), s, reduce, include_self).reshape(input.shape)
+
+
+def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_self=True):  # noqa: ANN001, ANN202
+    x, axis, i, s = _scatter_operands(input, dim, index, src)
+    if index.size == 0:
+        return (g, None, jnp.zeros(src.shape, g.dtype))
+    gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, _grid(axis, i), s, reduce, include_self)
+    return (gx.reshape(g.shape), None, _filled(gs, as_vector(src).shape).reshape(src.shape))
+
+
+defvjp(scatter_reduce, _scatter_reduce_rule)
+
+
+def _vector_index(name: str, index: Array, *, long: bool = False) -> None:
+    if index.ndim > 1:
+        raise IndexError(
+            f"{name}: Index is supposed to be a vector, but got dim: {index.ndim} with type: {scalar_name(index)} and size: {list_text(index.shape)}"
+        )
+    if long and index.dtype != np.int64:
+        raise RuntimeError(f"{name}: Expected a long tensor for index, but got {scalar_name(index)}")
+    if index.dtype not in (np.int32, np.int64):
+        raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {scalar_name(index)}")
+
+
+def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array) -> tuple[Array, int, Array, Array]:
+    """The operands of ``index_add`` and ``index_reduce``: input, dimension, checked positions and source, at least vectors."""
+    axis = canonical_dim(dim, input.ndim)
+    _vector_index(name, index)
+    if input.dtype != source.dtype:
+        raise RuntimeError(f"{name}: self ({scalar_name(input)}) and source ({scalar_name(source)}) must have the same scalar type")
+    size = source.shape[axis] if axis < source.ndim else 1
+    if input.ndim and index.size != size:
+        raise RuntimeError(f"{name}: Number of indices ({index.size}) should be equal to source.size(dim): ({size}), for dim: {axis}")
+    fits = source.ndim == input.ndim and all(d == axis or a == b for d, (a, b) in enumerate(zip(input.shape, source.shape, strict=True)))
+    if not fits:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list_text(input.shape)} source.shape = {list_text(source.shape)}"
+        )
+    x, s, i = as_vector(input), as_vector(source), index.reshape(-1)
+    i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]))
+    return x, axis, i, s
+
+
+@shape(inplace=True, out=True, saves=("index",), aten="index_add")
+def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
+    """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
+    """
+    x, axis, i, s = _added_slices("index_add_()", input, dim, index, source)
+    scaled = s & jnp.asarray(alpha).astype(bool) if s.dtype == np.bool_ else s * jnp.asarray(alpha).astype(s.dtype)
+    return write(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
+
+
+@shape(inplace=True, out=True, saves=("input", "index", "source", "result"), aten="index_reduce")
+def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
+    """Reduces the slices of ``source`` into those of ``input`` at the positions ``index``: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
+
+    Raises:
+        RuntimeError: if ``reduce`` is unknown, shapes or dtypes do not fit, or a position is out of range or negative.
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    x, axis, i, s = _added_slices("index_reduce()", input, dim, index, source)
+    return _reduce_at(x, at_dim(axis, i), s, reduce, include_self).reshape(input.shape)
+
+
+def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_self=True):  # noqa: ANN001, ANN202
+    x, axis, i, s = _added_slices("index_reduce()", input, dim, index, source)
+    gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, at_dim(axis, i), s, reduce, include_self)
+    return (gx.reshape(g.shape), None, gs.reshape(source.shape))
+
+
+defvjp(index_reduce, _index_reduce_rule)
+
+
+@shape(inplace=True, out=True, saves=("index",), aten="index_copy")
+def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
+    """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions ``index``.
+
+    Raises:
+        RuntimeError: if dtypes or slice shapes do not fit.
+        IndexError: if the number of positions does not fit, or one is out of range or negative.
+    """
+    axis = canonical_dim(dim, input.ndim)
+    name = "index_copy_()"
+    if index.ndim > 1:
+        raise IndexError(f"{name}: Index should have dimension 1 or 0 (got {index.ndim})")
+    if source.ndim == 0 and index.size != 1:
+        raise IndexError(f"{name}: When source is scalar, index should have one element (got {index.size})")
+    if source.ndim != input.ndim and source.ndim and input.ndim:
+        raise IndexError(
+            f"{name}: When source and destination are not scalars, their dimensionality must match. "
+            f"Source dimensionality ({source.ndim}), destination dimensionality ({input.ndim})"
+        )
+    if index.dtype != np.int64:
+        raise RuntimeError(f"{name}: Expected a long tensor for index, but got {scalar_name(index)}")
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"{name}: self and source expected to have the same dtype, but got (self) {scalar_name(input)} and (source) {scalar_name(source)}"
+        )
+    rest = input.shape[:axis] + input.shape[axis + 1 :]
+    source_rest = source.shape[:axis] + source.shape[axis + 1 :]
+    if rest != source_rest:
+        raise RuntimeError(
+            f"{name}: Source/destination tensor must have same slice shapes. Destination slice shape: {_plain(rest)} at dimension {axis} "
+            f"and source slice shape: {_plain(source_rest)} at dimension 0."
+        )
+    if source.ndim and index.size != source.shape[axis]:
+        raise IndexError(f"{name}: Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[axis]})")
+    x, at = _copy_places(input, axis, index)
+    return write(x, at, source.reshape(*x.shape[:axis], index.size, *x.shape[axis + 1 :])).reshape(input.shape)
+
+
+def _plain(sizes: tuple[int, ...]) -> str:
+    return " ".join(map(str, sizes))
+
+
+def _copy_places(input: Array, axis: int, index: Array) -> tuple[Array, tuple[Any, ...]]:
+    x = as_vector(input)
+    message = f"index_copy_(): {_BOUNDS.format(dim=axis, size=x.shape[axis])}"
+    return x, at_dim(axis, in_bounds(index.reshape(-1), x.shape[axis], IndexError, message))
+
+
+def _index_copy_rule(g, result, input, dim, index, source):  # noqa: ANN001, ANN202
+    axis = canonical_dim(dim, g.ndim)
+    gx, at = _copy_places(g, axis, index)
+    gs = fetch(gx, at)
+    return (write(gx, at, jnp.zeros(gs.shape, g.dtype)).reshape(g.shape), None, gs.reshape(source.shape))
+
+
+defvjp(index_copy, _index_copy_rule)
+
+
+@shape(inplace=True, saves=("index",), aten="index_fill.int_Scalar")
+def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:
+    """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``; negative positions count from the end.
+
+    Raises:
+        RuntimeError: if the index has more than one dimension, or the value cannot be held by the dtype.
+        IndexError: if a position is out of range or the index is not int64.
+    """
+    axis = canonical_dim(dim, input.ndim)
+    if index.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    if jnp.asarray(value).dtype.kind == "c" and input.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    filling = fill_value(value, input, "index_fill_")
+    x = as_vector(input)
+    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, _BOUNDS.format(dim=axis, size=x.shape[axis]), wrap=True)
+    chosen = jnp.zeros(x.shape[axis], bool).at[i].set(True, mode="promise_in_bounds")
+    # A mask over one dimension and a select fuse with their surroundings, and differentiate as cheaply.
+    return jnp.where(lax.broadcast_in_dim(chosen, x.shape, (axis,)), filling, x).reshape(input.shape)
+
+
+@shape(inplace=True, saves=("index",), aten="put")
+def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
+    """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``.
+
+    Raises:
+        RuntimeError: if the index is not int64 or the dtypes differ.
+        IndexError: if a position is out of range, or there are not as many as elements of ``source``.
+    """
+    if index.dtype != np.int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_name(index)}")
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, "
+            f"but got self.dtype = {scalar_name(input)} and source.dtype = {scalar_name(source)}"
+        )
+    if index.size != source.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, "
+            f"but got source.numel() = {source.size}, index.numel() = {index.size}"
+        )
+    if input.size == 0 and index.size:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    at = (in_flat(index.reshape(-1), input.size),)
+    return write(input.reshape(-1), at, source.reshape(-1), "add" if accumulate else "set").reshape(input.shape)
+
+
+def _put_rule(g, result, input, index, source, accumulate=False):  # noqa: ANN001, ANN202
+    flat, at = g.reshape(-1), (in_flat(index.reshape(-1), g.size),)
+    grad_input = g if accumulate else write(flat, at, jnp.zeros(index.size, g.dtype)).reshape(g.shape)
+    return (grad_input, None, fetch(flat, at).reshape(source.shape))
+
+
+defvjp(put, _put_rule)
+
+
+def _indexed_shape(input: Array, parts: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape of ``input[parts]``."""
+    arrays = [d for d, p in enumerate(parts) if not isinstance(p, slice)]
+    common = broadcast_shapes(*(parts[d].shape for d in arrays))
+    rest = [s for d, s in enumerate(input.shape) if d not in arrays]
+    adjacent = bool(arrays) and arrays == list(range(arrays[0], arrays[-1] + 1))
+    place = arrays[0] if adjacent else 0
+    return (*rest[:place], *common, *rest[place:])
+
+
+def _values_as(values: Array, full: tuple[int, ...]) -> Array:
+    """``values`` with leading ones dropped or added to the rank of ``full``, which they must broadcast to."""
+    sizes = values.shape
+    while len(sizes) > len(full) and sizes[0] == 1:
+        sizes = sizes[1:]
+    sizes = (1,) * (len(full) - len(sizes)) + sizes
+    if len(sizes) > len(full) or any(s not in (1, f) for s, f in zip(sizes, full, strict=True)):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list_text(values.shape)} cannot be broadcast to indexing result of shape {list_text(full)}"
+        )
+    return values.reshape(sizes)
+
+
+def _written(input: Array, values: Array | Number) -> Array:
+    """``values`` in the dtype of ``input``: numbers are cast, tensors with dimensions must have it."""
+    values = jnp.asarray(values)
+    if values.ndim == 0:
+        return number_as(values, input.dtype)
+    if input.dtype != values.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, "
+            f"got {scalar_name(input)} for the destination and {scalar_name(values)} for the source."
+        )
+    return values
+
+
+@shape(namespace="_C", inplace=True, saves=("indices",), aten="index_put")
+def _index_put(input: Array, indices: list[Array | None], values: Array | Number, accumulate: bool = False) -> Array:
+    """``input[indices] = values`` for integer tensors, or ``+=`` that counts every repeated position if ``accumulate``.
+
+    Raises:
+        RuntimeError: if dtypes differ or ``values`` do not broadcast to the indexed shape.
+        IndexError: if the indices do not fit.
+    """
+    parts = index_parts(input, indices)
+    values = _written(input, values)
+    full = _indexed_shape(input, parts)
+    spread = jnp.broadcast_to(_values_as(values, full), full)
+    if all(isinstance(p, slice) for p in parts):
+        return input + spread if accumulate else spread
+    return write(input, parts, spread, "add" if accumulate else "set")
+
+
+def _index_put_rule(g, result, input, indices, values, accumulate=False):  # noqa: ANN001, ANN202
+    parts = index_parts(g, indices)
+    nothing = [None for _ in indices]
+    if all(isinstance(p, slice) for p in parts):
+        taken = g
+        grad_input = g if accumulate else jnp.zeros(g.shape, g.dtype)
+    else:
+        taken = fetch(g, parts)
+        grad_input = g if accumulate else write(g, parts, jnp.zeros(taken.shape, g.dtype))
+    values = jnp.asarray(values)
+    return (grad_input, *nothing, _summed_to(taken, _values_as(values, taken.shape).shape).reshape(values.shape))
+
+
+def _summed_to(x: Array, sizes: tuple[int, ...]) -> Array:
+    axes = tuple(d for d, (have, want) in enumerate(zip(x.shape, sizes, strict=True)) if want == 1 and have != 1)
+    return x.sum(axis=axes, keepdims=True) if axes else x
+
+
+defvjp(_index_put, _index_put_rule)
+
+
+@shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put")
+def _index_put_flat(input: Array, positions: Array, values: Array | Number, start: int, count: int) -> Array:
+    """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions from ``start``, which a mask has selected."""
+    values = _written(input, values)
+    merged, at = _merged(input, positions, start, count)
+    full = (*merged.shape[:start], positions.size, *merged.shape[start + 1 :])
+    return write(merged, at, jnp.broadcast_to(_values_as(values, full), full)).reshape(input.shape)
+
+
+def _merged(x: Array, positions: Array, start: int, count: int) -> tuple[Array, tuple[Any, ...]]:
+    n = int(np.prod(x.shape[start : start + count], dtype=np.int64))
+    return x.reshape(*x.shape[:start], n, *x.shape[start + count :]), at_dim(start, positions)
+
+
+def _index_put_flat_rule(g, result, input, positions, values, start, count):  # noqa: ANN001, ANN202
+    merged, at = _merged(g, positions, start, count)
+    taken = fetch(merged, at)
+    grad_input = write(merged, at, jnp.zeros(taken.shape, g.dtype)).reshape(g.shape)
+    values = jnp.asarray(values)
+    return (grad_input, None, _summed_to(taken, _values_as(values, taken.shape).shape).reshape(values.shape))
+
+
+defvjp(_index_put_flat, _index_put_flat_rule)

@@ -1,0 +1,461 @@
+"""Rearranging elements: flips, rolls, triangles, diagonals, pixel and channel shuffles, patches (``unfold``/``fold``)."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..dtypes import from_np
+from ..errors import canonical_dim, canonical_dims
+from ._declare import Array, guard, op, reduction, shape
+
+
+def _sizes(x: Array) -> str:
+    return str(list(x.shape))
+
+
+@shape(varargs="dims", aten="flip")
+def flip(input: Array, dims: tuple[int, ...]) -> Array:
+    """Reverses the order of elements along ``dims``."""
+    return lax.rev(input, canonical_dims(tuple(dims), input.ndim, empty_is_all=False))
+
+
+@shape(aten="fliplr")
+def fliplr(input: Array) -> Array:
+    """Reverses the second dimension."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return lax.rev(input, (1,))
+
+
+@shape(aten="flipud")
+def flipud(input: Array) -> Array:
+    """Reverses the first dimension."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return lax.rev(input, (0,))
+
+
+@shape(aten="rot90")
+def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
+    """Rotates by ``k`` quarter turns in the plane of ``dims``, from the first towards the second.
+
+    Raises:
+        RuntimeError: if ``dims`` are not two different dimensions.
+    """
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.ndim:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    a, b = canonical_dim(dims[0], input.ndim), canonical_dim(dims[1], input.ndim)
+    turns = k % 4
+    if turns == 0:
+        return input
+    if turns == 2:
+        return lax.rev(input, (a, b))
+    turned = jnp.swapaxes(input, a, b)
+    return lax.rev(turned, (a,) if turns == 1 else (b,))
+
+
+@shape(aten="roll")
+def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] = ()) -> Array:
+    """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other. Without ``dims``, of the flattened tensor.
+
+    Raises:
+        RuntimeError: if there are not as many shifts as dims.
+    """
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if not dims and len(shifts) == 1:
+        return _rolled(input.reshape(-1), shifts[0], 0).reshape(input.shape)
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    for shift, dim in zip(shifts, dims, strict=True):
+        input = _rolled(input, shift, canonical_dim(dim, input.ndim, wrap_scalar=False))
+    return input
+
+
+def _rolled(x: Array, shift: int, axis: int) -> Array:
+    size = x.shape[axis]
+    start = size - shift % size if size else 0
+    if start == size or size == 0:
+        return x
+    return lax.concatenate([lax.slice_in_dim(x, start, size, axis=axis), lax.slice_in_dim(x, 0, start, axis=axis)], axis)
+
+
+def _triangle(name: str, x: Array, keep: str, diagonal: int) -> Array:
+    if x.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    row = lax.broadcasted_iota(np.int32, x.shape, x.ndim - 2)
+    column = lax.broadcasted_iota(np.int32, x.shape, x.ndim - 1)
+    # Clipped, so that any int64 diagonal fits the int32 comparison.
+    offset = np.int32(min(max(diagonal, -x.shape[-2] - 1), x.shape[-1] + 1))
+    kept = column <= row + offset if keep == "lower" else column >= row + offset
+    return jnp.where(kept, x, jnp.zeros((), x.dtype))
+
+
+@shape(inplace=True, out=True, aten="tril")
+def tril(input: Array, diagonal: int = 0) -> Array:
+    """The lower triangle of each matrix, up to the given diagonal; the rest is zero."""
+    return _triangle("tril", input, "lower", diagonal)
+
+
+@shape(inplace=True, out=True, aten="triu")
+def triu(input: Array, diagonal: int = 0) -> Array:
+    """The upper triangle of each matrix, from the given diagonal on; the rest is zero."""
+    return _triangle("triu", input, "upper", diagonal)
+
+
+@reduction(saves=(), out=False, aten="trace")
+def trace(input: Array) -> Array:
+    """The sum of a matrix' diagonal. Integers are summed as int64.
+
+    Raises:
+        RuntimeError: if the input is no matrix.
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    if input.dtype == np.bool_:
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+    wide = np.int64 if input.dtype.kind in "iu" else input.dtype
+    return jnp.sum(jnp.diagonal(input), dtype=wide)
+
+
+@shape(aten="diag_embed")
+def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
+    """Matrices, in dimensions ``dim1`` and ``dim2`` of the result, with the last dimension of ``input`` along the given diagonal.
+
+    Raises:
+        RuntimeError: if the two dimensions are the same.
+    """
+    ndim = input.ndim + 1
+    a, b = canonical_dim(dim1, ndim, wrap_scalar=False), canonical_dim(dim2, ndim, wrap_scalar=False)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if input.ndim == 0:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got -2)")
+    if a > b:
+        # Swapping the two dimensions mirrors the matrices, so the diagonal is the opposite one.
+        a, b, offset = b, a, -offset
+    size = input.shape[-1] + abs(offset)
+    low, high = max(-offset, 0), max(offset, 0)
+    zero = jnp.zeros((), input.dtype)
+    by_row = lax.pad(input, zero, [(0, 0, 0)] * (input.ndim - 1) + [(low, high, 0)])
+    full = (*input.shape[:-1], size, size)
+    on_diagonal = lax.broadcasted_iota(np.int64, full, ndim - 1) == lax.broadcasted_iota(np.int64, full, ndim - 2) + offset
+    made = jnp.where(on_diagonal, lax.broadcast_in_dim(by_row, full, tuple(range(ndim - 1))), zero)
+    return jnp.moveaxis(made, (ndim - 2, ndim - 1), (a, b))
+
+
+@shape(out=True, aten="diag")
+def diag(input: Array, diagonal: int = 0) -> Array:
+    """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix ``input`` as a new vector.
+
+    Raises:
+        RuntimeError: for other numbers of dimensions.
+    """
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    if input.ndim == 1:
+        return diag_embed(input, diagonal)
+    return jnp.diagonal(input, diagonal)
+
+
+@shape(aten="diagflat")
+def diagflat(input: Array, offset: int = 0) -> Array:
+    """A square matrix with all elements of ``input``, in order, on the given diagonal."""
+    return diag_embed(input.reshape(-1), offset)
+
+
+@op(promote="common", out=True, aten="kron")
+def kron(input: Array, other: Array) -> Array:
+    """The Kronecker product: every element of ``input`` multiplies a copy of ``other``.
+
+    Shapes: both are given the same number of dimensions by leading ones; sizes multiply.
+    """
+    ndim = max(input.ndim, other.ndim)
+    a = (1,) * (ndim - input.ndim) + input.shape
+    b = (1,) * (ndim - other.ndim) + other.shape
+    left = input.reshape([s for size in a for s in (size, 1)])
+    right = other.reshape([s for size in b for s in (1, size)])
+    return (left * right).reshape([m * n for m, n in zip(a, b, strict=True)])
+
+
+def _powers(x: Array, n: int) -> Array:
+    if n == 0:
+        return jnp.zeros((*x.shape, 0), x.dtype)
+    ones = jnp.ones((*x.shape, 1), x.dtype)
+    if n == 1:
+        return ones
+    repeated = lax.broadcast_in_dim(x, (*x.shape, n - 1), tuple(range(x.ndim)))
+    return lax.concatenate([ones, jnp.cumprod(repeated, axis=-1)], x.ndim)
+
+
+def _vander_dtype(x: Array) -> Array:
+    return x.astype(np.int64) if x.dtype.kind in "biu" else x
+
+
+@op(aliases=(), method=False, aten="vander")
+def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
+    """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``.
+
+    Dtypes: integers and bool give int64.
+
+    Raises:
+        RuntimeError: if ``x`` is no vector or ``N`` is negative.
+    """
+    if x.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.size if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    made = _powers(_vander_dtype(x), n)
+    return made if increasing else lax.rev(made, (1,))
+
+
+@op(name="vander", namespace="linalg", aten="linalg_vander")
+def linalg_vander(x: Array, *, N: int | None = None) -> Array:
+    """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds ``x ** j``.
+
+    Raises:
+        RuntimeError: if ``x`` is 0-dim or ``N`` is below 2.
+    """
+    if x.ndim == 0:
+        raise RuntimeError("x must have at least one dimension.")
+    if N is not None and N <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    return _powers(_vander_dtype(x), x.shape[-1] if N is None else N)
+
+
+@op(inplace=True, out=True, aten="renorm")
+def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
+    """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the others stay.
+
+    Raises:
+        RuntimeError: if ``p`` is not positive, ``maxnorm`` is negative, or the input has fewer than two dimensions.
+    """
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if isinstance(p, complex) or isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: p and maxnorm must be real-valued")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    axis = canonical_dim(dim, input.ndim)
+    others = tuple(d for d in range(input.ndim) if d != axis)
+    # Half types are summed in float32.
+    wide = input if input.dtype.itemsize > 2 else input.astype(np.float32)
+    size = jnp.abs(wide)
+    if math.isinf(p):
+        norm = jnp.max(size, axis=others, keepdims=True, initial=0)
+    else:
+        total = jnp.sum(size**p, axis=others, keepdims=True)
+        # The root's slope at 0 is infinite, and such slices are left alone anyway.
+        norm = jnp.where(total > 0, jnp.where(total > 0, total, 1) ** (1 / p), 0)
+    over = norm > maxnorm
+    factor = jnp.where(over, maxnorm / (jnp.where(over, norm, 1) + 1e-7), 1)
+    return (wide * factor.astype(wide.dtype)).astype(input.dtype)
+
+
+@shape(aten="pixel_shuffle", aliases=("nn.functional.pixel_shuffle",), method=False)
+def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
+    """Turns channels into space: ``(*, C * r**2, H, W)`` to ``(*, C, H * r, W * r)`` with ``r = upscale_factor``."""
+    r = upscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *batch, c, h, w = input.shape
+    if c % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={c} is not divisible by {r * r}"
+        )
+    n = len(batch)
+    split = input.reshape(*batch, c // (r * r), r, r, h, w)
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return split.transpose(order).reshape(*batch, c // (r * r), h * r, w * r)
+
+
+@shape(aten="pixel_unshuffle", aliases=("nn.functional.pixel_unshuffle",), method=False)
+def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
+    """Turns space into channels: ``(*, C, H * r, W * r)`` to ``(*, C * r**2, H, W)`` with ``r = downscale_factor``."""
+    r = downscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *batch, c, h, w = input.shape
+    for side, size, position in (("height", h, -2), ("width", w, -1)):
+        if size % r:
+            raise RuntimeError(
+                f"pixel_unshuffle expects {side} to be divisible by downscale_factor, but input.size({position})={size} is not divisible by {r}"
+            )
+    n = len(batch)
+    split = input.reshape(*batch, c, h // r, r, w // r, r)
+    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return split.transpose(order).reshape(*batch, c * r * r, h // r, w // r)
+
+
+@shape(aten="channel_shuffle", aliases=("nn.functional.channel_shuffle",), method=False)
+def channel_shuffle(input: Array, groups: int) -> Array:
+    """Interleaves ``groups`` equal groups of channels: ``(N, g * c, *)`` seen as ``(g, c)`` is transposed to ``(c, g)``."""
+    if input.ndim <= 2:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {_sizes(input)}")
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    n, c, *space = input.shape
+    if c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    return jnp.swapaxes(input.reshape(n, groups, c // groups, *space), 1, 2).reshape(input.shape)
+
+
+@op(namespace="_C", differentiable=False, aten="one_hot")
+def _one_hot(input: Array, num_classes: int) -> Array:
+    """int64 rows that are 1 at the class and 0 elsewhere. The classes are checked when the trace runs."""
+    guard(input < 0, RuntimeError, "Class values must be non-negative.")
+    guard(input >= num_classes, RuntimeError, "Class values must be smaller than num_classes.")
+    full = (*input.shape, num_classes)
+    return (lax.broadcasted_iota(np.int64, full, input.ndim) == input[..., None]).astype(np.int64)
+
+
+def _pair(name: str, value: int | tuple[int, ...]) -> tuple[int, int]:
+    if isinstance(value, int):
+        return (value, value)
+    if len(value) == 1:
+        return (value[0], value[0])
+    if len(value) != 2:
+        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
+    return (value[0], value[1])
+
+
+def _window(kernel_size: int | tuple[int, ...], dilation: int | tuple[int, ...], padding: int | tuple[int, ...], stride: int | tuple[int, ...]):
+    kernel, dilate = _pair("kernel_size", kernel_size), _pair("dilation", dilation)
+    pad, step = _pair("padding", padding), _pair("stride", stride)
+    for words, names, values in (
+        ("kernel size", "kernel", kernel),
+        ("stride", "stride", step),
+        ("dilation", "dilation", dilate),
+    ):
+        if min(values) <= 0:
+            raise RuntimeError(f"{words} should be greater than zero, but got {names}_height: {values[0]} {names}_width: {values[1]}")
+    if min(pad) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {pad[0]} pad_width: {pad[1]}")
+    return kernel, dilate, pad, step
+
+
+def _blocks(space: tuple[int, int], kernel, dilate, pad, step) -> tuple[int, int]:
+    """How many positions the window has along each of the two dimensions."""
+    made = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(space, kernel, dilate, pad, step, strict=True)]
+    return (made[0], made[1])
+
+
+def _floating(kernel_name: str, x: Array) -> None:
+    if x.dtype.kind in "iu":
+        raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{from_np(x.dtype).scalar_name}'")
+
+
+@shape(namespace="nn.functional", aten="im2col")
+def unfold(
+    input: Array,
+    kernel_size: int | tuple[int, ...],
+    dilation: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+) -> Array:
+    """Copies the sliding windows of images into columns: ``(N, C, H, W)`` to ``(N, C * kh * kw, L)`` for ``L`` window positions.
+
+    Raises:
+        RuntimeError: if the input has not 3 or 4 dimensions, or the window does not fit.
+    """
+    canonical_dim(2, input.ndim)
+    if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+            f"but got: {_sizes(input)}"
+        )
+    kernel, dilate, pad, step = _window(kernel_size, dilation, padding, stride)
+    _floating("im2col_out_cpu", input)
+    x = input[None] if input.ndim == 3 else input
+    n, c, h, w = x.shape
+    oh, ow = _blocks((h, w), kernel, dilate, pad, step)
+    if oh < 1 or ow < 1:
+        raise RuntimeError(
+            f"Given input with spatial size ({h}, {w}), kernel_size={kernel}, dilation={dilate}, padding={pad}, "
+            f"calculated shape of the array of sliding blocks as ({oh}, {ow}), but its components must be at least one."
+        )
+    x = jnp.pad(x, ((0, 0), (0, 0), (pad[0], pad[0]), (pad[1], pad[1])))
+    # One axis after the other: kh + kw strided slices instead of kh * kw.
+    rows = [lax.slice_in_dim(x, i * dilate[0], i * dilate[0] + (oh - 1) * step[0] + 1, step[0], axis=2) for i in range(kernel[0])]
+    x = jnp.stack(rows, axis=2)
+    columns = [lax.slice_in_dim(x, j * dilate[1], j * dilate[1] + (ow - 1) * step[1] + 1, step[1], axis=4) for j in range(kernel[1])]
+    x = jnp.stack(columns, axis=3).reshape(n, c * kernel[0] * kernel[1], oh * ow)
+    return x[0] if input.ndim == 3 else x
+
+
+@shape(namespace="nn.functional", aten="col2im")
+def fold(
+    input: Array,
+    output_size: int | tuple[int, ...],
+    kernel_size: int | tuple[int, ...],
+    dilation: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+) -> Array:
+    """Adds columns of windows back into images: the transpose of ``unfold``. ``(N, C * kh * kw, L)`` to ``(N, C, *output_size)``.
+
+    Raises:
+        RuntimeError: if the sizes do not fit together.
+    """
+    out = _pair("output_size", output_size)
+    kernel, dilate, pad, step = _window(kernel_size, dilation, padding, stride)
+    if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
+            f"but got: {_sizes(input)}"
+        )
+    x = input[None] if input.ndim == 2 else input
+    n, columns, length = x.shape
+    if columns % (kernel[0] * kernel[1]):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+            f"but got input.size(1)={columns} and kernel_size={kernel}."
+        )
+    oh, ow = _blocks(out, kernel, dilate, pad, step)
+    if oh * ow != length or min(oh, ow) < 1:
+        raise RuntimeError(
+            f"Given output_size={out}, kernel_size={kernel}, dilation={dilate}, padding={pad}, stride={step}, "
+            f"expected size of input's dimension 2 to match the calculated number of sliding blocks {oh} * {ow} = {oh * ow}, "
+            f"but got input.size(2)={length}."
+        )
+    _floating("col2im_out_cpu", input)
+    c = columns // (kernel[0] * kernel[1])
+    x = x.reshape(n, c, kernel[0], kernel[1], oh, ow)
+    x = _overlap_add(x, 3, 5, out[1] + 2 * pad[1], dilate[1], step[1])
+    x = _overlap_add(x, 2, 3, out[0] + 2 * pad[0], dilate[0], step[0])
+    x = x[:, :, pad[0] : pad[0] + out[0], pad[1] : pad[1] + out[1]]
+    return x[0] if input.ndim == 2 else x
+
+
+def _overlap_add(x: Array, window: int, axis: int, size: int, dilation: int, stride: int) -> Array:
+    """Sums over dimension ``window``, element ``i`` of it being spread along ``axis`` (to ``size``) from ``i * dilation`` in ``stride``s."""
+    zero = jnp.zeros((), x.dtype)
+    covered = (x.shape[axis] - 1) * stride + 1
+    total = None
+    for i in range(x.shape[window]):
+        part = lax.index_in_dim(x, i, window, keepdims=False)
+        start = i * dilation
+        config = [(0, 0, 0)] * part.ndim
+        config[axis - 1] = (start, size - start - covered, stride - 1)
+        part = lax.pad(part, zero, config)
+        total = part if total is None else total + part
+    assert total is not None
+    return total

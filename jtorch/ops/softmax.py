@@ -1,0 +1,108 @@
+"""``softmax`` and its logarithmic relatives, with derivatives computed from the saved result."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ..errors import canonical_dim
+from ._axes import category, reduced_dims, restored, to_dtype
+from ._declare import Array, Dtype, defvjp, op, reduction
+from ._numeric import default_float, is_complex, unsupported, wide
+
+
+def _operand(kernel: str, input: Array, dim: int | None, dtype: Dtype | None) -> tuple[Array, int]:
+    if dim is None:
+        raise TypeError(f"{kernel}(): argument 'dim' (position 2) must be int, not NoneType")
+    axis = canonical_dim(dim, input.ndim)
+    x = input if dtype is None else to_dtype(input, dtype)
+    if category(x.dtype) != dtypes.FLOATING:
+        last = axis >= input.ndim - 1
+        raise unsupported(f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl", x)
+    return (x, axis) if x.ndim else (lax.reshape(x, (1,)), 0)
+
+
+def _softmax(x: Array, axis: int) -> Array:
+    if x.size == 0:
+        return x
+    # No gradient flows through the maximum: the result does not depend on what is subtracted.
+    wider = wide(x)
+    e = jnp.exp(wider - lax.stop_gradient(jnp.max(wider, axis=axis, keepdims=True)))
+    return to_dtype(e / jnp.sum(e, axis=axis, keepdims=True), x.dtype)
+
+
+def _log_softmax(x: Array, axis: int) -> Array:
+    if x.size == 0:
+        return x
+    wider = wide(x)
+    shifted = wider - lax.stop_gradient(jnp.max(wider, axis=axis, keepdims=True))
+    return to_dtype(shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True)), x.dtype)
+
+
+@op(saves=("result",), out=True, aliases=("special.softmax",), aten="softmax.int")
+def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
+    """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given."""
+    x, axis = _operand("softmax", input, dim, dtype)
+    return lax.reshape(_softmax(x, axis), input.shape)
+
+
+@op(saves=("result",), out=True, aliases=("special.log_softmax",), aten="log_softmax.int")
+def log_softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
+    """The logarithm of ``softmax``, without its loss of precision."""
+    x, axis = _operand("log_softmax", input, dim, dtype)
+    return lax.reshape(_log_softmax(x, axis), input.shape)
+
+
+def _softmax_grad(g: Array, result: Array, dim: int) -> Array:
+    if g.ndim == 0:
+        return jnp.zeros_like(g)
+    g, y = wide(g), wide(result)
+    weighted = g * y
+    return weighted - y * jnp.sum(weighted, axis=dim, keepdims=True)
+
+
+def _log_softmax_grad(g: Array, result: Array, dim: int) -> Array:
+    if g.ndim == 0:
+        return jnp.zeros_like(g)
+    g = wide(g)
+    return g - jnp.exp(wide(result)) * jnp.sum(g, axis=dim, keepdims=True)
+
+
+def _softmax_rule(g: Array, result: Array, input: Array, dim: int, dtype: Dtype | None = None) -> tuple[Array]:
+    return (_softmax_grad(g, result, dim),)
+
+
+def _log_softmax_rule(g: Array, result: Array, input: Array, dim: int, dtype: Dtype | None = None) -> tuple[Array]:
+    return (_log_softmax_grad(g, result, dim),)
+
+
+defvjp(softmax, _softmax_rule, saves=("result",))
+defvjp(log_softmax, _log_softmax_rule, saves=("result",))
+
+
+@reduction(aliases=("special.logsumexp",), aten="logsumexp")
+def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -> Array:
+    """The logarithm of the summed exponentials over ``dim``, without overflow.
+
+    Dtypes: integers and bool give the default dtype.
+    """
+    x = wide(default_float(input))
+    dims = reduced_dims(input, dim)
+    if x.size == 0:
+        total = jnp.log(jnp.sum(jnp.exp(x), axis=dims, keepdims=True))
+    else:
+        largest = jnp.max(jnp.real(x), axis=dims, keepdims=True)
+        largest = jnp.where(jnp.abs(largest) == np.inf, jnp.zeros((), largest.dtype), largest)
+        total = jnp.log(jnp.sum(jnp.exp(x - to_dtype(largest, x.dtype)), axis=dims, keepdims=True)) + to_dtype(largest, x.dtype)
+    return to_dtype(total if keepdim else lax.squeeze(total, dims), default_float(input).dtype)
+
+
+def _logsumexp_rule(g, result, input, dim, keepdim=False):
+    dims = reduced_dims(input, dim)
+    weight = jnp.exp(default_float(input) - restored(result, dims, keepdim))
+    return (restored(g, dims, keepdim) * (jnp.conj(weight) if is_complex(weight) else weight),)
+
+
+defvjp(logsumexp, _logsumexp_rule, saves=("input", "result"))

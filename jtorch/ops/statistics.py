@@ -1,0 +1,371 @@
+"""Variance and standard deviation, order statistics (median, quantile, k-th value) and the mode."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ..errors import canonical_dim, canonical_dims
+from ._axes import category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, take_along, to_dtype
+from ._declare import Array, defvjp, guard, op, reduction
+from ._numeric import is_complex, scalar_name, unsupported, wide
+from ._order import sort_along, sorted_values
+from .reductions import shared_grad
+
+# ---- variance --------------------------------------------------------------------------------------------------------------------
+
+_MISSING_BOTH = "{}() received an invalid combination of arguments: 'unbiased' and 'correction' are two ways to say the same; give one"
+
+
+def _spread_options(
+    name: str, dim: int | tuple[int, ...] | bool | None, unbiased: bool | None, correction: float | None
+) -> tuple[int | tuple[int, ...] | None, float]:
+    """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``."""
+    if isinstance(dim, bool):
+        if unbiased is not None:
+            raise TypeError(_MISSING_BOTH.format(name))
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        if correction is not None:
+            raise TypeError(_MISSING_BOTH.format(name))
+        correction = 1 if unbiased else 0
+    return dim, 1 if correction is None else correction
+
+
+def _moments(input: Array, dims: tuple[int, ...], correction: float, message: str) -> tuple[Array, Array, Array, float]:
+    """Mean (dimensions kept), the deviations from it, the summed squares of those, and the divisor."""
+    if category(input.dtype) < dtypes.FLOATING:
+        raise RuntimeError(message)
+    x = wide(input)
+    count = int(np.prod([x.shape[d] for d in dims], dtype=np.int64))
+    mean = jnp.sum(x, axis=dims, keepdims=True) / count if count else jnp.full([1 if d in dims else n for d, n in enumerate(x.shape)], np.nan, x.dtype)
+    deviation = x - mean
+    square = jnp.real(deviation * jnp.conj(deviation)) if is_complex(x) else deviation * deviation
+    return mean, deviation, jnp.sum(square, axis=dims, keepdims=True), float(max(count - correction, 0.0))
+
+
+def _over(total: Array, divisor: float) -> Array:
+    return total / jnp.full((), divisor, total.dtype)
+
+
+def _final(x: Array, dims: tuple[int, ...], keepdim: bool, dtype: np.dtype) -> Array:
+    return to_dtype(x if keepdim else lax.squeeze(x, dims), dtype)
+
+
+def _real(dtype: np.dtype) -> np.dtype:
+    return dtypes.from_np(dtype).to_real().np
+
+
+_ONLY_FLOAT = "std and var only support floating point and complex dtypes"
+
+
+@reduction(saves=("input",), aten="var.correction")
+def var(
+    input: Array,
+    dim: int | tuple[int, ...] | bool | None = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Array:
+    """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1.
+
+    ``unbiased=False`` is the older spelling of ``correction=0``; ``var(input, unbiased)`` is understood too.
+    Dtypes: the variance of complex numbers is real.
+    """
+    axes, found = _spread_options("var", dim, unbiased, correction)
+    dims = reduced_dims(input, axes)
+    _, _, total, divisor = _moments(input, dims, found, _ONLY_FLOAT)
+    return _final(_over(total, divisor), dims, keepdim, _real(input.dtype))
+
+
+@reduction(saves=("input", "result"), aten="std.correction")
+def std(
+    input: Array,
+    dim: int | tuple[int, ...] | bool | None = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Array:
+    """The standard deviation over ``dim``, or of everything: the root of ``var``.
+
+    Gradient: 0 where the elements are equal, as in torch.
+    """
+    axes, found = _spread_options("std", dim, unbiased, correction)
+    dims = reduced_dims(input, axes)
+    _, _, total, divisor = _moments(input, dims, found, _ONLY_FLOAT)
+    return _final(jnp.sqrt(_over(total, divisor)), dims, keepdim, _real(input.dtype))
+
+
+@op(aten="var_mean.correction")
+def var_mean(
+    input: Array,
+    dim: int | tuple[int, ...] | bool | None = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Array, Array]:
+    """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them."""
+    axes, found = _spread_options("var_mean", dim, unbiased, correction)
+    dims = reduced_dims(input, axes)
+    average, _, total, divisor = _moments(input, dims, found, "var_mean only support floating point and complex dtypes")
+    return _final(_over(total, divisor), dims, keepdim, _real(input.dtype)), _final(average, dims, keepdim, input.dtype)
+
+
+@op(aten="std_mean.correction")
+def std_mean(
+    input: Array,
+    dim: int | tuple[int, ...] | bool | None = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Array, Array]:
+    """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them."""
+    axes, found = _spread_options("std_mean", dim, unbiased, correction)
+    dims = reduced_dims(input, axes)
+    average, _, total, divisor = _moments(input, dims, found, "std_mean only support floating point and complex dtypes")
+    return _final(jnp.sqrt(_over(total, divisor)), dims, keepdim, _real(input.dtype)), _final(average, dims, keepdim, input.dtype)
+
+
+def _var_grad(g: Array, input: Array, dims: tuple[int, ...], correction: float) -> Array:
+    """``g`` has the reduced dimensions kept."""
+    _, deviation, _, divisor = _moments(input, dims, correction, _ONLY_FLOAT)
+    scale = jnp.full((), np.float64(2) / divisor if divisor else np.inf, _real(deviation.dtype))
+    return to_dtype(to_dtype(g, _real(deviation.dtype)) * scale * deviation, input.dtype)
+
+
+def _through_root(g: Array, result: Array) -> Array:
+    flat = result == 0
+    return jnp.where(flat, jnp.zeros((), g.dtype), g / (2 * jnp.where(flat, jnp.ones((), result.dtype), result)))
+
+
+def _var_rule(g, result, input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    axes, found = _spread_options("var", dim, unbiased, correction)
+    dims = canonical_dims(axes, input.ndim)
+    return (_var_grad(restored(g, dims, keepdim), input, dims, found),)
+
+
+def _std_rule(g, result, input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    axes, found = _spread_options("std", dim, unbiased, correction)
+    dims = canonical_dims(axes, input.ndim)
+    return (_var_grad(_through_root(restored(g, dims, keepdim), restored(result, dims, keepdim)), input, dims, found),)
+
+
+def _pair_rule(root: bool):
+    def rule(g, result, input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+        axes, found = _spread_options("var_mean", dim, unbiased, correction)
+        dims = canonical_dims(axes, input.ndim)
+        g_var, g_mean = (restored(x, dims, keepdim) for x in g)
+        if root:
+            g_var = _through_root(g_var, restored(result[0], dims, keepdim))
+        count = int(np.prod([input.shape[d] for d in dims], dtype=np.int64))
+        return (_var_grad(g_var, input, dims, found) + jnp.broadcast_to(g_mean / max(count, 1), input.shape),)
+
+    return rule
+
+
+defvjp(var, _var_rule, saves=("input",))
+defvjp(std, _std_rule, saves=("input", "result"))
+defvjp(var_mean, _pair_rule(False), saves=("input",))
+defvjp(std_mean, _pair_rule(True), saves=("input", "result"))
+
+
+# ---- order statistics ------------------------------------------------------------------------------------------------------------
+
+
+def _ordered(name: str, input: Array, *, bool_too: bool = False) -> None:
+    if is_complex(input) or (input.dtype == np.bool_ and not bool_too):
+        raise unsupported(name, input)
+
+
+def _median_place(x: Array, axis: int, ignore_nan: bool) -> Array:
+    """The lower middle's place in sorted order, counting only numbers if ``ignore_nan``, else the first NaN's if there is one."""
+    n = x.shape[axis]
+    if category(x.dtype) < dtypes.FLOATING:
+        return jnp.full([1 if d == axis else s for d, s in enumerate(x.shape)], (n - 1) // 2, np.int64)
+    numbers = jnp.sum(~jnp.isnan(x), axis=axis, keepdims=True, dtype=np.int64)
+    if ignore_nan:
+        return jnp.maximum((numbers - 1) // 2, 0)
+    return jnp.where(numbers < n, numbers, (n - 1) // 2)
+
+
+def _median_whole(input: Array, ignore_nan: bool) -> Array:
+    _ordered("median_cpu", input)
+    if input.size == 0:
+        if category(input.dtype) < dtypes.FLOATING:
+            return jnp.full((), np.iinfo(input.dtype).min, input.dtype)
+        return jnp.full((), np.nan, input.dtype)
+    x = lax.reshape(input, (input.size,))
+    return lax.reshape(take_along(sorted_values(x, 0), _median_place(x, 0, ignore_nan), 0), ())
+
+
+def _median_along(name: str, input: Array, dim: int, keepdim: bool, ignore_nan: bool) -> tuple[Array, Array]:
+    x, axis = one_dim(input, dim, name)
+    _ordered("median_out", input)
+    values, indices = sort_along(x, axis)
+    place = _median_place(x, axis, ignore_nan)
+    found = (squeezed(take_along(a, place, axis), axis, input.ndim, keepdim) for a in (values, indices))
+    return tuple(found)  # type: ignore[return-value]
+
+
+@op(namespace="_C", out=True, aten="median")
+def _median_all(input: Array) -> Array:
+    """The lower median of all elements; NaN if there is one. Gradient: shared evenly among elements equal to it."""
+    return _median_whole(input, ignore_nan=False)
+
+
+@op(namespace="_C", out=True, aten="nanmedian")
+def _nanmedian_all(input: Array) -> Array:
+    """The lower median of all elements that are not NaN. Gradient: shared evenly among elements equal to it."""
+    return _median_whole(input, ignore_nan=True)
+
+
+@op(namespace="_C", out=True, saves=(), returns="median", fields=("values", "indices"), aten="median.dim")
+def _median_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
+    """The lower medians along ``dim`` and where they stand; NaN where there is one. Gradient: to those places."""
+    return _median_along("median", input, dim, keepdim, ignore_nan=False)
+
+
+@op(namespace="_C", out=True, saves=(), returns="nanmedian", fields=("values", "indices"), aten="nanmedian.dim")
+def _nanmedian_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
+    """The lower medians of the numbers along ``dim`` and where they stand. Gradient: to those places."""
+    return _median_along("nanmedian", input, dim, keepdim, ignore_nan=True)
+
+
+def _whole_rule(g, result, input):
+    return shared_grad(g, result, input, tuple(range(input.ndim)), False, nan=True)
+
+
+def _dim_rule(g, residuals, input, dim, keepdim=False):
+    return select_grad(g[0], residuals[0], input, dim, keepdim)
+
+
+for _kernel in (_median_all, _nanmedian_all):
+    defvjp(_kernel, _whole_rule, saves=("input", "result"))
+for _kernel in (_median_dim, _nanmedian_dim):
+    defvjp(_kernel, _dim_rule, fwd=select_fwd(_kernel), saves=())
+
+
+@reduction(saves=(), returns="kthvalue", fields=("values", "indices"), aten="kthvalue")
+def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
+    """The ``k``-th smallest elements along ``dim`` (counted from 1) and where they stand.
+
+    Differs from torch: among equal elements the place is the ``k``-th's of a stable sort; torch leaves it open.
+    """
+    x, axis = one_dim(input, dim, "kthvalue")
+    if not 1 <= k <= x.shape[axis]:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+    _ordered("kthvalue_cpu", input)
+    values, indices = sort_along(x, axis)
+    found = (squeezed(lax.slice_in_dim(a, k - 1, k, axis=axis), axis, input.ndim, keepdim) for a in (values, indices))
+    return tuple(found)  # type: ignore[return-value]
+
+
+@reduction(saves=(), returns="mode", fields=("values", "indices"), aten="mode")
+def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
+    """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand."""
+    x, axis = one_dim(input, dim, "mode")
+    _ordered("mode_cpu", input, bool_too=True)
+    values, indices = sort_along(x, axis)
+    n = values.shape[axis]
+    place = positions(values, axis)
+    first, rest = lax.slice_in_dim(values, 0, n - 1, axis=axis), lax.slice_in_dim(values, 1, n, axis=axis)
+    new = jnp.concatenate([jnp.ones_like(lax.slice_in_dim(values, 0, 1, axis=axis), dtype=np.bool_), first != rest], axis=axis)
+    length = place - lax.cummax(jnp.where(new, place, 0), axis=axis)
+    best = jnp.argmax(length == jnp.max(length, axis=axis, keepdims=True), axis=axis, keepdims=True)
+    found = (squeezed(take_along(a, best, axis), axis, input.ndim, keepdim) for a in (values, indices))
+    return tuple(found)  # type: ignore[return-value]
+
+
+def _kth_rule(g, residuals, input, k, dim=-1, keepdim=False):
+    return select_grad(g[0], residuals[0], input, dim, keepdim)
+
+
+def _mode_rule(g, residuals, input, dim=-1, keepdim=False):
+    return select_grad(g[0], residuals[0], input, dim, keepdim)
+
+
+defvjp(kthvalue, _kth_rule, fwd=select_fwd(kthvalue), saves=())
+defvjp(mode, _mode_rule, fwd=select_fwd(mode), saves=())
+
+
+# ---- quantiles -------------------------------------------------------------------------------------------------------------------
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _levels(name: str, q: Array | float, dtype: np.dtype) -> Array:
+    """``q`` checked, as an array of the input's dtype."""
+    if isinstance(q, int | float):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        return jnp.full((), q, dtype)
+    if q.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.dtype != dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    guard(~((q >= 0) & (q <= 1)), RuntimeError, f"{name}() q values must be in the range [0, 1]")
+    return q
+
+
+def _quantile(name: str, input: Array, q: Array | float, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool) -> Array:
+    if input.size == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if input.dtype not in (np.float32, np.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+    levels = _levels(name, q, input.dtype)
+    if dim is None:
+        x, axis = lax.reshape(input, (input.size,)), 0
+    else:
+        x, axis = one_dim(input, dim, name)
+    x = jnp.moveaxis(x, axis, -1)
+    n = x.shape[-1]
+    ordered, _ = sort_along(x, x.ndim - 1)
+    missing = jnp.isnan(ordered)
+    count = jnp.sum(~missing, axis=-1, keepdims=True, dtype=np.int64)
+    flat = lax.reshape(levels, (1,) * (x.ndim - 1) + (levels.size,))
+    if ignore_nan:
+        rank = flat * jnp.maximum(count - 1, 0).astype(x.dtype)
+    else:
+        rank = jnp.where(count < n, jnp.full((), n - 1, x.dtype), flat * (n - 1))
+    rank = lax.stop_gradient(rank)
+    rank = {"lower": jnp.floor, "higher": jnp.ceil, "nearest": jnp.round}.get(interpolation, lambda r: r)(rank)
+    below = jnp.floor(rank)
+    value = take_along(ordered, below.astype(np.int64), x.ndim - 1)
+    if interpolation in ("linear", "midpoint"):
+        weight = jnp.full_like(rank, 0.5) if interpolation == "midpoint" else rank - below
+        above = take_along(ordered, jnp.ceil(rank).astype(np.int64), x.ndim - 1)
+        # torch's lerp, which is exact at both ends.
+        value = jnp.where(weight < 0.5, value + weight * (above - value), above - (above - value) * (1 - weight))
+    # (kept dimensions, levels) to (levels, kept dimensions)
+    if keepdim:
+        value = jnp.expand_dims(value, tuple(range(input.ndim)) if dim is None else axis)
+        if dim is None:
+            value = lax.reshape(value, (1,) * input.ndim + (levels.size,))
+        elif input.ndim == 0:
+            value = lax.reshape(value, (levels.size,))
+    return jnp.moveaxis(value, -1, 0) if levels.ndim else lax.squeeze(value, (value.ndim - 1,))
+
+
+@reduction(saves=("input", "q"), aten="quantile")
+def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
+    """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one.
+
+    Shapes: q () gives the reduced shape, q (n) a leading dimension of n.
+    Raises:
+        RuntimeError: if a ``q`` lies outside [0, 1] or its dtype differs.
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, ignore_nan=False)
+
+
+@reduction(saves=("input", "q"), aten="nanquantile")
+def nanquantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
+    """The quantiles of the elements that are not NaN; see ``quantile``."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, ignore_nan=True)

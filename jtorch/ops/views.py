@@ -1,0 +1,622 @@
+"""View ops: how to read a view from its parent, how to write it back, and what becomes of strides and offset.
+
+Each op has three parts: the kernel that reads, a ``put`` kernel that gives the parent with the view replaced, and a geometry function on
+Python integers: ``geometry(shape, strides, *arguments) -> (strides, offset to add)``, in elements.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..errors import canonical_dim, canonical_dims
+from ._declare import Array, Dtype, Number, Op, defvjp, find, op
+
+Ints = tuple[int, ...]
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class View:
+    """The parts of a view op. ``put`` is None where the view's elements overlap; ``geometric`` is False where the dtype changes."""
+
+    op: Op
+    put: Callable[..., Any] | None
+    geometry: Callable[..., tuple[Ints, int] | None]
+    geometric: bool = True
+
+
+VIEWS: dict[str, View] = {}
+
+
+def view(
+    put: Callable[..., Any] | None, geometry: Callable[..., tuple[Ints, int] | None], *, geometric: bool = True, **options: Any
+) -> Callable[[Any], Any]:
+    """Declares a view op from its kernel, with the other two parts."""
+
+    def declare(body: Any) -> Any:
+        body = op(family="view", saves=(), **options)(body)
+        record = find(body)
+        VIEWS[record.path] = View(record, put, geometry, geometric)
+        return body
+
+    return declare
+
+
+def contiguous_strides(shape: Sequence[int]) -> Ints:
+    """Row-major strides."""
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 2, -1, -1):
+        strides[i] = strides[i + 1] * max(shape[i + 1], 1)
+    return tuple(strides)
+
+
+# ---- sizes -----------------------------------------------------------------------------------------------------------------------
+
+
+def infer_size(shape: Sequence[int], numel: int) -> Ints:
+    """``shape`` with a -1 replaced so that it has ``numel`` elements.
+
+    Raises:
+        RuntimeError: in torch's words, if there is no such size.
+    """
+    known = 1
+    at = None
+    for i, n in enumerate(shape):
+        if n == -1:
+            if at is not None:
+                raise RuntimeError("only one dimension can be inferred")
+            at = i
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
+        else:
+            known *= n
+    if known == numel and at is None:
+        return tuple(shape)
+    if at is not None and known > 0 and numel % known == 0:
+        return tuple(numel // known if i == at else n for i, n in enumerate(shape))
+    if at is not None and known == 0 and numel == 0:
+        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value and is ambiguous")
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+
+
+def view_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
+    """Strides of the same memory seen in another shape, or None if that is impossible without a copy."""
+    if 0 in shape:
+        return strides if shape == new_shape else contiguous_strides(new_shape)
+    found = [0] * len(new_shape)
+    at = len(new_shape) - 1
+    chunk_stride = strides[-1] if strides else 1
+    old = new = 1
+    for i in range(len(shape) - 1, -1, -1):
+        old *= shape[i]
+        if i == 0 or (shape[i - 1] != 1 and strides[i - 1] != old * chunk_stride):
+            while at >= 0 and (new < old or new_shape[at] == 1):
+                found[at] = new * chunk_stride
+                new *= new_shape[at]
+                at -= 1
+            if new != old:
+                return None
+            if i > 0:
+                chunk_stride = strides[i - 1]
+                old = new = 1
+    while at >= 0:  # a 0-dim tensor has no chunk: the new dimensions are all of size 1
+        found[at] = 1
+        at -= 1
+    return tuple(found)
+
+
+# ---- shape -----------------------------------------------------------------------------------------------------------------------
+
+
+def _put_reshape(parent: Array, value: Array, *_: Any) -> Array:
+    return value.reshape(parent.shape)
+
+
+def _geometry_reshape(shape: Ints, strides: Ints, new_shape: Ints) -> tuple[Ints, int] | None:
+    found = view_strides(shape, strides, infer_size(new_shape, int(np.prod(shape, dtype=np.int64))))
+    return None if found is None else (found, 0)
+
+
+@view(_put_reshape, _geometry_reshape, namespace="Tensor", name="_view_shape", aten="view.default")
+def _view_shape(input: Array, size: tuple[int, ...]) -> Array:
+    """The same memory in another shape (``Tensor.view``, ``reshape``, ``flatten``, ...)."""
+    return input.reshape(infer_size(size, input.size))
+
+
+def _geometry_unsqueeze(shape: Ints, strides: Ints, dim: int) -> tuple[Ints, int]:
+    at = canonical_dim(dim, len(shape) + 1)
+    stride = strides[at] * shape[at] if at < len(shape) else 1
+    return (*strides[:at], stride, *strides[at:]), 0
+
+
+@view(_put_reshape, _geometry_unsqueeze, aten="unsqueeze.default")
+def unsqueeze(input: Array, dim: int) -> Array:
+    """Inserts a dimension of size 1 before position ``dim``; a view.
+
+    Raises:
+        IndexError: if ``dim`` is not in ``[-input.dim() - 1, input.dim()]``.
+    """
+    return lax.expand_dims(input, (canonical_dim(dim, input.ndim + 1),))
+
+
+def _squeezed(shape: Ints, dim: int | Ints | None) -> Ints:
+    if dim is None:
+        return tuple(i for i, n in enumerate(shape) if n == 1)
+    dims = canonical_dims(dim, len(shape), empty_is_all=False)
+    return tuple(i for i in dims if shape[i] == 1)
+
+
+def _geometry_squeeze(shape: Ints, strides: Ints, dim: int | Ints | None = None) -> tuple[Ints, int]:
+    gone = _squeezed(shape, dim)
+    return tuple(s for i, s in enumerate(strides) if i not in gone), 0
+
+
+@view(_put_reshape, _geometry_squeeze, inplace=True, aten="squeeze.dim")
+def squeeze(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
+    """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view."""
+    return lax.squeeze(input, _squeezed(input.shape, dim))
+
+
+# ---- order -----------------------------------------------------------------------------------------------------------------------
+
+
+def _order(ndim: int, dims: Ints) -> Ints:
+    if len(dims) != ndim:
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions "
+            f"i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    found = tuple(canonical_dim(d, ndim) for d in dims)
+    if len(set(found)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return found
+
+
+def _put_permute(parent: Array, value: Array, dims: Ints) -> Array:
+    return jnp.transpose(value, tuple(int(i) for i in np.argsort(_order(parent.ndim, dims))))
+
+
+def _geometry_permute(shape: Ints, strides: Ints, dims: Ints) -> tuple[Ints, int]:
+    return tuple(strides[i] for i in _order(len(shape), dims)), 0
+
+
+@view(_put_permute, _geometry_permute, varargs="dims", aten="permute.default")
+def permute(input: Array, dims: tuple[int, ...]) -> Array:
+    """Reorders the dimensions; a view.
+
+    Raises:
+        RuntimeError: if ``dims`` is no permutation of the dimensions.
+    """
+    return jnp.transpose(input, _order(input.ndim, dims))
+
+
+def _put_transpose(parent: Array, value: Array, dim0: int, dim1: int) -> Array:
+    return transpose(value, dim0, dim1)
+
+
+def _geometry_transpose(shape: Ints, strides: Ints, dim0: int, dim1: int) -> tuple[Ints, int]:
+    a, b = canonical_dim(dim0, len(shape)), canonical_dim(dim1, len(shape))
+    found = list(strides)
+    if found:
+        found[a], found[b] = found[b], found[a]
+    return tuple(found), 0
+
+
+@view(_put_transpose, _geometry_transpose, aliases=("swapaxes", "swapdims"), inplace=True, aten="transpose.int")
+def transpose(input: Array, dim0: int, dim1: int) -> Array:
+    """Exchanges two dimensions; a view."""
+    a, b = canonical_dim(dim0, input.ndim), canonical_dim(dim1, input.ndim)
+    return jnp.swapaxes(input, a, b) if input.ndim else input
+
+
+def _put_t(parent: Array, value: Array) -> Array:
+    return value.T
+
+
+def _geometry_t(shape: Ints, strides: Ints) -> tuple[Ints, int]:
+    if len(shape) > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(shape)}D")
+    return strides[::-1], 0
+
+
+@view(_put_t, _geometry_t, inplace=True, aten="t.default")
+def t(input: Array) -> Array:
+    """Transposes a matrix; tensors of fewer dimensions are seen as they are. A view."""
+    _geometry_t(input.shape, input.shape)
+    return input.T
+
+
+def _moved(ndim: int, source: int | Ints, destination: int | Ints) -> Ints:
+    src = (source,) if isinstance(source, int) else tuple(source)
+    dst = (destination,) if isinstance(destination, int) else tuple(destination)
+    if len(src) != len(dst):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(src)} dims) should contain the same number of dims as destination "
+            f"({list(dst)} dims)"
+        )
+    a, b = [canonical_dim(d, ndim) for d in src], [canonical_dim(d, ndim) for d in dst]
+    if len(set(a)) != len(a):
+        raise RuntimeError(f"movedim: repeated dim in `source` ({list(src)})")
+    if len(set(b)) != len(b):
+        raise RuntimeError(f"movedim: repeated dim in `destination` ({list(dst)})")
+    order = [-1] * ndim
+    for s, d in zip(a, b, strict=True):
+        order[d] = s
+    rest = iter(i for i in range(ndim) if i not in a)
+    return tuple(next(rest) if o < 0 else o for o in order)
+
+
+def _put_movedim(parent: Array, value: Array, source: Any, destination: Any) -> Array:
+    return _put_permute(parent, value, _moved(parent.ndim, source, destination)) if parent.ndim else value
+
+
+def _geometry_movedim(shape: Ints, strides: Ints, source: Any, destination: Any) -> tuple[Ints, int]:
+    return (tuple(strides[i] for i in _moved(len(shape), source, destination)) if shape else strides), 0
+
+
+@view(_put_movedim, _geometry_movedim, aliases=("moveaxis",), aten="movedim.intlist")
+def movedim(input: Array, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Array:
+    """Moves dimensions to other places; the rest keep their order. A view."""
+    return jnp.transpose(input, _moved(input.ndim, source, destination)) if input.ndim else input
+
+
+# ---- repetition ------------------------------------------------------------------------------------------------------------------
+
+
+def expanded_size(shape: Ints, size: Ints) -> Ints:
+    """The size that ``expand(size)`` gives a tensor of ``shape``.
+
+    Raises:
+        RuntimeError: if a dimension other than of size 1 would have to grow.
+    """
+    lead = len(size) - len(shape)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
+            f"equal to the number of dimensions in the tensor ({len(shape)})"
+        )
+    found = []
+    for i, n in enumerate(size):
+        if i < lead:
+            if n == -1:
+                raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
+            found.append(n)
+            continue
+        have = shape[i - lead]
+        if n not in (-1, have) and have != 1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  Target sizes: "
+                f"{list(size)}.  Tensor sizes: {list(shape)}"
+            )
+        found.append(have if n == -1 else n)
+    return tuple(found)
+
+
+def _geometry_expand(shape: Ints, strides: Ints, size: Ints, implicit: bool = False) -> tuple[Ints, int]:
+    found = expanded_size(shape, size)
+    lead = len(found) - len(shape)
+    new = []
+    for i, n in enumerate(found):
+        if i < lead:
+            new.append(0)
+        else:
+            new.append(0 if shape[i - lead] == 1 and n != 1 else strides[i - lead])
+    # Leading dimensions of size 1 keep the stride they would have in a contiguous tensor.
+    for i in range(lead - 1, -1, -1):
+        if found[i] == 1:
+            new[i] = found[i + 1] * new[i + 1] if i + 1 < len(found) else 1
+    return tuple(new), 0
+
+
+def _put_expand(parent: Array, value: Array, size: Ints, implicit: bool = False) -> Array:
+    # Only reached where nothing is really repeated: writing to overlapping memory is refused before.
+    return value.reshape(parent.shape)
+
+
+@view(_put_expand, _geometry_expand, namespace="Tensor", varargs="size", aten="expand.default")
+def expand(input: Array, size: tuple[int, ...], *, implicit: bool = False) -> Array:
+    """Repeats dimensions of size 1 to a larger size without copying; -1 keeps a size. A view.
+
+    Raises:
+        RuntimeError: if another dimension would have to change.
+    """
+    return jnp.broadcast_to(input, expanded_size(input.shape, size))
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------------------
+
+
+def _index(dim: int, ndim: int, index: Any) -> tuple[Any, ...]:
+    return (slice(None),) * dim + (index,)
+
+
+def _put_slice(parent: Array, value: Array, dim: int, start: int, stop: int, step: int) -> Array:
+    if step == 1:
+        return lax.dynamic_update_slice_in_dim(parent, value, start, dim)
+    return parent.at[_index(dim, parent.ndim, slice(start, stop, step))].set(value)
+
+
+def _geometry_slice(shape: Ints, strides: Ints, dim: int, start: int, stop: int, step: int) -> tuple[Ints, int]:
+    return (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), strides[dim] * start
+
+
+@view(_put_slice, _geometry_slice, namespace="_C", name="_slice", aten="slice.Tensor")
+def _slice(input: Array, dim: int, start: int, stop: int, step: int) -> Array:
+    """Elements ``start`` to ``stop`` (exclusive) by ``step`` of a dimension; the bounds are within it."""
+    return lax.slice_in_dim(input, start, stop, step, dim)
+
+
+def _put_slice_at(parent: Array, value: Array, dim: int, start: Number, length: int) -> Array:
+    return lax.dynamic_update_slice_in_dim(parent, value, start, dim)  # type: ignore[arg-type]
+
+
+@view(_put_slice_at, lambda *a: None, namespace="_C", name="_slice_at", aten="slice.Tensor")
+def _slice_at(input: Array, dim: int, start: Number, length: int) -> Array:
+    """``_slice`` of step 1 whose start is an input of the program: a loop over minibatches compiles once."""
+    return lax.dynamic_slice_in_dim(input, start, length, dim)  # type: ignore[arg-type]
+
+
+def _put_select(parent: Array, value: Array, dim: int, index: Number) -> Array:
+    return lax.dynamic_update_index_in_dim(parent, value, index, dim)  # type: ignore[arg-type]
+
+
+def _geometry_select(shape: Ints, strides: Ints, dim: int, index: int) -> tuple[Ints, int]:
+    return (*strides[:dim], *strides[dim + 1 :]), strides[dim] * index
+
+
+@view(_put_select, _geometry_select, namespace="_C", name="_select", aten="select.int")
+def _select(input: Array, dim: int, index: int) -> Array:
+    """One element of a dimension, which disappears; ``index`` is within it."""
+    return lax.index_in_dim(input, index, dim, keepdims=False)
+
+
+@view(_put_select, lambda *a: None, namespace="_C", name="_select_at", aten="select.int")
+def _select_at(input: Array, dim: int, index: Number) -> Array:
+    """``_select`` whose index is an input of the program."""
+    return lax.dynamic_index_in_dim(input, index, dim, keepdims=False)  # type: ignore[arg-type]
+
+
+def _diagonal_index(shape: Ints, offset: int, dim1: int, dim2: int) -> tuple[int, int, int, int, int]:
+    a, b = canonical_dim(dim1, len(shape)), canonical_dim(dim2, len(shape))
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if offset >= 0:
+        length = max(min(shape[a], shape[b] - offset), 0)
+    else:
+        length = max(min(shape[a] + offset, shape[b]), 0)
+    return a, b, length, max(-offset, 0), max(offset, 0)
+
+
+def _geometry_diagonal(shape: Ints, strides: Ints, offset: int = 0, dim1: int = 0, dim2: int = 1) -> tuple[Ints, int]:
+    a, b, length, row, column = _diagonal_index(shape, offset, dim1, dim2)
+    rest = tuple(s for i, s in enumerate(strides) if i not in (a, b))
+    return (*rest, strides[a] + strides[b]), (row * strides[a] + column * strides[b] if length else 0)
+
+
+def _put_diagonal(parent: Array, value: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    a, b, length, row, column = _diagonal_index(parent.shape, offset, dim1, dim2)
+    steps = jnp.arange(length)
+    moved = jnp.moveaxis(parent, (a, b), (-2, -1))
+    moved = moved.at[..., steps + row, steps + column].set(value)
+    return jnp.moveaxis(moved, (-2, -1), (a, b))
+
+
+@view(_put_diagonal, _geometry_diagonal, aliases=(), aten="diagonal.default")
+def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    """The diagonal of two dimensions, put last; ``offset`` counts upwards from the main one. A view."""
+    a, b, _, _, _ = _diagonal_index(input.shape, offset, dim1, dim2)
+    return jnp.diagonal(input, offset, a, b)
+
+
+def _unfold_dim(shape: Ints, dimension: int, size: int, step: int) -> tuple[int, int]:
+    d = canonical_dim(dimension, len(shape))
+    have = shape[d] if shape else 1
+    if size > have:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {have} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return d, (have - size) // step + 1
+
+
+def _geometry_unfold(shape: Ints, strides: Ints, dimension: int, size: int, step: int) -> tuple[Ints, int]:
+    d, _ = _unfold_dim(shape, dimension, size, step)
+    if not shape:
+        return (1,), 0
+    return (*strides[:d], strides[d] * step, *strides[d + 1 :], strides[d]), 0
+
+
+def _windows(n: int, size: int, step: int) -> Any:
+    return jnp.arange(n)[:, None] * step + jnp.arange(size)[None, :]
+
+
+def _put_unfold(parent: Array, value: Array, dimension: int, size: int, step: int) -> Array:
+    if parent.ndim == 0:
+        return value.reshape(())
+    d, n = _unfold_dim(parent.shape, dimension, size, step)
+    moved = jnp.moveaxis(parent, d, 0)
+    windows = jnp.moveaxis(jnp.moveaxis(value, -1, 0), d + 1, 0)  # (n, size, rest)
+    return jnp.moveaxis(moved.at[_windows(n, size, step)].set(windows), 0, d)
+
+
+@view(_put_unfold, _geometry_unfold, namespace="Tensor", aten="unfold.default")
+def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
+    """All windows of ``size`` elements at distance ``step`` along a dimension; the window becomes the last dimension. A view."""
+    d, n = _unfold_dim(input.shape, dimension, size, step)
+    if input.ndim == 0:
+        return input.reshape((1,))
+    moved = jnp.moveaxis(input, d, 0)[_windows(n, size, step)]  # (n, size, rest)
+    return jnp.moveaxis(jnp.moveaxis(moved, 0, d + 1), 0, -1) if d else jnp.moveaxis(moved, 1, -1)
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------------------
+
+
+def _flat_positions(size: Ints, stride: Ints, offset: int) -> np.ndarray:
+    found = np.full((1,) * len(size), offset, np.int64)
+    for i, (n, s) in enumerate(zip(size, stride, strict=True)):
+        found = found + (np.arange(n, dtype=np.int64) * s).reshape((n,) + (1,) * (len(size) - 1 - i))
+    return found.reshape(size)
+
+
+def _put_as_strided(parent: Array, value: Array, size: Ints, stride: Ints, offset: int) -> Array:
+    flat = parent.reshape(-1)
+    return flat.at[_flat_positions(size, stride, offset).reshape(-1)].set(value.reshape(-1)).reshape(parent.shape)
+
+
+@view(_put_as_strided, lambda shape, strides, size, stride, offset: (stride, offset), namespace="_C", name="_as_strided", aten="as_strided.default")
+def _as_strided(input: Array, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Array:
+    """Any strided look at the flat memory of a contiguous base."""
+    return input.reshape(-1)[_flat_positions(size, stride, offset)]
+
+
+def _put_memory(parent: Array, value: Array, order: Ints) -> Array:
+    return _put_permute(parent, value.reshape(tuple(parent.shape[i] for i in order)), order)
+
+
+@view(_put_memory, lambda shape, strides, order: ((1,), 0), namespace="_C", name="_memory")
+def _memory(input: Array, order: tuple[int, ...]) -> Array:
+    """The elements in the order in which they lie in memory, where ``order`` lists the dimensions from the outermost."""
+    return jnp.transpose(input, order).reshape(-1)
+
+
+# ---- types -----------------------------------------------------------------------------------------------------------------------
+
+
+def _complex_of(real_dtype: Any) -> Any:
+    return {np.dtype("float32"): np.dtype("complex64"), np.dtype("float64"): np.dtype("complex128")}.get(np.dtype(real_dtype))
+
+
+def _put_real(parent: Array, value: Array) -> Array:
+    return lax.complex(value, jnp.imag(parent)) if jnp.iscomplexobj(parent) else value
+
+
+def _put_imag(parent: Array, value: Array) -> Array:
+    return lax.complex(jnp.real(parent), value)
+
+
+def _geometry_part(shape: Ints, strides: Ints) -> tuple[Ints, int]:
+    return tuple(2 * s for s in strides), 0
+
+
+@view(_put_real, _geometry_part, geometric=False, namespace="_C", name="_real", aten="real.default")
+def _real(input: Array) -> Array:
+    """The real parts of a complex tensor, as a view."""
+    return jnp.real(input)
+
+
+@view(_put_imag, lambda shape, strides: (tuple(2 * s for s in strides), 1), geometric=False, namespace="_C", name="_imag", aten="imag.default")
+def _imag(input: Array) -> Array:
+    """The imaginary parts of a complex tensor, as a view."""
+    return jnp.imag(input)
+
+
+def _put_view_as_real(parent: Array, value: Array) -> Array:
+    return lax.complex(value[..., 0], value[..., 1])
+
+
+@view(
+    _put_view_as_real,
+    lambda shape, strides: ((*(2 * s for s in strides), 1), 0),
+    geometric=False,
+    method=False,
+    aten="view_as_real.default",
+)
+def view_as_real(input: Array) -> Array:
+    """Complex numbers as pairs of real ones in a new last dimension of size 2; a view.
+
+    Raises:
+        RuntimeError: for real tensors.
+    """
+    if not jnp.iscomplexobj(input):
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return jnp.stack([jnp.real(input), jnp.imag(input)], -1)
+
+
+def _geometry_view_as_complex(shape: Ints, strides: Ints) -> tuple[Ints, int]:
+    if not shape or shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2" if shape else "Input tensor must have one or more dimensions")
+    if strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return tuple(s // 2 for s in strides[:-1]), 0
+
+
+def _put_view_as_complex(parent: Array, value: Array) -> Array:
+    return jnp.stack([jnp.real(value), jnp.imag(value)], -1)
+
+
+@view(_put_view_as_complex, _geometry_view_as_complex, geometric=False, method=False, aten="view_as_complex.default")
+def view_as_complex(input: Array) -> Array:
+    """Pairs of real numbers in the last dimension as complex ones; a view.
+
+    Raises:
+        RuntimeError: unless the last dimension has size 2 and the dtype is float32 or float64.
+    """
+    if _complex_of(input.dtype) is None:
+        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {input.dtype}")
+    return lax.complex(input[..., 0], input[..., 1])
+
+
+def _put_view_dtype(parent: Array, value: Array, dtype: Any) -> Array:
+    return _bitcast(value, parent.dtype)
+
+
+def _bitcast(x: Array, dtype: Any) -> Array:
+    old, new = np.dtype(x.dtype), np.dtype(dtype)
+    if old == new:
+        return x
+    if old == np.bool_:
+        return _bitcast(x.astype(np.uint8), new)
+    if new == np.bool_:
+        return _bitcast(x, np.dtype(np.uint8)) != 0
+    if old.kind == "c":
+        pair = jnp.stack([jnp.real(x), jnp.imag(x)], -1)
+        return _bitcast(pair.reshape(*x.shape[:-1], -1) if x.ndim else pair, new)
+    if new.kind == "c":
+        part = np.dtype(f"f{new.itemsize // 2}")
+        pairs = _bitcast(x, part).reshape(*x.shape[:-1], -1, 2)
+        return lax.complex(pairs[..., 0], pairs[..., 1])
+    if old.itemsize == new.itemsize:
+        return lax.bitcast_convert_type(x, new)
+    if old.itemsize > new.itemsize:
+        return lax.bitcast_convert_type(x, new).reshape(*x.shape[:-1], -1)
+    ratio = new.itemsize // old.itemsize
+    return lax.bitcast_convert_type(x.reshape(*x.shape[:-1], -1, ratio), new)
+
+
+def _geometry_view_dtype(shape: Ints, strides: Ints, ratio: Any) -> tuple[Ints, int] | None:
+    return None
+
+
+@view(_put_view_dtype, _geometry_view_dtype, geometric=False, namespace="_C", name="_view_dtype", differentiable=False, aten="view.dtype")
+def _view_dtype(input: Array, dtype: Dtype) -> Array:
+    """The same bytes as another dtype; the last dimension shrinks or grows with the size of an element."""
+    return _bitcast(input, dtype)
+
+
+# ---- several views at once -------------------------------------------------------------------------------------------------------
+
+
+@op(namespace="_C", name="_split", saves=(), aten="split_with_sizes.default")
+def _split(input: Array, sizes: tuple[int, ...], dim: int) -> tuple[Array, ...]:
+    """Consecutive parts of a dimension."""
+    edges = np.cumsum((0, *sizes))
+    return tuple(lax.slice_in_dim(input, int(a), int(b), 1, dim) for a, b in zip(edges[:-1], edges[1:], strict=True))
+
+
+@op(namespace="_C", name="_unbind", saves=(), aten="unbind.int")
+def _unbind(input: Array, dim: int) -> tuple[Array, ...]:
+    """Every element of a dimension, which disappears."""
+    return tuple(lax.index_in_dim(input, i, dim, keepdims=False) for i in range(input.shape[dim]))
+
+
+
+
+defvjp(_split, lambda g, result, input, sizes, dim: (jnp.concatenate(g, dim),), saves=())
+defvjp(_unbind, lambda g, result, input, dim: (jnp.stack(g, dim),), saves=())

@@ -1,0 +1,91 @@
+"""What update rules share: option checks and arithmetic with coefficients that may be numbers or 0-dim tensors.
+
+Step counts are tensors and are never read on the host, so that a step stays one recorded trace; bias corrections are therefore
+computed as 0-dim float64 tensors, with the precision that PyTorch has by computing them in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import jtorch as torch
+
+from .optimizer import _get_scalar_dtype
+
+
+def check_lr(lr: Any, words: str = "Invalid learning rate: {}") -> None:
+    """Refuses a negative ``lr`` and tensors of more than one element."""
+    if isinstance(lr, torch.Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(words.format(lr))
+
+
+def check_not_negative(words: str, value: Any) -> None:
+    """``ValueError("Invalid <words>: <value>")`` unless ``value >= 0``."""
+    if not value >= 0.0:
+        raise ValueError(f"Invalid {words}: {value}")
+
+
+def check_betas(betas: tuple[Any, Any]) -> None:
+    """Refuses averages' coefficients outside of [0, 1)."""
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
+    """Refuses combinations that name two implementations at once."""
+    if fused:
+        if differentiable:
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if foreach:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def new_step(group: dict[str, Any]) -> torch.Tensor:
+    """A step count of zero."""
+    return torch.zeros((), dtype=_get_scalar_dtype(is_fused=group.get("fused")))
+
+
+def zeros(p: torch.Tensor) -> torch.Tensor:
+    """A buffer like ``p``."""
+    return torch.zeros_like(p, memory_format=torch.preserve_format)
+
+
+def pick(states: Iterable[dict[str, Any]], name: str) -> list[Any]:
+    """One buffer of every state; None where there is none."""
+    return [state.get(name) for state in states]
+
+
+def advance(step: torch.Tensor) -> torch.Tensor:
+    """Counts one step and returns the count in float64."""
+    step += 1
+    return step.double()
+
+
+def add_scaled_(target: torch.Tensor, update: torch.Tensor, factor: Any) -> None:
+    """``target += factor * update`` for a number or a 0-dim tensor."""
+    if isinstance(factor, torch.Tensor):
+        target.add_(update * factor)
+    else:
+        target.add_(update, alpha=factor)
+
+
+def decayed(grad: torch.Tensor, param: torch.Tensor, weight_decay: Any) -> torch.Tensor:
+    """The gradient with that of the L2 penalty."""
+    if isinstance(weight_decay, torch.Tensor):
+        return grad + param * weight_decay
+    return grad if weight_decay == 0 else grad.add(param, alpha=weight_decay)
+
+
+def as_real(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The tensors, or their real views if the first is complex: updates treat the two parts as numbers of their own."""
+    return tuple(torch.view_as_real(t) for t in tensors) if torch.is_complex(tensors[0]) else tensors
+
+
+def no_amp(grad_scale: torch.Tensor | None, found_inf: torch.Tensor | None) -> None:
+    """Update rules take gradients that are unscaled already."""
+    if grad_scale is not None or found_inf is not None:
+        raise AssertionError("Expected grad_scale and found_inf to be None")

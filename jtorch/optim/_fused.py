@@ -1,0 +1,145 @@
+"""The step of a whole group as one recorded operation, and the lists it takes, kept from step to step while nothing changed.
+
+The step counts of parameters that always moved together are tensors of their own that hold one and the same value, so that the
+operation counts (and corrects biases) once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import is_, itemgetter
+from typing import Any
+
+import jtorch as torch
+
+Names = Callable[[dict[str, Any], bool], tuple[str, ...]]
+
+
+class Bucket:
+    """Parameters that one call of the operation updates: they have the same buffers and the same step count.
+
+    Attributes:
+        params, states: the parameters and their state dicts.
+        buffers: each buffer's name with the list of tensors, in the operation's order; an empty list where there is none yet.
+    """
+
+    __slots__ = ("buffers", "getters", "params", "states", "stepped")
+
+    def __init__(self, params: list[torch.Tensor], states: list[dict[str, Any]], names: Sequence[str]) -> None:
+        self.params, self.states = params, states
+        self.buffers = {name: [state[name] for state in states] for name in names}
+        self.getters = [(itemgetter(name), tensors) for name, tensors in self.buffers.items()]
+        self.stepped = self.buffers.get("step")
+
+    def holds(self, state: dict[torch.Tensor, dict[str, Any]]) -> bool:
+        """Whether the optimiser's state is still what the lists were made from."""
+        if not self.getters:
+            return True
+        if not all(map(is_, map(state.get, self.params), self.states)):
+            return False
+        try:
+            for getter, tensors in self.getters:
+                if not all(map(is_, map(getter, self.states), tensors)):
+                    return False
+        except KeyError:
+            return False
+        return self.stepped is None or same_value(self.stepped)
+
+
+class Plan:
+    """The buckets of one group, and what must not change for them to stay right."""
+
+    __slots__ = ("buckets", "idle", "key", "params", "plain")
+
+    def __init__(self, key: Any, params: list[torch.Tensor], idle: list[torch.Tensor], buckets: list[Bucket], plain: bool) -> None:
+        self.key, self.params, self.idle, self.buckets, self.plain = key, params, idle, buckets, plain
+
+    def gradients(self, optimizer: Any, group: dict[str, Any]) -> list[list[torch.Tensor]] | None:
+        """The gradients of each bucket's parameters, or None where the plan no longer fits."""
+        params = group["params"]
+        if len(params) != len(self.params) or not all(map(is_, params, self.params)):
+            return None
+        for p in self.idle:
+            if p.grad is not None:
+                return None
+        state = optimizer.state
+        found = []
+        for bucket in self.buckets:
+            grads = [g for p in bucket.params if (g := p.grad) is not None]
+            if len(grads) != len(bucket.params) or not bucket.holds(state):
+                return None
+            found.append(grads)
+        return found
+
+
+def same_value(tensors: list[torch.Tensor]) -> bool:
+    """Whether the tensors hold one and the same value (not merely equal ones)."""
+    first = tensors[0]._read()
+    return all(t._read() is first for t in tensors)
+
+
+def share_value(tensors: list[torch.Tensor]) -> None:
+    """Makes tensors of equal contents hold one and the same value."""
+    torch._C._swap_(tensors, [tensors[0]] * len(tensors))
+
+
+def plan_for(optimizer: Any, group: dict[str, Any], key: bool, names: Names) -> tuple[Plan, list[list[torch.Tensor]]]:
+    """The plan of a group and its gradients of this step; ``names(state, key)`` gives a state's buffers, ``key`` what it depends on.
+
+    ``plan.plain`` is false for parameters that the fused operation does not take: it stays on the per-parameter path.
+    """
+    plans = optimizer.__dict__.get("_plans")
+    if plans is None:
+        plans = optimizer._plans = {}
+    plan = plans.get(id(group))
+    if plan is not None and plan.key == key:
+        grads = plan.gradients(optimizer, group)
+        if grads is not None:
+            return plan, grads
+    plan = plans[id(group)] = _build(optimizer, group, key, names, fresh=plan is None)
+    grads = plan.gradients(optimizer, group)
+    assert grads is not None
+    return plan, grads
+
+
+def _build(optimizer: Any, group: dict[str, Any], key: bool, names: Names, fresh: bool) -> Plan:
+    known = {id(p) for p, state in optimizer.state.items() if state}
+    params, _grads, states = optimizer._collect(group)
+    chosen = {id(p) for p in params}
+    idle = [p for p in group["params"] if id(p) not in chosen]
+    plain = all(type(p) in (torch.Tensor, torch.nn.Parameter) and p.is_floating_point() for p in params)
+    if states and "step" in states[0]:
+        _unify([s["step"] for p, s in zip(params, states) if id(p) not in known])
+        if fresh:  # after loading, equal counts are values of their own; reading them costs nothing, as they are not pending
+            by_count: dict[float, list[torch.Tensor]] = {}
+            for p, s in zip(params, states):
+                if id(p) in known:
+                    by_count.setdefault(s["step"].item(), []).append(s["step"])
+            for steps in by_count.values():
+                _unify(steps)
+    members: dict[Any, tuple[list[torch.Tensor], list[dict[str, Any]]]] = {}
+    for p, state in zip(params, states):
+        shared = (names(state, key), id(state["step"]._read()) if "step" in state else None)
+        ps, ss = members.setdefault(shared, ([], []))
+        ps.append(p)
+        ss.append(state)
+    return Plan(key, list(group["params"]), idle, [Bucket(ps, ss, shared[0]) for shared, (ps, ss) in members.items()], plain)
+
+
+def _unify(steps: list[torch.Tensor]) -> None:
+    if len(steps) > 1:
+        share_value(steps)
+
+
+def plain_gradients(grads: list[torch.Tensor]) -> bool:
+    """Whether all are ordinary dense tensors; subclasses take the path of public operations, where their protocols are heard."""
+    plain = torch.Tensor
+    return all(type(g) is plain for g in grads) and not any(g.is_sparse for g in grads)
+
+
+def amp_gradients(optimizer: Any, grads: list[torch.Tensor]) -> list[torch.Tensor] | None:
+    """Gradients divided by the scale that a ``GradScaler`` left on the optimiser; None where they overflowed: the step is skipped."""
+    found_inf, scale = getattr(optimizer, "found_inf", None), getattr(optimizer, "grad_scale", None)
+    if found_inf is not None and found_inf.item() != 0:
+        return None
+    return grads if scale is None else [g / scale for g in grads]

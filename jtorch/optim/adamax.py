@@ -1,0 +1,110 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jtorch as torch
+
+from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, new_step, pick, zeros
+from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar, _use_grad_for_differentiable
+
+__all__ = ["Adamax", "adamax"]
+
+
+class Adamax(Optimizer):
+    """Adamax: Adam with the infinity norm of past gradients (https://arxiv.org/abs/1412.6980).
+
+    Differs from torch:
+        ``capturable=True`` works on every device.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative("epsilon value", eps)
+        check_betas(betas)
+        check_not_negative("weight_decay value", weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._set_group_defaults(foreach=None, maximize=False, differentiable=False, capturable=False)
+
+    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+        return {"step": new_step(group), "exp_avg": zeros(p), "exp_inf": zeros(p)}
+
+    @_use_grad_for_differentiable
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates the parameters once; see ``Optimizer.step``."""
+        loss = _run_closure(closure)
+        for group in self.param_groups:
+            params, grads, states = self._collect(group)
+            beta1, beta2 = group["betas"]
+            adamax(
+                params,
+                grads,
+                pick(states, "exp_avg"),
+                pick(states, "exp_inf"),
+                pick(states, "step"),
+                eps=group["eps"],
+                beta1=beta1,
+                beta2=beta2,
+                lr=group["lr"],
+                weight_decay=group["weight_decay"],
+                maximize=group["maximize"],
+            )
+        return loss
+
+
+def adamax(
+    params: list[torch.Tensor],
+    grads: list[torch.Tensor],
+    exp_avgs: list[torch.Tensor],
+    exp_infs: list[torch.Tensor],
+    state_steps: list[torch.Tensor],
+    foreach: bool | None = None,  # noqa: ARG001 (one implementation)
+    maximize: bool = False,
+    differentiable: bool = False,  # noqa: ARG001 (nothing that autograd saved is overwritten)
+    capturable: bool = False,  # noqa: ARG001 (it never reads values on the host)
+    has_complex: bool = False,  # noqa: ARG001 (seen from the parameters)
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+) -> None:
+    """One step of ``Adamax`` on lists."""
+    lr = _to_scalar(lr)
+    for i, param in enumerate(params):
+        step = advance(state_steps[i])
+        grad = decayed(-grads[i] if maximize else grads[i], param, weight_decay)
+        param, grad, exp_avg, exp_inf = as_real(param, grad, exp_avgs[i], exp_infs[i])
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_inf.copy_(torch.maximum(exp_inf.clone() * beta2, grad.abs() + eps))
+        param.add_(exp_avg.clone() / exp_inf.clone() * (-lr / (1 - beta1**step)))

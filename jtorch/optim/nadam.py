@@ -1,0 +1,138 @@
+"""NAdam."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jtorch as torch
+
+from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, new_step, pick, zeros
+from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar, _use_grad_for_differentiable
+
+__all__ = ["NAdam", "nadam"]
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov momentum (https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ).
+
+    Differs from torch:
+        ``capturable=True`` works on every device.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative("epsilon value", eps)
+        check_betas(betas)
+        check_not_negative("weight_decay value", weight_decay)
+        check_not_negative("momentum_decay value", momentum_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+            },
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._set_group_defaults(maximize=False, foreach=None, capturable=False, differentiable=False, decoupled_weight_decay=False)
+        for group in self.param_groups:
+            for p in group["params"]:
+                p_state = self.state.get(p)
+                if p_state and not torch.is_tensor(p_state["mu_product"]):
+                    p_state["mu_product"] = torch.tensor(p_state["mu_product"], dtype=p_state["step"].dtype)
+
+    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+        step = new_step(group)
+        return {"step": step, "mu_product": torch.ones_like(step), "exp_avg": zeros(p), "exp_avg_sq": zeros(p)}
+
+    @_use_grad_for_differentiable
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates the parameters once; see ``Optimizer.step``."""
+        loss = _run_closure(closure)
+        for group in self.param_groups:
+            params, grads, states = self._collect(group)
+            beta1, beta2 = group["betas"]
+            nadam(
+                params,
+                grads,
+                pick(states, "exp_avg"),
+                pick(states, "exp_avg_sq"),
+                pick(states, "mu_product"),
+                pick(states, "step"),
+                decoupled_weight_decay=group["decoupled_weight_decay"],
+                maximize=group["maximize"],
+                beta1=beta1,
+                beta2=beta2,
+                lr=group["lr"],
+                weight_decay=group["weight_decay"],
+                momentum_decay=group["momentum_decay"],
+                eps=group["eps"],
+            )
+        return loss
+
+
+def nadam(
+    params: list[torch.Tensor],
+    grads: list[torch.Tensor],
+    exp_avgs: list[torch.Tensor],
+    exp_avg_sqs: list[torch.Tensor],
+    mu_products: list[torch.Tensor],
+    state_steps: list[torch.Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,  # noqa: ARG001 (one implementation)
+    capturable: bool = False,  # noqa: ARG001 (it never reads values on the host)
+    differentiable: bool = False,  # noqa: ARG001 (nothing that autograd saved is overwritten)
+    has_complex: bool = False,  # noqa: ARG001 (seen from the parameters)
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    momentum_decay: float,
+    eps: float,
+) -> None:
+    """One step of ``NAdam`` on lists."""
+    lr = _to_scalar(lr)
+    for i, param in enumerate(params):
+        step = advance(state_steps[i])
+        grad = -grads[i] if maximize else grads[i]
+        if decoupled_weight_decay:
+            if weight_decay != 0:
+                param.mul_(1 - lr * weight_decay)
+        else:
+            grad = decayed(grad, param, weight_decay)
+        param, grad, exp_avg, exp_avg_sq = as_real(param, grad, exp_avgs[i], exp_avg_sqs[i])
+        mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * momentum_decay)))
+        mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * momentum_decay)))
+        mu_products[i].mul_(mu)
+        mu_product = mu_products[i].double()
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_avg_sq.mul_(beta2).add_(grad * grad * (1 - beta2))
+        denom = (exp_avg_sq.clone() / (1 - beta2**step)).sqrt() + eps
+        param.add_(grad / denom * (-lr * (1.0 - mu) / (1.0 - mu_product)))
+        param.add_(exp_avg.clone() / denom * (-lr * mu_next / (1.0 - mu_product * mu_next)))

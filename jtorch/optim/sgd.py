@@ -1,0 +1,162 @@
+"""Stochastic gradient descent with momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jtorch as torch
+
+from ._common import add_scaled_, check_fused, check_lr, check_not_negative, decayed, no_amp
+from ._fused import amp_gradients, plain_gradients, plan_for
+from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
+
+__all__ = ["SGD", "sgd"]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, optionally with momentum, by one recorded operation for each group.
+
+    ``foreach`` and ``fused`` are accepted: every way is the fused one, except for ``differentiable=True``.
+    """
+
+    _sparse_grads = True
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | torch.Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative("momentum value", momentum)
+        check_not_negative("weight_decay value", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
+        check_fused(fused, foreach, differentiable)
+        if fused:
+            self._step_supports_amp_scaling = True
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._set_group_defaults(nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
+
+    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+        return {"momentum_buffer": None} if group["momentum"] != 0 else {}  # filled by the first step
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates the parameters once; see ``Optimizer.step``."""
+        loss = _run_closure(closure)
+        for group in self.param_groups:
+            plan, grads = plan_for(self, group, group["momentum"] != 0, _buffers_of)
+            fused = plan.plain and not group["differentiable"] and all(map(plain_gradients, grads))
+            for bucket, bucket_grads in zip(plan.buckets, grads):
+                if not fused:
+                    self._by_parameter(group, bucket, bucket_grads)
+                    continue
+                unscaled = amp_gradients(self, bucket_grads)
+                if unscaled is not None:
+                    self._by_group(group, bucket, unscaled)
+        return loss
+
+    def _by_group(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+        momentum = group["momentum"]
+        buffers = bucket.buffers.get("momentum_buffer", [])
+        n = len(grads)
+        new = torch._C._fused_sgd(
+            bucket.params,
+            grads,
+            buffers,
+            lr=_to_scalar(group["lr"]),
+            momentum=momentum,
+            dampening=group["dampening"],
+            weight_decay=group["weight_decay"],
+            use_momentum=momentum != 0,
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+        )
+        if buffers:
+            torch._C._swap_(bucket.params + buffers, new)
+            return
+        torch._C._swap_(bucket.params, new[:n])
+        if momentum != 0:
+            for state, buffer in zip(bucket.states, new[n:]):
+                state["momentum_buffer"] = buffer
+            del self._plans[id(group)]  # it was made for a step without buffers
+
+    def _by_parameter(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+        buffers = [state.get("momentum_buffer") for state in bucket.states]
+        with torch.set_grad_enabled(group["differentiable"]):
+            sgd(
+                bucket.params,
+                grads,
+                buffers,
+                weight_decay=group["weight_decay"],
+                momentum=group["momentum"],
+                lr=group["lr"],
+                dampening=group["dampening"],
+                nesterov=group["nesterov"],
+                maximize=group["maximize"],
+            )
+        if group["momentum"] != 0:
+            for state, buffer in zip(bucket.states, buffers):
+                state["momentum_buffer"] = buffer
+            self._plans.pop(id(group), None)
+
+
+def _buffers_of(state: dict[str, Any], momentum: bool) -> tuple[str, ...]:
+    return ("momentum_buffer",) if momentum and state["momentum_buffer"] is not None else ()
+
+
+def sgd(
+    params: list[torch.Tensor],
+    d_p_list: list[torch.Tensor],
+    momentum_buffer_list: list[torch.Tensor | None],
+    has_sparse_grad: bool = False,  # noqa: ARG001 (sparse and dense gradients take the same operations)
+    foreach: bool | None = None,  # noqa: ARG001 (one implementation)
+    fused: bool | None = None,  # noqa: ARG001
+    grad_scale: torch.Tensor | None = None,
+    found_inf: torch.Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """One step of ``SGD`` on lists, by public operations; missing momentum buffers are put into their list."""
+    no_amp(grad_scale, found_inf)
+    lr = _to_scalar(lr)
+    for i, (param, g) in enumerate(zip(params, d_p_list)):
+        grad = decayed(-g if maximize else g, param, weight_decay)
+        if momentum != 0:
+            buf = momentum_buffer_list[i]
+            if buf is None:
+                buf = momentum_buffer_list[i] = grad.detach().clone()
+            else:
+                buf.mul_(momentum).add_(grad, alpha=1 - dampening)
+            grad = grad.add(buf, alpha=momentum) if nesterov else buf
+        add_scaled_(param, grad, -lr)

@@ -1,0 +1,442 @@
+"""Makes public callables of implementations: functions, methods, operators and properties that honour the override protocol.
+
+A generated callable has one positional-only parameter per position, one stopper after them, and one parameter per keyword, all with
+the default ``MISSING``. So it knows exactly what was given by position and what by keyword, as handlers must be told, and CPython still
+calls it by its fastest path, which ``*args`` and ``**kwargs`` would forbid. ``inspect.signature`` shows the real signature.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from . import dispatch
+from .dispatch import ACTIVE, MISSING, PLAIN, STATIC, TENSORS, add_plain, override, register
+from .dtypes import dtype
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_EMPTY = inspect.Parameter.empty
+_SEQUENCES = frozenset((list, tuple))
+
+#: What generated code finds under its names.
+_NAMES = {
+    "_M": MISSING, "_ACTIVE": ACTIVE, "_PLAIN": PLAIN, "_STATIC": STATIC, "_TENSORS": TENSORS,
+    "_SEQUENCES": _SEQUENCES, "_all_plain": PLAIN.issuperset, "_all_static": STATIC.issuperset,
+}  # fmt: skip
+
+
+class _Layout:
+    """The parameters of one public callable, sorted by how they can be given."""
+
+    def __init__(self, signature: inspect.Signature, is_method: bool, aliases: Mapping[str, Sequence[str]]) -> None:
+        params = list(signature.parameters.values())
+        self.positional = [p for p in params if p.kind in _POSITIONAL]
+        self.keyword_only = [p for p in params if p.kind is p.KEYWORD_ONLY]
+        self.star = next((p for p in params if p.kind is p.VAR_POSITIONAL), None)
+        self.varkw = any(p.kind is p.VAR_KEYWORD for p in params)
+        by_keyword = [p for p in self.positional if p.kind is not p.POSITIONAL_ONLY]
+        if is_method and by_keyword and by_keyword[0] is self.positional[0]:
+            del by_keyword[0]
+        self.keywords = [p.name for p in by_keyword + self.keyword_only]
+        self.alias_of = {alias: name for name, spellings in aliases.items() if name in self.keywords for alias in spellings}
+        self.order = {p.name: i for i, p in enumerate(params)}
+
+    @property
+    def open_ended(self) -> bool:
+        return self.star is not None or self.varkw
+
+
+class _Caller:
+    """The slow path of one public callable: asks, and runs the implementation if nobody answers."""
+
+    def __init__(self, impl: Callable[..., Any], name: str, layout: _Layout, is_method: bool, native: bool, opaque: bool) -> None:
+        self.impl, self.name, self.layout = impl, name, layout
+        self.is_method, self.native, self.opaque = is_method, native, opaque
+        self.names = (*layout.keywords, *layout.alias_of)
+        params = [*layout.positional, *layout.keyword_only]
+        self.all_names = tuple([p.name for p in params])
+        self.defaults = tuple([p.default for p in params])
+        self.all_positional = False
+        self.func: Any = None
+        self.relevant: set[str] | None = None
+        self.extract: Callable[..., Iterable[Any]] | None = None
+
+    def given(self, positional: tuple[Any, ...], named: tuple[Any, ...]) -> Any:
+        """The call with what the generated callable was given."""
+        # By identity throughout: == would ask the operands.
+        count = len(positional)
+        while count and positional[count - 1] is MISSING:
+            count -= 1
+        return self(positional[:count], {n: x for n, x in zip(self.names, named) if x is not MISSING})
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.is_method:
+            tensor = dispatch.tensor_type()
+            if tensor is not None and not isinstance(args[0], tensor):
+                owner = "torch._C.TensorBase"
+                raise TypeError(f"descriptor '{self.name}' for '{owner}' objects doesn't apply to a '{type(args[0]).__name__}' object")
+        operands = self.operands(args, kwargs)
+        if self.native:
+            answer = override(self.func, operands, args, kwargs or None, True, self.opaque)
+        else:
+            answer = override(self.func, operands, *self.with_defaults(args, kwargs), False, self.opaque)
+        return self.run(args, kwargs) if answer is MISSING else answer
+
+    def operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Collection[Any]:
+        """Everything that may be asked, in the order of the parameters."""
+        if self.extract is not None:
+            return tuple(self.extract(*args, **kwargs))
+        if not kwargs:
+            return args
+        order = self.layout.order
+        if len(kwargs) > 1:
+            kwargs = dict(sorted(kwargs.items(), key=lambda item: order.get(item[0], len(order))))
+        return (*args, *kwargs.values())
+
+    def with_defaults(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call as functions written in Python pass it on: required arguments by position, the others by keyword."""
+        layout = self.layout
+        if layout.star is not None:
+            return args, {**{p.name: p.default for p in layout.keyword_only if p.default is not _EMPTY}, **kwargs}
+        if layout.varkw:
+            return args, kwargs
+        values = self.bind(args, kwargs)
+        params = [*layout.positional, *layout.keyword_only]
+        first, rest = [], {}
+        for p, value in zip(params, values, strict=True):
+            if (p.default is _EMPTY and p.kind is not p.KEYWORD_ONLY) or p.kind is p.POSITIONAL_ONLY:
+                first.append(value)
+            else:
+                rest[p.name] = value
+        return tuple(first), rest
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        layout = self.layout
+        if layout.open_ended:
+            return self.impl(*args, **{layout.alias_of.get(n, n): x for n, x in kwargs.items()})
+        values = self.bind(args, kwargs)
+        if self.all_positional:
+            return self.impl(*values)
+        count = len(layout.positional)
+        return self.impl(*values[:count], **{p.name: x for p, x in zip(layout.keyword_only, values[count:], strict=True)})
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """One value for each parameter, defaults filled in.
+
+        Raises:
+            TypeError: for a missing, doubled or surplus argument.
+        """
+        if self.layout.alias_of:
+            kwargs = {self.layout.alias_of.get(n, n): x for n, x in kwargs.items()}
+        count, given = len(self.layout.positional), len(args)
+        if given > count:
+            s = "" if count == 1 else "s"
+            raise TypeError(f"{self.name}() takes {count} positional argument{s} but {given} were given")
+        values: list[Any] = list(args)
+        if not kwargs:
+            values += self.defaults[given:]
+        else:
+            for name in self.all_names[:given]:
+                if name in kwargs:
+                    raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
+            values += [kwargs.get(n, d) for n, d in zip(self.all_names[given:], self.defaults[given:], strict=True)]
+        missing = [f'"{n}"' for n, x in zip(self.all_names, values, strict=True) if x is _EMPTY]
+        if missing:
+            raise TypeError(f"{self.name}() missing {len(missing)} required positional arguments: {', '.join(missing)}")
+        return values
+
+
+def _check(value: str, kind: str) -> str:
+    """An expression that is true if ``value`` needs a closer look."""
+    if kind == "self":
+        return f"type({value}) not in _TENSORS"
+    if kind == "list":
+        return f"type({value}) not in _SEQUENCES or not _all_plain(map(type, {value}))"
+    return f"type({value}) not in {'_PLAIN' if kind == 'tensor' else '_STATIC'}"
+
+
+class _Source:
+    """Collects the text of a generated callable."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.lines: list[str] = []
+        self.names = names
+
+    def literal(self, value: Any, hint: str) -> str:
+        """An expression for a default value."""
+        if value is None or type(value) in (bool, int, str):
+            return repr(value)
+        self.names[f"_default_{hint}"] = value
+        return f"_default_{hint}"
+
+
+def _merge(value: str, sources: Sequence[str], default: str | None, kind: str, slow: str) -> list[str]:
+    """Lines that set ``value`` to the one of ``sources`` that was given, or to the default; without one the slow path complains."""
+    first, *rest = sources
+    none_given = _merge(value, rest, default, kind, slow) if rest else [slow if default is None else f"{value} = {default}"]
+    given_twice = "".join(f"{other} is not _M or " for other in rest)
+    return [
+        f"if {first} is _M:",
+        *("    " + line for line in none_given),
+        f"elif {given_twice}{_check(first, kind)}:",
+        f"    {slow}",
+        "else:",
+        f"    {value} = {first}",
+    ]
+
+
+def _fixed_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str, str], body: str | None) -> None:
+    """The text for a signature without ``*args`` and ``**kwargs``."""
+    layout, by_keyword = caller.layout, set(caller.layout.keywords)
+    slots = [f"_{i}" for i in range(len(layout.positional))]
+    # Operators, and methods of no argument but self, can be given nothing else: their plain parameters are required.
+    bare = not caller.names and not any(p.default is not _EMPTY for p in layout.positional)
+    if bare:
+        header = [*slots, "/"] if slots else []
+    else:
+        header = [slot if caller.is_method and i == 0 else f"{slot}=_M" for i, slot in enumerate(slots)]
+        header += ["_over=_M", "/"] + [f"{k}=_M" for k in caller.names]
+    positional, named = slots if bare else [*slots, "_over"], caller.names
+    slow = f"return _slow(({''.join(s + ', ' for s in positional)}), ({''.join(k + ', ' for k in named)}))"
+
+    doubtful, absent, merges, values = ["_ACTIVE.modes"], [] if bare else ["_over"], [], []
+    for slot, p in zip(slots, layout.positional, strict=True):
+        kind = kinds.get(p.name, "static")
+        if p.default is _EMPTY and (kind != "static" or p.name not in by_keyword):
+            # Operands are mostly given by position: only that is fast.
+            doubtful.append(_check(slot, kind))
+            values.append(slot)
+            absent += [p.name] if p.name in by_keyword else []
+        else:
+            default = None if p.default is _EMPTY else source.literal(p.default, p.name)
+            merges += _merge(f"v{slot}", [p.name, slot] if p.name in by_keyword else [slot], default, kind, slow)
+            values.append(f"v{slot}")
+    for p in layout.keyword_only:
+        default = None if p.default is _EMPTY else source.literal(p.default, p.name)
+        merges += _merge(f"v_{p.name}", [p.name], default, kinds.get(p.name, "static"), slow)
+        values.append(f"v_{p.name}")
+    absent += list(layout.alias_of)
+    if absent:
+        doubtful.append(f"not (_M is {' is '.join(absent)})")
+    lines = [f"if {' or '.join(doubtful)}:", f"    {slow}", *merges]
+    if body is not None:
+        # The inlined body reads the parameters under their own names.
+        lines += [f"{n} = {v}" for n, v in zip(caller.all_names, values, strict=True)]
+        lines += body.splitlines()
+    else:
+        count = len(values) if caller.all_positional else len(slots)
+        by_name = [f"{p.name}={v}" for p, v in zip(layout.keyword_only, values[len(slots) :], strict=True)]
+        lines.append(f"return _impl({', '.join(values[:count] + ([] if caller.all_positional else by_name))})")
+    source.lines = [f"def {name}({', '.join(header)}):", *("    " + line for line in lines)]
+
+
+def _open_form(source: _Source, name: str, layout: _Layout, kinds: Mapping[str, str], is_method: bool) -> None:
+    """The text for a signature with ``*args`` or ``**kwargs``."""
+    star = layout.star.name if layout.star is not None else ""
+    all_of = "_all_plain" if kinds.get(star) == "tensor" or not star else "_all_static"
+    self_ = "_0, /, " if is_method else ""
+    first = "_0, " if is_method else ""
+    doubtful = ["_ACTIVE.modes", *(["type(_0) not in _TENSORS"] if is_method else []), f"not {all_of}(map(type, _args))"]
+    doubtful.append("_kwargs and not _all_plain(map(type, _kwargs.values()))")
+    source.lines = [
+        f"def {name}({self_}*_args, **_kwargs):",
+        f"    if {' or '.join(doubtful)}:",
+        f"        return _call(({first}*_args,), _kwargs)",
+        *([f"    if not _kwargs: return _impl({first}*_args)"]),
+        f"    return {'_call_plain' if layout.alias_of else '_impl'}({first}*_args, **_kwargs)",
+    ]
+
+
+def _indent_into_try(lines: list[str]) -> list[str]:
+    head, *body = lines
+    return [head, "    try:", *("    " + line for line in body), "    except TypeError:", "        return NotImplemented"]
+
+
+def specialise(
+    impl: Callable[..., Any],
+    public: str,
+    operands: Iterable[str] = (),
+    lists: Iterable[str] = (),
+    *,
+    native: bool = True,
+    opaque: bool = True,
+    overridable: bool = True,
+    operator: bool = False,
+    reports: Any = None,
+    signature: inspect.Signature | None = None,
+    aliases: Mapping[str, Sequence[str]] | None = None,
+    all_positional: bool = False,
+    body: str | None = None,
+    names: Mapping[str, Any] | None = None,
+    extract: Callable[..., Iterable[Any]] | None = None,
+    doc: str | None = None,
+    wrapped: Callable[..., Any] | None = None,
+    enter: bool = True,
+) -> Callable[..., Any]:
+    """The public callable for ``impl``, known as ``public``: ``torch.add``, or the method ``torch.Tensor.add``.
+
+    ``impl`` is called with a value for every parameter: positional ones by position, keyword-only ones by keyword (by position too with
+    ``all_positional``). ``operands`` names the parameters that hold tensors, ``lists`` those that hold lists of them. Every argument may
+    be a duck; of the other parameters only containers are not looked into.
+
+    Args:
+        native: whether PyTorch has this function in C++ (see ``dispatch.override``).
+        opaque: whether the body calls no public function.
+        overridable: False for functions that only modes see, such as factories.
+        operator: a TypeError becomes NotImplemented, as Python's operator methods want it.
+        reports: the callable that handlers are told, if another one (``Tensor.add`` for ``Tensor.__add__``).
+        signature: the public signature, if not that of ``impl``.
+        aliases: more spellings of keywords: ``{"dim": ("axis",)}``.
+        body: source lines to put in place of the call of ``impl``, reading the parameters by name; ``impl`` then serves the slow path
+            only. ``names`` are the globals it needs.
+        extract: called with the arguments, returns the operands to ask (by default all arguments, in order).
+        wrapped: ``__wrapped__``, where ``inspect.getsource`` lands; ``impl`` if not given.
+        enter: whether to enter the callable into the table of public functions.
+    """
+    prefix, _, name = public.rpartition(".")
+    is_method = prefix == "torch.Tensor"
+    sig = signature or inspect.signature(impl)
+    layout = _Layout(sig, is_method, aliases or {})
+    caller = _Caller(impl, name, layout, is_method, native, opaque)
+    caller.all_positional = all_positional
+    caller.extract = extract
+    kinds = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
+    if extract is not None:
+        kinds = dict.fromkeys(sig.parameters, "tensor")
+    if is_method and layout.positional:
+        kinds[layout.positional[0].name] = "self"
+
+    source = _Source({**_NAMES, **(names or {}), "_impl": impl, "_slow": caller.given, "_call": caller, "_call_plain": None})
+    # The code carries the public name, for tracebacks; a name that is no identifier for ``def`` is given afterwards.
+    def_name = name if name.isidentifier() else "function"
+    if layout.open_ended:
+        source.names["_call_plain"] = lambda *args, **kwargs: caller.run(args, kwargs)
+        _open_form(source, def_name, layout, kinds, is_method)
+    else:
+        _fixed_form(source, def_name, caller, kinds, body)
+    lines = _indent_into_try(source.lines) if operator else source.lines
+    function = _compile("\n".join(lines) + "\n", def_name, public, source.names)
+
+    function.__name__ = name
+    function.__qualname__ = f"Tensor.{name}" if is_method else name
+    function.__module__ = "jtorch" + prefix.removeprefix("torch").removesuffix(".Tensor") if prefix.startswith("torch") else prefix
+    function.__doc__ = impl.__doc__ if doc is None else doc
+    function.__signature__ = sig  # type: ignore[attr-defined]
+    function.__wrapped__ = impl if wrapped is None else wrapped  # type: ignore[attr-defined]
+    caller.func = function if reports is None else reports
+    if enter:
+        register(public, function, overridable=overridable, native=native)
+    return function
+
+
+def _compile(text: str, name: str, public: str, names: dict[str, Any]) -> Any:
+    filename = f"<{public}>"
+    # Tracebacks and debuggers find the text there, as they do for the functions that dataclasses make.
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    exec(compile(text, filename, "exec"), names)
+    return names.pop(name)
+
+
+# ------------------------------------------------------------------------------------------------ properties
+
+
+class TensorProperty(property):
+    """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+
+    __name__: str
+    __objclass__: type | None = None
+
+
+def specialise_property(
+    name: str,
+    get: Callable[[Any], Any],
+    set: Callable[[Any, Any], None] | None = None,
+    delete: Callable[[Any], None] | None = None,
+    doc: str | None = None,
+) -> TensorProperty:
+    """The overridable property ``torch.Tensor.name`` and its entry in the table."""
+    slot: list[TensorProperty] = []
+
+    def ask(which: str, self: Any, *values: Any) -> Any:
+        return override(getattr(slot[0], which), (self,), (self, *values), None, types=(type(self),))
+
+    def getter(self: Any) -> Any:
+        if ACTIVE.modes or type(self) not in TENSORS:
+            tensor = dispatch.tensor_type()
+            if tensor is not None and not isinstance(self, tensor):
+                kind = type(self).__name__
+                raise TypeError(f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object")
+            answer = ask("__get__", self)
+            if answer is not MISSING:
+                return answer
+        return get(self)
+
+    def setter(self: Any, value: Any) -> None:
+        if (ACTIVE.modes or type(self) not in TENSORS) and ask("__set__", self, value) is not MISSING:
+            return
+        set(self, value)  # type: ignore[misc]
+
+    def deleter(self: Any) -> None:
+        if (ACTIVE.modes or type(self) not in TENSORS) and ask("__delete__", self) is not MISSING:
+            return
+        delete(self)  # type: ignore[misc]
+
+    made = TensorProperty(getter, setter if set else None, deleter if delete else None, doc or get.__doc__)
+    made.__name__ = name
+    slot.append(made)
+    register(f"torch.Tensor.{name}.__get__", made.__get__)
+    return made
+
+
+# ------------------------------------------------------------------------------------------------ decorated functions
+
+
+def verify_matching_signatures(implementation: Callable[..., Any], dispatcher: Callable[..., Any]) -> None:
+    """Checks, at import, that a dispatcher takes what its implementation takes.
+
+    Raises:
+        RuntimeError: unless names, varargs, keywords and the number of defaults agree and the dispatcher's defaults are all None.
+    """
+    wanted, found = inspect.getfullargspec(implementation), inspect.getfullargspec(dispatcher)
+    if (
+        wanted.args != found.args
+        or wanted.varargs != found.varargs
+        or wanted.varkw != found.varkw
+        or wanted.kwonlyargs != found.kwonlyargs
+        or len(wanted.defaults or ()) != len(found.defaults or ())
+        or set(wanted.kwonlydefaults or ()) != set(found.kwonlydefaults or ())
+    ):
+        raise RuntimeError(f"implementation and dispatcher for {implementation} have different function signatures")
+    if any(d is not None for d in (*(found.defaults or ()), *(found.kwonlydefaults or {}).values())):
+        raise RuntimeError("dispatcher functions can only use None for default argument values")
+
+
+def torch_function_dispatch(
+    extractor: Callable[..., Iterable[Any]] | None,
+    *,
+    public: str | None = None,
+    native: bool = False,
+    verify: bool = True,
+    **options: Any,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator for functions written with other public functions: makes them overridable.
+
+    ``extractor`` has the function's signature and returns its operands; None stands for all arguments. ``options`` are those of
+    ``specialise``. The plain body stays reachable as ``f._implementation``.
+    """
+
+    def decorator(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        if verify and extractor is not None:
+            verify_matching_signatures(implementation, extractor)
+        module = implementation.__module__.split(".")
+        path = public or ".".join(["torch" if module[0] == "jtorch" else module[0], *module[1:], implementation.__name__])
+        made = specialise(implementation, path, native=native, opaque=False, extract=extractor, **options)
+        made._implementation = implementation  # type: ignore[attr-defined]
+        return made
+
+    return decorator
+
+
+add_plain(dtype)

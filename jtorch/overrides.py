@@ -1,0 +1,243 @@
+"""``torch.overrides``: the override protocol for those who write handlers, modes and overridable functions.
+
+The lists of functions are read from the table that binding fills (``dispatch.PUBLIC``), so that they cannot fall behind.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from . import dispatch
+from .core import Tensor
+from .dispatch import (
+    NOWRAP,
+    PUBLIC,
+    BaseTorchFunctionMode,
+    TorchFunctionMode,
+    handle_torch_function,
+    has_torch_function,
+    has_torch_function_unary,
+    has_torch_function_variadic,
+    redispatch_function,
+    wrap_torch_function,
+)
+from .dispatch import EnableTorchFunction as _enable_torch_function
+from .dispatch import current_mode as _get_current_function_mode
+from .dispatch import is_torch_function_mode_enabled as _is_torch_function_mode_enabled
+from .dispatch import mode_off as _pop_mode_temporarily
+from .dispatch import mode_stack as _get_current_function_mode_stack
+from .dispatch import pop_mode as _pop_mode
+from .dispatch import push_mode as _push_mode
+from .errors import not_offered
+from .overridable import TensorProperty
+
+__all__ = [
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
+    "handle_torch_function",
+    "has_torch_function",
+    "resolve_name",
+    "is_tensor_like",
+    "is_tensor_method_or_property",
+    "wrap_torch_function",
+    "enable_reentrant_dispatch",
+    "redispatch_function",
+]
+_REEXPORTED = (  # names that libraries import from here although torch does not list them
+    BaseTorchFunctionMode,
+    TorchFunctionMode,
+    has_torch_function_unary,
+    has_torch_function_variadic,
+    _enable_torch_function,
+    _get_current_function_mode,
+    _get_current_function_mode_stack,
+    _is_torch_function_mode_enabled,
+    _pop_mode,
+    _pop_mode_temporarily,
+    _push_mode,
+)
+
+#: The namespaces whose functions are listed, in torch's order.
+_NAMESPACES = (
+    "torch", "torch.functional", "torch.nn.functional", "torch.nn.init", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special",
+)  # fmt: skip
+
+#: Functions that ask their operands and that torch lists as ignored all the same: what they are for is making new tensors.
+_IGNORED_BY_CHOICE = {
+    "torch": (
+        "normal", "rand_like", "randint_like", "randn_like", "result_type", "can_cast", "asarray", "as_tensor",
+    ),
+    "torch.Tensor": (
+        "new", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros", "unflatten", "stride", "__iter__",
+        "__hash__", "__init__", "__new__", "__dir__",
+    ),
+}  # fmt: skip
+
+
+def _namespace(name: str) -> Any:
+    """The module, or the class Tensor, that a dotted name of torch stands for; None if it does not exist."""
+    return Tensor if name == "torch.Tensor" else sys.modules.get("j" + name)
+
+
+def _public_paths() -> Iterator[tuple[str, Any, dispatch.Public]]:
+    """``(path, namespace, entry)`` of every entry of the table that is found under its path."""
+    for path, entry in PUBLIC.items():
+        prefix, _, name = path.removesuffix(".__get__").rpartition(".")
+        namespace = _namespace(prefix)
+        if namespace is None:
+            continue
+        found = getattr(namespace, name, None)
+        if found is entry.function or (path.endswith(".__get__") and getattr(found, "__get__", None) == entry.function):
+            yield path, namespace, entry
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") or name.endswith("_") or not name[0].islower()
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that handlers can override: lists by namespace (modules and the class Tensor), and ``[__get__]`` by property."""
+    found: dict[Any, dict[Any, None]] = {}  # dicts as ordered sets
+    for path, namespace, entry in _public_paths():
+        prefix, _, name = path.rpartition(".")
+        if not entry.overridable or name in _IGNORED_BY_CHOICE.get(prefix, ()) or prefix == "torch.nn.init":
+            continue
+        if name == "__get__":
+            found[entry.function.__self__] = {entry.function: None}
+        elif namespace is Tensor or not _is_private(name):
+            found.setdefault(namespace, {})[entry.function] = None
+    return {namespace: list(functions) for namespace, functions in found.items()}
+
+
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """The public functions that cannot be overridden: they take no operand, or make tensors of what is none."""
+    overridable = {f for functions in get_overridable_functions().values() for f in functions}
+    found: set[Any] = set()
+    for name in _NAMESPACES:
+        namespace = _namespace(name)
+        if namespace is None:
+            continue
+        for attribute in dir(namespace):
+            value = getattr(namespace, attribute, None)
+            if isinstance(value, ModuleType) or not callable(value) or (namespace is not Tensor and _is_private(attribute)):
+                continue
+            if isinstance(value, type) and value.__module__.partition(".")[0] != "jtorch":
+                continue
+            if getattr(value, "__hash__", None) is not None and value not in overridable:
+                found.add(value)
+    return found
+
+
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each overridable function a lambda with its parameters that returns -1."""
+    ignored = get_ignored_functions()
+    found: dict[Any, Callable[..., Any]] = {}
+    for _, _, entry in _public_paths():
+        if entry.overridable and entry.function not in ignored:
+            found.setdefault(entry.function, _dummy(entry.function))
+            owner = getattr(entry.function, "__self__", None)
+            if isinstance(owner, TensorProperty):
+                found.setdefault(owner.__set__, _setter_dummy)
+    return found
+
+
+def _getter_dummy(self: Any) -> int:  # noqa: ARG001
+    return -1
+
+
+def _setter_dummy(self: Any, value: Any) -> int:  # noqa: ARG001
+    return -1
+
+
+def _dummy(func: Callable[..., Any]) -> Callable[..., Any]:
+    if getattr(func, "__name__", "") == "__get__":
+        return _getter_dummy
+    texts: list[str] = []
+    defaults: dict[str, Any] = {}
+    starred = only_by_position = False
+    for p in inspect.signature(func).parameters.values():
+        if only_by_position and p.kind is not p.POSITIONAL_ONLY:
+            texts.append("/")
+        only_by_position = p.kind is p.POSITIONAL_ONLY
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            texts.append("*")
+        starred = starred or p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)
+        text = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name
+        if p.default is not p.empty:
+            defaults[f"_{p.name}"] = p.default
+            text += f"=_{p.name}"
+        texts.append(text)
+    if only_by_position:
+        texts.append("/")
+    return eval(f"lambda {', '.join(texts)}: -1", defaults)
+
+
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
+    """The functions whose results the default handler does not convert: they hand out what is stored."""
+    return set(NOWRAP)
+
+
+def resolve_name(f: Callable[..., Any]) -> str | None:
+    """The dotted name of a function, which evaluates to it (``torch.add``, ``torch.Tensor.shape.__get__``); None if it is unknown."""
+    if hasattr(f, "overloadpacket") or hasattr(f, "overloads"):  # operators of torch.ops
+        return str(f)
+    name = dispatch.NAMES.get(f)
+    if name is not None and (entry := PUBLIC.get(name)) is not None and entry.function == f:
+        return name
+    owner = getattr(f, "__self__", None)
+    if isinstance(owner, TensorProperty):
+        return f"torch.Tensor.{owner.__name__}.{f.__name__}"
+    return _other_names().get(f)
+
+
+@functools.cache
+def _other_names() -> dict[Any, str]:
+    """Names of public functions that are not in the table."""
+    found: dict[Any, str] = {}
+    for prefix in _NAMESPACES:
+        namespace = _namespace(prefix)
+        for name in dir(namespace) if namespace is not None else ():
+            value = getattr(namespace, name, None)
+            if callable(value) and getattr(value, "__hash__", None) is not None and not isinstance(value, type):
+                found.setdefault(value, f"{prefix}.{name}")
+    return found
+
+
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """Whether ``func``, as a handler gets it, is a method of Tensor or a property's getter: it wants a tensor as its first argument."""
+    return func.__name__ == "__get__" or func in _tensor_methods(len(PUBLIC))
+
+
+@functools.lru_cache(1)
+def _tensor_methods(size_of_table: int) -> frozenset[Any]:  # noqa: ARG001  read anew when the table has grown
+    return frozenset(get_overridable_functions().get(Tensor, ()))
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether the object is a tensor or has a handler, even a disabled one."""
+    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
+
+
+def _get_overloaded_args(relevant_args: Any, get_type_fn: Callable[[Any], type] | None = None) -> list[Any]:
+    """The operands that are asked, in the order of asking."""
+    if get_type_fn is not None and get_type_fn is not type:
+        raise not_offered("overrides._get_overloaded_args(get_type_fn=...)", "handlers are found by type")
+    return [operand for _, operand, _ in dispatch._collect(relevant_args, True, 0)]
+
+
+def _len_torch_function_stack() -> int:
+    return len(_get_current_function_mode_stack())
+
+
+@contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """A block inside a ``__torch_dispatch__`` handler in which operators on inner tensors record history again."""
+    with dispatch.reentrant():
+        yield

@@ -1,0 +1,75 @@
+"""``Size``: the tuple of a tensor's dimensions."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any, SupportsIndex
+
+from .dispatch import STATIC
+
+
+class SymInt:
+    """Base of sizes that are known only by their properties, such as the ragged size of a nested tensor."""
+
+    __slots__ = ()
+
+
+class Size(tuple[Any, ...]):
+    """The sizes of a tensor's dimensions: a tuple of ints that stays a Size when it is sliced, added to or repeated."""
+
+    __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Any] = (), /) -> Size:  # noqa: D102
+        made = tuple.__new__(cls, sizes)
+        for i, item in enumerate(made):
+            if type(item) is not int:
+                return tuple.__new__(cls, _ints(made, i))
+        return made
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this size."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(repr, self))}])"
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return tuple.__new__(Size, found) if type(index) is slice else found
+
+    def __add__(self, other: Any) -> Size:
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Size:
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size(tuple.__add__(other, self))
+
+    def __mul__(self, times: SupportsIndex) -> Size:
+        return tuple.__new__(Size, tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Size, (tuple(self),))
+
+
+def _ints(items: tuple[Any, ...], start: int) -> Iterator[Any]:
+    """The items as exact ints; those before ``start`` are."""
+    yield from items[:start]
+    for i in range(start, len(items)):
+        item = items[i]
+        if isinstance(item, SymInt):
+            yield item
+            continue
+        try:
+            yield operator.index(item)
+        except TypeError:
+            raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(item).__name__}')") from None
+
+
+STATIC.add(Size)

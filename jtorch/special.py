@@ -1,0 +1,7 @@
+"""``torch.special``: the functions that ops of namespace ``special`` declare."""
+
+from __future__ import annotations
+
+from ._namespace import fill as _fill
+
+__all__ = _fill(globals(), "special")

@@ -1,0 +1,159 @@
+"""Storages: the mutable cells that tensors share. A tensor that was never viewed needs none and holds its value itself."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .engine import Aval, Call, Value, concrete, read, record
+
+_addresses = itertools.count(1)
+
+
+class Step:
+    """One view operation: how to read the view from its parent, and how to write the view back into it.
+
+    Attributes:
+        get: call of the parent's value (and ``numbers``).
+        put: call of the parent's and the view's value (and ``numbers``); None where elements overlap.
+        geometric: whether shape, strides and offset describe the view; False where the dtype changes.
+    """
+
+    __slots__ = ("get", "put", "numbers", "geometric")
+
+    def __init__(self, get: Call, put: Call | None, numbers: tuple[Any, ...], geometric: bool) -> None:
+        self.get, self.put, self.numbers, self.geometric = get, put, numbers, geometric
+
+
+class Storage:
+    """A base value that several tensors look at.
+
+    Attributes:
+        value: the base's value, or None while the memory is a NumPy array's (``host``).
+        strides: of the base; None means contiguous.
+        version: counts in-place writes.
+    """
+
+    __slots__ = ("value", "host", "version", "strides", "aval", "address", "baseline", "__weakref__")
+
+    def __init__(self, value: Value | None, strides: tuple[int, ...] | None, version: int, host: np.ndarray | None = None, aval: Any = None) -> None:
+        self.value = value
+        self.host = host
+        self.version = version
+        self.strides = strides
+        self.aval = aval if value is None else value.aval
+        self.address = next(_addresses) << 40
+        self.baseline = 0
+
+    def hosted(self, array: np.ndarray) -> None:
+        """Makes a NumPy array the memory: changes made on either side are seen on the other."""
+        self.host = array
+        self.value = None
+
+    def adopt(self) -> bool:
+        """Takes the data over from NumPy if nobody else can see its array any more; tells whether the storage is free of NumPy."""
+        if self.host is None:
+            return True
+        # The array is referred to by this slot and the call's argument alone, and owns its memory: no view of it can exist.
+        if sys.getrefcount(self.host) <= 2 and self.host.base is None:
+            self.value = concrete(jnp.array(self.host))
+            self.host = None
+            return True
+        return False
+
+    def put(self, alias: Alias, value: Value) -> None:
+        """Writes a view's value through its chain into the base."""
+        chain = alias.chain
+        if not self.adopt():
+            host = self.host
+            assert host is not None
+            target = self.host_view(alias)
+            if target is not None:
+                np.copyto(target, np.asarray(read(value)))
+            else:
+                np.copyto(host, np.asarray(read(put_through(concrete(jnp.array(host)), chain, value))))
+        else:
+            assert self.value is not None
+            self.value = put_through(self.value, chain, value) if chain else value
+        self.version += 1
+
+    def get(self, alias: Alias) -> Value:
+        """The value of a view, now."""
+        chain = alias.chain
+        if not self.adopt():
+            found = self.host_view(alias)
+            if found is not None:
+                return concrete(jnp.array(found))
+            value = concrete(jnp.array(self.host))
+        else:
+            assert self.value is not None
+            value = self.value
+        for step in chain:
+            value = record(step.get, (value,), step.numbers)
+        return value
+
+    def host_view(self, alias: Alias) -> np.ndarray | None:
+        """The NumPy view that an alias is, or None where its dtype is another one."""
+        host = self.host
+        assert host is not None
+        if not alias.chain:
+            return host
+        if not all(step.geometric for step in alias.chain):
+            return None
+        interface = dict(host.__array_interface__)
+        interface["data"] = (host.ctypes.data + alias.offset * host.itemsize, False)
+        interface["shape"] = alias.aval.shape
+        interface["strides"] = tuple(s * host.itemsize for s in alias.strides)
+        return np.asarray(_Memory(interface, host))
+
+
+class _Memory:
+    """Lets NumPy make an array of a piece of another array's memory, which it keeps alive."""
+
+    def __init__(self, interface: dict[str, Any], owner: np.ndarray) -> None:
+        self.__array_interface__ = interface
+        self.owner = owner
+
+
+def put_through(base: Value, chain: Sequence[Step], value: Value) -> Value:
+    """The base's new value after ``value`` was written to the view that ``chain`` describes."""
+    parents = [base]
+    for step in chain[:-1]:
+        parents.append(record(step.get, (parents[-1],), step.numbers))
+    for step, parent in zip(reversed(chain), reversed(parents), strict=True):
+        assert step.put is not None
+        value = record(step.put, (parent, value), step.numbers)
+    return value
+
+
+OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor "
+    "before performing the operation."
+)
+
+
+class Alias:
+    """How one tensor looks at a storage.
+
+    Attributes:
+        value, version: the view's value and the storage version at which it was read.
+        base: the tensor whose history this one shares (None for a base, and after ``detach``).
+        gen: the generation of the base's history at which this tensor's was made.
+        aval, strides, offset: the geometry, which views of NumPy's memory are read by.
+        origin: ``"no_grad"`` or ``"multi"`` for views that in-place operations treat specially under autograd.
+    """
+
+    __slots__ = ("storage", "chain", "value", "version", "base", "gen", "offset", "origin", "aval", "strides")
+
+    def __init__(self, storage: Storage, chain: tuple[Step, ...], value: Value | None, base: Any, gen: int, offset: int) -> None:
+        self.storage, self.chain, self.value = storage, chain, value
+        self.version = storage.version if value is not None else -1
+        self.base, self.gen, self.offset = base, gen, offset
+        self.origin: str | None = None
+        self.aval: Aval = storage.aval if value is None else value.aval
+        self.strides: tuple[int, ...] = ()

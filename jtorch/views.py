@@ -1,0 +1,696 @@
+"""Public view functions: each gives a tensor that shares its operand's storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .applying import rebind
+from .autograd.grad_mode import MODE
+from .autograd.tape import Node
+from .binding import _packed, composite, plain, signature_of
+from .core import Tensor, alias_of, contiguous_strides, detached, view
+from .engine import SPECIAL, Call, record
+from .errors import canonical_dim, must_be_tensor
+from .ops import views as view_ops
+from .ops._declare import Op
+from .ops._kernel import Fixed, Info, T, caches, call_of
+from .overridable import specialise
+from .storage import Step
+
+_steps: dict[Any, Step] = {}
+_geometries: dict[Any, Any] = {}
+caches.append(_steps)
+
+
+def _put_call(record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -> Call | None:
+    put = record_.put
+    if put is None:
+        return None
+
+    def fn(parent: Any, value: Any, *numbers: Any) -> Any:
+        args = list(statics)
+        if dynamic:  # the index or start is the second argument
+            args.insert(1, numbers[0])
+        return put(parent, value, *args)
+
+    fn.__name__ = fn.__qualname__ = f"{record_.op.name}_put"
+    info = Info(Op(name=f"{record_.op.name}_put", body=fn, params=(), namespace="_C", family="put"), ())
+    info.kernel = fn
+    info.saved = info.checked = (False, False)  # linear in both: only shapes matter
+    return Call(fn.__name__, fn, ("i",) if dynamic else (), info)
+
+
+def step_of(record_: view_ops.View, statics: tuple[Any, ...]) -> Step:
+    """The step of a view op with its arguments fixed."""
+    key = (record_, statics)
+    found = _steps.get(key)
+    if found is None:
+        layout = (T, *[Fixed(s) for s in _filled(record_.op, statics)])
+        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, statics, False), (), record_.geometric)
+    return found
+
+
+def _filled(op: Op, statics: tuple[Any, ...]) -> tuple[Any, ...]:
+    rest = op.params[1 + len(statics) :]
+    return (*statics, *[p.default for p in rest])
+
+
+def _dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> Step:
+    key = (record_, (dim, *rest))
+    found = _steps.get(key)
+    if found is None:
+        layout = (T, Fixed(dim), "i", *[Fixed(r) for r in rest])
+        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, (dim, *rest), True), (), record_.geometric)
+    return Step(found.get, found.put, (index,), record_.geometric)
+
+
+def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
+    """The view of ``t`` that a view op gives."""
+    aval = t._aval
+    key = (record_, statics, aval.shape, t._strides)
+    found = _geometries.get(key)
+    if found is None:
+        found = record_.geometry(aval.shape, t._strides or contiguous_strides(aval.shape), *statics)
+        if found is None:
+            found = (None, 0)
+        _geometries[key] = found
+    strides, delta = found
+    step = step_of(record_, statics)
+    if strides is None:
+        strides = ()
+    return view(t, step, strides, (t._al.offset if t._al is not None else 0) + delta)
+
+
+def _public(record_: view_ops.View) -> Callable[..., Tensor]:
+    op = record_.op
+    params = op.params[1:]
+
+    def core(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise must_be_tensor(op.name, "input", 1, input)
+        statics = [x if type(x) is int else plain(op.name, p, i + 2, x) for i, (p, x) in enumerate(zip(params, args, strict=False))]
+        for p in params[len(statics) :]:
+            statics.append(plain(op.name, p, 2, kwargs[p.name]) if p.name in kwargs else p.default)
+        return make_view(record_, input, tuple(statics))
+
+    core.__doc__ = op.body.__doc__
+    core.__signature__ = signature_of(op)  # type: ignore[attr-defined]
+    return core
+
+
+def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
+    """The public forms of a view op by path: ``torch.x``, ``torch.Tensor.x``, and the in-place ``torch.Tensor.x_``."""
+    op = record_.op
+    core = _public(record_)
+    found: dict[str, Callable[..., Any]] = {}
+    if op.namespace == "_C":
+        return {f"_C.{op.name}": core}
+    names = [op.name, *op.aliases]
+    for name in names:
+        if op.namespace == "torch":
+            found[name] = _callable(core, op, f"torch.{name}", "input")
+        if op.method or op.namespace == "Tensor":
+            found[f"Tensor.{name}"] = _callable(core, op, f"torch.Tensor.{name}", "self")
+        if op.inplace:
+
+            def update(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+                _check_rebind(self)
+                return rebind(self, core(self, *args, **kwargs))
+
+            update.__signature__ = signature_of(op, "self")  # type: ignore[attr-defined]
+            found[f"Tensor.{name}_"] = specialise(update, f"torch.Tensor.{name}_", ["self"], signature=signature_of(op, "self"), doc=f"In-place form of ``{name}``.")
+    return found
+
+
+def _check_rebind(t: Tensor) -> None:
+    if t._rg and MODE.enabled and t._node is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Callable[..., Any]:
+    if op.varargs == op.params[1].name if len(op.params) > 1 else False:
+
+        def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if op.varargs in kwargs:
+                return core(self, kwargs.pop(op.varargs), **kwargs)
+            return core(self, _packed(args), **kwargs)
+
+        spread.__name__ = op.name
+        if first == "input":
+            return specialise(core, label, ["input"], signature=signature_of(op), wrapped=op.body, doc=op.body.__doc__)
+        return specialise(spread, label, ["self"], wrapped=op.body, doc=op.body.__doc__)
+    signature = signature_of(op, first)
+    return specialise(core, label, [first], signature=signature, wrapped=op.body, doc=op.body.__doc__)
+
+
+_V = view_ops.VIEWS
+_VIEW_SHAPE, _SLICE, _SLICE_AT = _V["Tensor._view_shape"], _V["_C._slice"], _V["_C._slice_at"]
+_SELECT, _SELECT_AT, _AS_STRIDED, _MEMORY = _V["_C._select"], _V["_C._select_at"], _V["_C._as_strided"], _V["_C._memory"]
+_VIEW_DTYPE, _EXPAND = _V["_C._view_dtype"], _V["Tensor.expand"]
+
+
+def _is_data(t: Tensor) -> bool:
+    """Whether ``t`` is data rather than something computed: then positions are inputs of the program, not part of it."""
+    if t._rg:
+        return False
+    v = t._v
+    if v is None:
+        al = t._al
+        if al.storage.host is not None:  # type: ignore[union-attr]
+            return True
+        v = al.storage.value  # type: ignore[union-attr]
+    return v.array is not None and v.trace is not SPECIAL  # type: ignore[union-attr]
+
+
+def _check_tensor(name: str, t: Any) -> None:
+    if not isinstance(t, Tensor):
+        raise must_be_tensor(name, "input", 1, t)
+
+
+def _int(name: str, argument: str, value: Any) -> int:
+    if type(value) is int:
+        return value
+    if isinstance(value, Tensor):
+        return int(value.item())  # type: ignore[attr-defined]
+    try:
+        return value.__index__()
+    except AttributeError:
+        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}") from None
+
+
+@composite(method=True, operands=("input",))
+def select(input: Any, dim: int, index: int) -> Any:
+    """One element of a dimension, which disappears; a view.
+
+    Raises:
+        IndexError: if ``index`` or ``dim`` is out of range, or the tensor has no dimension.
+    """
+    _check_tensor("select", input)
+    shape = input._aval.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d, i = canonical_dim(_int("select", "dim", dim), len(shape)), _int("select", "index", index)
+    n = shape[d]
+    if not -n <= i < n:
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
+    if i < 0:
+        i += n
+    return select_at(input, d, i)
+
+
+def select_at(t: Tensor, dim: int, index: int) -> Tensor:
+    """``select`` with checked arguments."""
+    strides = t._strides or contiguous_strides(t._aval.shape)
+    step = _dynamic_step(_SELECT_AT, dim, index) if _is_data(t) else step_of(_SELECT, (dim, index))
+    offset = (t._al.offset if t._al is not None else 0) + strides[dim] * index
+    return view(t, step, (*strides[:dim], *strides[dim + 1 :]), offset)
+
+
+def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
+    """Elements ``start:stop:step`` of a dimension, bounds within it; a view."""
+    strides = t._strides or contiguous_strides(t._aval.shape)
+    stop = max(stop, start)
+    if step == 1 and _is_data(t) and (start, stop) != (0, t._aval.shape[dim]):
+        made = _dynamic_step(_SLICE_AT, dim, start, stop - start)
+    else:
+        made = step_of(_SLICE, (dim, start, stop, step))
+    offset = (t._al.offset if t._al is not None else 0) + strides[dim] * start
+    return view(t, made, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), offset)
+
+
+@composite(namespace="_C", operands=("input",))
+def _slice(input: Any, dim: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Any:
+    """``input[start:stop:step]`` of one dimension with Python's rules for bounds; a view."""
+    shape = input._aval.shape
+    if not shape:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    d = canonical_dim(dim, len(shape))
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    a, b, c = slice(start, stop, step).indices(shape[d])
+    return slice_at(input, d, a, max(a, b), c)
+
+
+@composite(method=True, operands=("input",))
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+    """``length`` elements of a dimension from ``start`` on; a view.
+
+    Raises:
+        IndexError, RuntimeError: if they are not all there.
+    """
+    _check_tensor("narrow", input)
+    shape = input._aval.shape
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, Tensor) and (start.dim() or start.dtype.category != dtypes.INTEGRAL):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    d, s, n = canonical_dim(_int("narrow", "dim", dim), len(shape)), _int("narrow", "start", start), _int("narrow", "length", length)
+    if n < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    size = shape[d]
+    if not -size <= s <= size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {s})")
+    s = s + size if s < 0 else s
+    if s + n > size:
+        raise RuntimeError(f"start ({s}) + length ({n}) exceeds dimension size ({size}).")
+    return slice_at(input, d, s, s + n, 1)
+
+
+def viewed(t: Tensor, size: tuple[int, ...]) -> Tensor | None:
+    """``t`` in another shape on the same memory, or None if that needs a copy."""
+    aval = t._aval
+    size = view_ops.infer_size(size, aval.size)
+    key = (_VIEW_SHAPE, size, aval.shape, t._strides)
+    found = _geometries.get(key)
+    if found is None:
+        found = _geometries[key] = (view_ops.view_strides(aval.shape, t._strides or contiguous_strides(aval.shape), size),)
+    if found[0] is None:
+        return None
+    return view(t, step_of(_VIEW_SHAPE, (size,)), found[0], t._al.offset if t._al is not None else 0)
+
+
+def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:
+    packed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    for x in packed:
+        if type(x) is not int:
+            return tuple([_int(name, "size", x) for x in packed])
+    return tuple(packed)
+
+
+@composite(namespace="Tensor", name="view", operands=("self",))
+def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
+    """The same memory in another shape, or as another dtype.
+
+    Raises:
+        RuntimeError: if the memory's strides do not allow the shape; use ``reshape`` then.
+    """
+    if kwargs:
+        size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
+    if len(size) == 1 and isinstance(size[0], dtypes.dtype):
+        return _view_as_dtype(self, size[0])
+    found = viewed(self, _size("view", size))
+    if found is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+            "subspaces). Use .reshape(...) instead."
+        )
+    return found
+
+
+def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
+    old, new = t._aval.dtype.itemsize, dtype.itemsize
+    shape, strides = t._aval.shape, t.stride()
+    offset = t.storage_offset()
+    if old != new:
+        if not shape:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)")
+        if strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes), but got {strides[-1]}")
+        if old > new:
+            ratio = old // new
+            strides = (*(s * ratio for s in strides[:-1]), 1)
+            offset *= ratio
+        else:
+            ratio = new // old
+            if shape[-1] % ratio:
+                raise RuntimeError(
+                    f"self.size(-1) must be divisible by {ratio} to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element "
+                    f"sizes), but got {shape[-1]}"
+                )
+            strides = (*(s // ratio for s in strides[:-1]), 1)
+            offset //= ratio
+    return view(t, step_of(_VIEW_DTYPE, (dtype.np,)), strides, offset)
+
+
+@composite(method=True, operands=("input",), varargs="shape")
+def reshape(input: Any, shape: Any) -> Any:
+    """The elements in another shape: a view where strides allow it, else a copy."""
+    _check_tensor("reshape", input)
+    size = _size("reshape", (shape,))
+    found = viewed(input, size)
+    if found is not None:
+        return found
+    return viewed(contiguous_copy(input), size)
+
+
+def contiguous_copy(t: Tensor) -> Tensor:
+    """A contiguous copy with history."""
+    from .binding import BOUND
+
+    r = BOUND["clone"].core(t)
+    r._strides = None
+    return r
+
+
+@composite(method=True, operands=("input",))
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; a view where possible."""
+    _check_tensor("flatten", input)
+    shape = input._aval.shape
+    if not shape:
+        return reshape(input, (1,))
+    a, b = canonical_dim(start_dim, len(shape)), canonical_dim(end_dim, len(shape))
+    if a > b:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if a == b:
+        return input
+    joined = int(np.prod(shape[a : b + 1], dtype=np.int64))
+    return reshape(input, (*shape[:a], joined, *shape[b + 1 :]))
+
+
+@composite(method=True, operands=("input",))
+def ravel(input: Any) -> Any:
+    """All elements in one dimension; a view where possible."""
+    return reshape(input, (-1,))
+
+
+@composite(method=True, operands=("input",))
+def unflatten(input: Any, dim: int, sizes: Any) -> Any:
+    """Splits one dimension into several; a view."""
+    _check_tensor("unflatten", input)
+    shape = input._aval.shape
+    d = canonical_dim(dim, len(shape))
+    sizes = _size("unflatten", (sizes,))
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    n = shape[d]
+    known = 1
+    for s in sizes:
+        known *= s if s != -1 else 1
+    if (-1 in sizes and (known == 0 or n % known)) or (-1 not in sizes and known != n):
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({n}) in the input tensor")
+    return view_._core(input, (*shape[:d], *view_ops.infer_size(sizes, n), *shape[d + 1 :]))  # type: ignore[attr-defined]
+
+
+view_._core = view_  # type: ignore[attr-defined]
+
+
+@composite(method=True, operands=("input",))
+def broadcast_to(input: Any, size: Any) -> Any:
+    """``input`` repeated along dimensions of size 1 to ``size``; a view."""
+    _check_tensor("broadcast_to", input)
+    return make_view(_EXPAND, input, (_size("broadcast_to", (size,)), False))
+
+
+@composite(namespace="Tensor", operands=("self", "other"))
+def expand_as(self: Any, other: Any) -> Any:
+    """``self.expand(other.size())``."""
+    return make_view(_EXPAND, self, (tuple(other._aval.shape), False))
+
+
+@composite(namespace="Tensor", operands=("self", "other"))
+def view_as(self: Any, other: Any) -> Any:
+    """``self.view(other.size())``."""
+    return view_(self, tuple(other._aval.shape))
+
+
+@composite(namespace="Tensor", operands=("self", "other"))
+def reshape_as(self: Any, other: Any) -> Any:
+    """``self.reshape(other.size())``."""
+    return reshape(self, tuple(other._aval.shape))
+
+
+@composite(method=True, operands=("input",))
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """Any strided look at the tensor's storage.
+
+    Raises:
+        RuntimeError: if it reaches beyond the storage, or a stride is negative.
+    """
+    _check_tensor("as_strided", input)
+    size, stride = _size("as_strided", (size,)), _size("as_strided", (stride,))
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape")  # noqa: F541
+    offset = input.storage_offset() if storage_offset is None else _int("as_strided", "storage_offset", storage_offset)
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    al = alias_of(input)
+    storage = al.storage
+    total = (storage.aval if storage.value is None else storage.value.aval).size
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
+    itemsize = input._aval.dtype.itemsize
+    if 0 not in size and last > total:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a storage size of "
+            f"{last * itemsize} are out of bounds for storage of size {total * itemsize}"
+        )
+    base = al.base if al.base is not None else input
+    root = base if not al.chain else None
+    if root is None:
+        root = _whole(base, al)
+    if storage.strides is not None:
+        order = sorted(range(len(storage.strides)), key=lambda i: -storage.strides[i])  # type: ignore[index]
+        root = view(root, step_of(_MEMORY, (tuple(order),)), (1,), 0)
+    return view(root, step_of(_AS_STRIDED, (size, stride, offset)), stride, offset)
+
+
+def _whole(base: Tensor, al: Any) -> Tensor:
+    """A tensor that looks at the whole storage, with the history of ``base`` where that is the whole."""
+    if base._al is al or not base._al.chain:  # type: ignore[union-attr]
+        return base
+    if base._rg:
+        raise NotImplementedError("as_strided of a detached part of a storage that requires grad is not offered: its history does not cover the whole storage")
+    whole = detached(base)
+    whole._al = type(al)(al.storage, (), al.storage.value, None, 0, 0)
+    return whole
+
+
+def _split_views(t: Tensor, d: int, sizes: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """Consecutive parts of a dimension as views of one operation."""
+    strides = t._strides or contiguous_strides(t._aval.shape)
+    starts = np.cumsum((0, *sizes)).tolist()
+    steps = [step_of(_SLICE, (d, a, a + n, 1)) for a, n in zip(starts, sizes, strict=False)]
+    call = _multi_call("_split", (tuple(sizes), d))
+    return _several(t, call, steps, [strides] * len(sizes), [strides[d] * a for a in starts[:-1]])
+
+
+def _multi_call(name: str, statics: tuple[Any, ...]) -> Call:
+    from .ops._declare import OPS
+
+    op = OPS[f"_C.{name}"]
+    return call_of(op, (T, *[Fixed(s) for s in statics]))
+
+
+def _several(t: Tensor, call: Call, steps: Sequence[Step], strides: Sequence[tuple[int, ...]], offsets: Sequence[int]) -> tuple[Tensor, ...]:
+    al = t._al
+    base_offset = al.offset if al is not None else 0
+    if al is not None and al.storage.host is not None and not al.storage.adopt():
+        return tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
+    v = t._v or t._read()
+    values = record(call, (v,))
+    node = None
+    if t._rg and MODE.enabled and v.aval.differentiable:
+        node = Node(call, (v,), (t._edge(),), (), values)
+    made = []
+    for j, (s, st, o) in enumerate(zip(steps, strides, offsets, strict=True)):
+        r = view(t, s, st, base_offset + o, values[j], (node, j) if node is not None else None)
+        if r._al.origin is None:  # type: ignore[union-attr]
+            r._al.origin = "multi"  # type: ignore[union-attr]
+        made.append(r)
+    return tuple(made)
+
+
+@composite(namespace="Tensor", name="split", operands=("self",), native=False)
+def split_method(self: Any, split_size: Any, dim: int = 0) -> Any:
+    """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of the sizes listed."""
+    return split(self, split_size, dim)
+
+
+@composite(operands=("tensor",), native=False)
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+    """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed."""
+    _check_tensor("split", tensor)
+    shape = tensor._aval.shape
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = canonical_dim(_int("split", "dim", dim), len(shape))
+    n = shape[d]
+    if isinstance(split_size_or_sections, (list, tuple)):
+        return _split_views(tensor, d, _sections(split_size_or_sections, n, shape))
+    size = _int("split", "split_size", split_size_or_sections)
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if size == 0:
+        if n:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+        return _split_views(tensor, d, (0,))
+    sizes = [min(size, n - a) for a in range(0, n, size)] or [0]
+    return _split_views(tensor, d, tuple(sizes))
+
+
+def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, ...]:
+    found = tuple([_int("split_with_sizes", "split_sizes", s) for s in sizes])
+    for s in found:
+        if s < 0:
+            raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(found)}")
+    if sum(found) != n:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {list(shape).index(n)}), but got "
+            f"split_sizes={list(found)}"
+        )
+    return found
+
+
+@composite(method=True, operands=("input",))
+def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
+    """Views of consecutive parts of the sizes listed."""
+    d = canonical_dim(dim, input.dim())
+    return _split_views(input, d, _sections(split_sizes, input._aval.shape[d], input._aval.shape))
+
+
+@composite(method=True, operands=("input",))
+def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+    """At most ``chunks`` views of equal size along a dimension (the last may be smaller)."""
+    _check_tensor("chunk", input)
+    if not input.dim():
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    d = canonical_dim(dim, input.dim())
+    n = input._aval.shape[d]
+    size = -(-n // chunks)
+    if size == 0:
+        return _split_views(input, d, (0,) * chunks)
+    return _split_views(input, d, tuple(min(size, n - a) for a in range(0, n, size)))
+
+
+@composite(method=True, operands=("input",))
+def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, **kwargs: Any) -> Any:
+    """Views of a dimension's parts: ``indices_or_sections`` nearly equal ones, or cut at the positions listed."""
+    if kwargs:
+        indices_or_sections = kwargs.get("sections", kwargs.get("indices"))
+    _check_tensor("tensor_split", input)
+    if not input.dim():
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d = canonical_dim(dim, input.dim())
+    n = input._aval.shape[d]
+    if isinstance(indices_or_sections, Tensor):
+        if indices_or_sections.dim() > 1:
+            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with {indices_or_sections.dim()} dims")
+        indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
+    if isinstance(indices_or_sections, int):
+        if indices_or_sections <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {indices_or_sections}")
+        small, more = divmod(n, indices_or_sections)
+        edges = np.cumsum([0] + [small + (i < more) for i in range(indices_or_sections)]).tolist()
+    else:
+        edges = [0, *[slice(0, _int("tensor_split", "indices", i)).indices(n)[1] for i in indices_or_sections], n]
+    pairs = list(zip(edges[:-1], edges[1:], strict=True))
+    if all(a <= b for a, b in pairs):
+        return _split_views(input, d, tuple(b - a for a, b in pairs))
+    return tuple([slice_at(input, d, a, max(a, b), 1) for a, b in pairs])
+
+
+@composite(method=True, operands=("input",))
+def hsplit(input: Any, indices_or_sections: Any) -> Any:
+    """``tensor_split`` along columns (along the only dimension of a vector)."""
+    if not input.dim():
+        raise RuntimeError("torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!")
+    return _even_split("hsplit", input, indices_or_sections, 0 if input.dim() == 1 else 1)
+
+
+@composite(method=True, operands=("input",))
+def vsplit(input: Any, indices_or_sections: Any) -> Any:
+    """``tensor_split`` along rows."""
+    if input.dim() < 2:
+        raise RuntimeError(f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {input.dim()} dimensions!")
+    return _even_split("vsplit", input, indices_or_sections, 0)
+
+
+@composite(method=True, operands=("input",))
+def dsplit(input: Any, indices_or_sections: Any) -> Any:
+    """``tensor_split`` along the third dimension."""
+    if input.dim() < 3:
+        raise RuntimeError(f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {input.dim()} dimensions!")
+    return _even_split("dsplit", input, indices_or_sections, 2)
+
+
+def _even_split(name: str, t: Tensor, parts: Any, dim: int) -> Any:
+    n = t._aval.shape[dim]
+    if isinstance(parts, int) and (parts <= 0 or n % parts):
+        raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the split_size {parts}!")
+    return tensor_split(t, parts, dim)
+
+
+@composite(method=True, operands=("input",))
+def unbind(input: Any, dim: int = 0) -> Any:
+    """A tuple of views, one for each index of a dimension."""
+    _check_tensor("unbind", input)
+    shape = input._aval.shape
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = canonical_dim(_int("unbind", "dim", dim), len(shape))
+    strides = input._strides or contiguous_strides(shape)
+    if _is_data(input) and not input._rg:  # one small program for any index, rather than one for each length
+        return tuple([_multi(select_at(input, d, i)) for i in range(shape[d])])
+    steps = [step_of(_SELECT, (d, i)) for i in range(shape[d])]
+    rest = (*strides[:d], *strides[d + 1 :])
+    if not steps:
+        return ()
+    return _several(input, _multi_call("_unbind", (d,)), steps, [rest] * len(steps), [strides[d] * i for i in range(shape[d])])
+
+
+def _multi(t: Tensor) -> Tensor:
+    t._al.origin = t._al.origin or "multi"  # type: ignore[union-attr]
+    return t
+
+
+@composite(namespace="torch", method=False, operands=("input",))
+def real(input: Any) -> Any:
+    """The real parts: a view of a complex tensor, the tensor itself if it is real."""
+    _check_tensor("real", input)
+    return make_view(_V["_C._real"], input, ()) if input.dtype.is_complex else input
+
+
+@composite(namespace="torch", method=False, operands=("input",))
+def imag(input: Any) -> Any:
+    """The imaginary parts of a complex tensor, as a view.
+
+    Raises:
+        RuntimeError: for real tensors.
+    """
+    _check_tensor("imag", input)
+    if not input.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return make_view(_V["_C._imag"], input, ())
+
+
+@composite(method=True, operands=("input",))
+def detach(input: Any) -> Any:
+    """The same data without history; in-place changes are seen in both."""
+    _check_tensor("detach", input)
+    return detached(input)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def detach_(self: Any) -> Any:
+    """Cuts the tensor from its history, in place.
+
+    Raises:
+        RuntimeError: for views, whose history belongs to their base.
+    """
+    if self._al is not None and self._al.base is not None and self._node is not None:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.")
+    self._node, self._nr, self._rg = None, 0, False
+    return self
+
+
+@composite(method=True, operands=("input",))
+def adjoint(input: Any) -> Any:
+    """The conjugate transpose of the last two dimensions."""
+    return _adjoint(input)
+
+
+def _adjoint(t: Any) -> Any:
+    r = make_view(_V["transpose"], t, (-2, -1))
+    if t.dtype.is_complex:
+        from .binding import BOUND
+
+        return BOUND["conj"].core(r)
+    return r
+
+
