@@ -226,5 +226,6 @@ def rebind(t: Tensor, view: Tensor) -> Tensor:
     if view._rg:
         t._node, t._nr = view._node, view._nr
     al.storage.version += 1
+    al.counter.n += 1
     al.version = al.storage.version
     return t

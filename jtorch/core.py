@@ -15,7 +15,7 @@ from .autograd.grad_mode import MODE
 from .autograd.tape import Node, tracked
 from .engine import META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
 from .size import Size
-from .storage import OVERLAP, Alias, Step, Storage
+from .storage import OVERLAP, Alias, Counter, Step, Storage
 
 _new = object.__new__
 _references = sys.getrefcount
@@ -62,7 +62,7 @@ class Tensor:
         storage = al.storage
         if not al.chain and storage.host is None and _references(storage) <= _ALONE and al.version == storage.version:
             # Nobody shares the storage any more: hold the value directly again.
-            self._v, self._ver, self._address, self._al = storage.value, storage.version, storage.address, None
+            self._v, self._ver, self._address, self._al = storage.value, al.counter.n, storage.address, None
             return storage.value  # type: ignore[return-value]
         if al.version != storage.version or storage.host is not None:
             al.value = storage.get(al)
@@ -170,7 +170,7 @@ class Tensor:
     def _version(self) -> int:
         """How often the data was changed in place, through this tensor or another on the same storage."""
         al = self._al
-        return self._ver if al is None else al.storage.version
+        return self._ver if al is None else al.counter.n
 
     @property
     def is_leaf(self) -> bool:
@@ -270,7 +270,9 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same data without history: changes are seen in both, and not by the version check."""
-        return detached(self)
+        made = detached(self)
+        made._al.counter = Counter()  # type: ignore[union-attr]
+        return made
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -291,7 +293,7 @@ class Tensor:
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``)."""
         if memory_format is None or str(memory_format) == "torch.contiguous_format":
-            return self._strides is None
+            return self._strides is None or is_contiguous(self._aval.shape, self._strides)
         return self.stride() == format_strides(self._aval.shape, memory_format)
 
     # ---- plumbing --------------------------------------------------------------------------------------------------------------
@@ -398,7 +400,7 @@ def share_host(array: np.ndarray) -> Tensor:
     t._al = Alias(storage, (), None, None, 0, 0)
     itemsize = array.dtype.itemsize
     strides = tuple(s // itemsize for s in array.strides)
-    if not is_contiguous(array.shape, strides):
+    if strides != contiguous_strides(array.shape):
         t._strides = storage.strides = strides
     return t
 
@@ -432,11 +434,11 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     """The view of ``t`` that ``step`` describes. ``value`` and ``edge`` are given where one op makes several views."""
     v = t._v
     al = t._al
-    hosted = al is not None and al.storage.host is not None and not al.storage.adopt()
-    if hosted:
-        return _host_view(t, al, step, strides, offset)  # type: ignore[arg-type]
     if v is None:
+        if al.storage.host is not None and not al.storage.adopt():  # type: ignore[union-attr]
+            return _host_view(t, al, step, strides, offset)  # type: ignore[arg-type]
         v = t._read()
+        al = t._al  # reading may find that nobody shares the storage any more
     r = _new(Tensor)
     grad = t._rg and MODE.enabled and v.aval.differentiable
     if value is None:
@@ -451,10 +453,11 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
         al = alias_of(t)
     base = al.base if al.base is not None else t
     r._al = mine = Alias(al.storage, (*al.chain, step), value, base, base._gen, offset)
+    mine.counter = al.counter
     if t._rg and not MODE.enabled:
         mine.origin = "no_grad"
     _from(value, al.storage.value)
-    if not is_contiguous(value.aval.shape, strides):
+    if strides != contiguous_strides(value.aval.shape):
         r._strides = strides
     return r
 
@@ -465,8 +468,8 @@ def _host_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offse
     r = _new(Tensor)
     base = al.base if al.base is not None else t
     r._al = mine = Alias(al.storage, (*al.chain, step), None, base, base._gen, offset)
-    mine.aval, mine.strides = aval, strides  # type: ignore[assignment]
-    if not is_contiguous(aval.shape, strides):  # type: ignore[union-attr]
+    mine.aval, mine.strides, mine.counter = aval, strides, al.counter  # type: ignore[assignment]
+    if strides != contiguous_strides(aval.shape):  # type: ignore[union-attr]
         r._strides = strides
     if t._rg:
         if MODE.enabled:
@@ -492,8 +495,9 @@ def detached(t: Tensor) -> Tensor:
     r = _new(Tensor)
     if al.storage.host is None and al.version != al.storage.version:
         t._read()
+        al = alias_of(t)
     r._al = mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
-    mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
+    mine.version, mine.aval, mine.strides, mine.counter = al.version, al.aval, al.strides, al.counter
     r._strides = t._strides
     return r
 
@@ -596,9 +600,11 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
         _set_history(t, edge)
         return t
     storage = al.storage
-    before = storage.version
-    stale(storage.value, t, before)
-    stale(al.value, t, before)
+    if al.counter is storage.counter:  # what is written through ``.data`` escapes the version check, as in torch
+        before = al.counter.n
+        stale(storage.value, t, before)
+        stale(al.value, t, before)
+    al.counter.n += 1
     base = al.base
     if base is None:
         storage.put(al, v)

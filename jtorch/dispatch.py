@@ -80,10 +80,11 @@ def tensor_type() -> type | None:
 class _ModeStack(list["TorchFunctionMode"]):
     """The function modes of one thread, outermost first."""
 
-    def __del__(self) -> None:
-        # A thread may end, or a suspended generator die, inside a mode: the global count must not stay up.
+    def __del__(self, lock: Any = _lock, active: _Active = ACTIVE) -> None:
+        # A thread may end inside a mode: the global count must not stay up. At interpreter shutdown module globals are gone already.
         if self:
-            _count(-len(self))
+            with lock:
+                active.modes -= len(self)
 
 
 class _State(threading.local):

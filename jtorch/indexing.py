@@ -212,7 +212,7 @@ def _check_mask(t: Tensor, dim: int, mask: Tensor) -> None:
             )
 
 
-def _as_positions(t: Tensor, advanced: list[tuple[int, Any]]) -> list[Tensor | None]:
+def as_positions(t: Tensor, advanced: list[tuple[int, Any]]) -> list[Tensor | None]:
     """One integer index tensor, or None, for each dimension of ``t`` up to the last indexed one; masks become as many as they have
     dimensions."""
     indices: list[Tensor | None] = []
@@ -263,7 +263,7 @@ def _gathered(t: Tensor, advanced: list[tuple[int, Any]]) -> Tensor:
         if _is_mask(item):
             _check_mask(t, dim, item)
             return _index_flat(t, _positions_of(item), dim, max(item._aval.ndim, 1))
-    return _index(t, _as_positions(t, advanced))
+    return _index(t, as_positions(t, advanced))
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
         return
     if is_tensor:
         _check_dtype(target, value)
-    inplace(target, _index_put(target, _as_positions(target, advanced), value))
+    inplace(target, _index_put(target, as_positions(target, advanced), value))
 
 
 def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import dispatch
-from .dispatch import ACTIVE, MISSING, PLAIN, STATIC, TENSORS, add_plain, override, register
+from .devices import FACTORIES, FACTORY_PATHS
+from .dispatch import ACTIVE, MISSING, NOWRAP, PLAIN, STATIC, TENSORS, add_plain, override, register
 from .dtypes import dtype
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -25,6 +26,12 @@ _NAMES = {
     "_M": MISSING, "_ACTIVE": ACTIVE, "_PLAIN": PLAIN, "_STATIC": STATIC, "_TENSORS": TENSORS,
     "_SEQUENCES": _SEQUENCES, "_all_plain": PLAIN.issuperset, "_all_static": STATIC.issuperset,
 }  # fmt: skip
+
+
+#: Constructors: modes see them, but the data they are given is never asked.
+CONSTRUCTORS = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
+#: Public functions that nobody is asked about.
+UNSEEN = frozenset(("torch.from_numpy", "torch.frombuffer", "torch.is_tensor", "torch.is_storage", "torch.manual_seed"))
 
 
 class _Layout:
@@ -58,7 +65,10 @@ class _Caller:
         params = [*layout.positional, *layout.keyword_only]
         self.all_names = tuple([p.name for p in params])
         self.defaults = tuple([p.default for p in params])
+        required = [p.name for p in params if p.default is _EMPTY]
+        self.required_after = [frozenset(required).difference(self.all_names[:n]) for n in range(len(layout.positional) + 1)]
         self.all_positional = False
+        self.takes_keywords = False
         self.func: Any = None
         self.relevant: set[str] | None = None
         self.extract: Callable[..., Iterable[Any]] | None = None
@@ -116,11 +126,22 @@ class _Caller:
         layout = self.layout
         if layout.open_ended:
             return self.impl(*args, **{layout.alias_of.get(n, n): x for n, x in kwargs.items()})
+        if self.takes_keywords and self.is_complete(args, kwargs):
+            return self.impl(*args, **kwargs)
         values = self.bind(args, kwargs)
         if self.all_positional:
             return self.impl(*values)
         count = len(layout.positional)
         return self.impl(*values[:count], **{p.name: x for p, x in zip(layout.keyword_only, values[count:], strict=True)})
+
+    def is_complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether every required argument is given and none twice."""
+        count = len(args)
+        return (
+            count < len(self.required_after)
+            and self.required_after[count] <= kwargs.keys()
+            and (not kwargs or kwargs.keys().isdisjoint(self.all_names[:count]))
+        )
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """One value for each parameter, defaults filled in.
@@ -232,20 +253,24 @@ def _fixed_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str,
     source.lines = [f"def {name}({', '.join(header)}):", *("    " + line for line in lines)]
 
 
-def _open_form(source: _Source, name: str, layout: _Layout, kinds: Mapping[str, str], is_method: bool) -> None:
+def _open_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str, str]) -> None:
     """The text for a signature with ``*args`` or ``**kwargs``."""
-    star = layout.star.name if layout.star is not None else ""
-    all_of = "_all_plain" if kinds.get(star) == "tensor" or not star else "_all_static"
-    self_ = "_0, /, " if is_method else ""
-    first = "_0, " if is_method else ""
-    doubtful = ["_ACTIVE.modes", *(["type(_0) not in _TENSORS"] if is_method else []), f"not {all_of}(map(type, _args))"]
-    doubtful.append("_kwargs and not _all_plain(map(type, _kwargs.values()))")
+    star = caller.layout.star
+    table = "_PLAIN" if star is None or kinds.get(star.name) == "tensor" else "_STATIC"
+    self_, first = ("_0, /, ", "_0, ") if caller.is_method else ("", "")
+    slow = f"return _call(({first}*_args,), _kwargs)"
     source.lines = [
         f"def {name}({self_}*_args, **_kwargs):",
-        f"    if {' or '.join(doubtful)}:",
-        f"        return _call(({first}*_args,), _kwargs)",
-        *([f"    if not _kwargs: return _impl({first}*_args)"]),
-        f"    return {'_call_plain' if layout.alias_of else '_impl'}({first}*_args, **_kwargs)",
+        f"    if _ACTIVE.modes{' or type(_0) not in _TENSORS' if caller.is_method else ''}:",
+        f"        {slow}",
+        "    for _a in _args:",
+        f"        if type(_a) not in {table}:",
+        f"            {slow}",
+        "    if not _kwargs:",
+        f"        return _impl({first}*_args)",
+        "    if not _all_plain(map(type, _kwargs.values())):",
+        f"        {slow}",
+        f"    return {'_run' if caller.layout.alias_of else '_impl'}({first}*_args, **_kwargs)",
     ]
 
 
@@ -295,12 +320,19 @@ def specialise(
         wrapped: ``__wrapped__``, where ``inspect.getsource`` lands; ``impl`` if not given.
         enter: whether to enter the callable into the table of public functions.
     """
+    if public in CONSTRUCTORS | UNSEEN:
+        overridable, extract = False, _no_operands
+    if public in UNSEEN:
+        if enter:
+            register(public, impl, overridable=False, native=native)
+        return impl
     prefix, _, name = public.rpartition(".")
     is_method = prefix == "torch.Tensor"
     sig = signature or inspect.signature(impl)
     layout = _Layout(sig, is_method, aliases or {})
     caller = _Caller(impl, name, layout, is_method, native, opaque)
     caller.all_positional = all_positional
+    caller.takes_keywords = not all_positional and not layout.alias_of and _fills_in(impl, sig)
     caller.extract = extract
     kinds = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
     if extract is not None:
@@ -308,12 +340,12 @@ def specialise(
     if is_method and layout.positional:
         kinds[layout.positional[0].name] = "self"
 
-    source = _Source({**_NAMES, **(names or {}), "_impl": impl, "_slow": caller.given, "_call": caller, "_call_plain": None})
+    source = _Source({**_NAMES, **(names or {}), "_impl": impl, "_slow": caller.given, "_call": caller})
     # The code carries the public name, for tracebacks; a name that is no identifier for ``def`` is given afterwards.
     def_name = name if name.isidentifier() else "function"
     if layout.open_ended:
-        source.names["_call_plain"] = lambda *args, **kwargs: caller.run(args, kwargs)
-        _open_form(source, def_name, layout, kinds, is_method)
+        source.names["_run"] = lambda *args, **kwargs: caller.run(args, kwargs)
+        _open_form(source, def_name, caller, kinds)
     else:
         _fixed_form(source, def_name, caller, kinds, body)
     lines = _indent_into_try(source.lines) if operator else source.lines
@@ -326,9 +358,24 @@ def specialise(
     function.__signature__ = sig  # type: ignore[attr-defined]
     function.__wrapped__ = impl if wrapped is None else wrapped  # type: ignore[attr-defined]
     caller.func = function if reports is None else reports
+    if public in FACTORY_PATHS:
+        FACTORIES.add(function)
     if enter:
         register(public, function, overridable=overridable, native=native)
     return function
+
+
+def _no_operands(*_args: Any, **_kwargs: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _fills_in(impl: Callable[..., Any], sig: inspect.Signature) -> bool:
+    """Whether ``impl`` itself has the defaults of the public signature."""
+    try:
+        own = inspect.signature(impl).parameters
+    except (TypeError, ValueError):
+        return False
+    return all(n in own and own[n].default is p.default and own[n].kind is p.kind for n, p in sig.parameters.items())
 
 
 def _compile(text: str, name: str, public: str, names: dict[str, Any]) -> Any:
@@ -340,6 +387,10 @@ def _compile(text: str, name: str, public: str, names: dict[str, Any]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------ properties
+
+
+#: The properties that hand out a stored tensor: the same object each time, of its own class.
+_STORED = frozenset(("grad", "_grad", "_base"))
 
 
 class TensorProperty(property):
@@ -387,6 +438,8 @@ def specialise_property(
     made.__name__ = name
     slot.append(made)
     register(f"torch.Tensor.{name}.__get__", made.__get__)
+    if name in _STORED:
+        NOWRAP.add(made.__get__)
     return made
 
 

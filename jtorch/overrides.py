@@ -15,6 +15,7 @@ from typing import Any
 
 from . import dispatch
 from .core import Tensor
+from .devices import FACTORIES
 from .dispatch import (
     NOWRAP,
     PUBLIC,
@@ -86,16 +87,17 @@ def _namespace(name: str) -> Any:
     return Tensor if name == "torch.Tensor" else sys.modules.get("j" + name)
 
 
-def _public_paths() -> Iterator[tuple[str, Any, dispatch.Public]]:
-    """``(path, namespace, entry)`` of every entry of the table that is found under its path."""
-    for path, entry in PUBLIC.items():
-        prefix, _, name = path.removesuffix(".__get__").rpartition(".")
-        namespace = _namespace(prefix)
-        if namespace is None:
-            continue
-        found = getattr(namespace, name, None)
-        if found is entry.function or (path.endswith(".__get__") and getattr(found, "__get__", None) == entry.function):
-            yield path, namespace, entry
+def _attributes(namespace: Any) -> Iterator[tuple[str, Any]]:
+    """Names and values of a namespace's attributes that can be keys."""
+    for name in dir(namespace):
+        value = getattr(namespace, name, None)
+        if getattr(value, "__hash__", None) is not None:
+            yield name, value
+
+
+def _entry_of(function: Any) -> dispatch.Public | None:
+    name = dispatch.NAMES.get(function)
+    return None if name is None else PUBLIC[name]
 
 
 def _is_private(name: str) -> bool:
@@ -104,16 +106,27 @@ def _is_private(name: str) -> bool:
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     """The functions that handlers can override: lists by namespace (modules and the class Tensor), and ``[__get__]`` by property."""
-    found: dict[Any, dict[Any, None]] = {}  # dicts as ordered sets
-    for path, namespace, entry in _public_paths():
-        prefix, _, name = path.rpartition(".")
-        if not entry.overridable or name in _IGNORED_BY_CHOICE.get(prefix, ()) or prefix == "torch.nn.init":
+    found: dict[Any, list[Callable[..., Any]]] = {}
+    for prefix in _NAMESPACES:
+        namespace, ignored = _namespace(prefix), _IGNORED_BY_CHOICE.get(prefix, ())
+        if namespace is None or prefix == "torch.nn.init":
             continue
-        if name == "__get__":
-            found[entry.function.__self__] = {entry.function: None}
-        elif namespace is Tensor or not _is_private(name):
-            found.setdefault(namespace, {})[entry.function] = None
-    return {namespace: list(functions) for namespace, functions in found.items()}
+        listed: dict[Any, None] = {}  # a dict as an ordered set
+        for name, value in _attributes(namespace):
+            if isinstance(value, TensorProperty):
+                if not name.startswith("_") or value.__get__ in NOWRAP:
+                    found[value] = [value.__get__]
+            elif (
+                name not in ignored
+                and (namespace is Tensor or not _is_private(name))
+                and (entry := _entry_of(value)) is not None
+                and entry.overridable
+                and value not in FACTORIES
+            ):
+                listed[value] = None
+        if listed:
+            found[namespace] = list(listed)
+    return found
 
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
@@ -124,13 +137,12 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
         namespace = _namespace(name)
         if namespace is None:
             continue
-        for attribute in dir(namespace):
-            value = getattr(namespace, attribute, None)
+        for attribute, value in _attributes(namespace):
             if isinstance(value, ModuleType) or not callable(value) or (namespace is not Tensor and _is_private(attribute)):
                 continue
             if isinstance(value, type) and value.__module__.partition(".")[0] != "jtorch":
                 continue
-            if getattr(value, "__hash__", None) is not None and value not in overridable:
+            if value not in overridable:
                 found.add(value)
     return found
 
@@ -139,8 +151,8 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     """For each overridable function a lambda with its parameters that returns -1."""
     ignored = get_ignored_functions()
     found: dict[Any, Callable[..., Any]] = {}
-    for _, _, entry in _public_paths():
-        if entry.overridable and entry.function not in ignored:
+    for entry in PUBLIC.values():
+        if entry.overridable and entry.function not in ignored and entry.function not in FACTORIES:
             found.setdefault(entry.function, _dummy(entry.function))
             owner = getattr(entry.function, "__self__", None)
             if isinstance(owner, TensorProperty):
@@ -189,7 +201,7 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     if hasattr(f, "overloadpacket") or hasattr(f, "overloads"):  # operators of torch.ops
         return str(f)
     name = dispatch.NAMES.get(f)
-    if name is not None and (entry := PUBLIC.get(name)) is not None and entry.function == f:
+    if name is not None:
         return name
     owner = getattr(f, "__self__", None)
     if isinstance(owner, TensorProperty):

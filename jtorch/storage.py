@@ -30,16 +30,26 @@ class Step:
         self.get, self.put, self.numbers, self.geometric = get, put, numbers, geometric
 
 
+class Counter:
+    """Counts the in-place writes that a family of tensors can see; ``.data`` starts a family of its own on the same storage."""
+
+    __slots__ = ("n",)
+
+    def __init__(self, n: int = 0) -> None:
+        self.n = n
+
+
 class Storage:
     """A base value that several tensors look at.
 
     Attributes:
         value: the base's value, or None while the memory is a NumPy array's (``host``).
         strides: of the base; None means contiguous.
-        version: counts in-place writes.
+        version: counts all writes, so that views know when to read again.
+        counter: what ``Tensor._version`` shows for the tensors that share memory openly.
     """
 
-    __slots__ = ("value", "host", "version", "strides", "aval", "address", "baseline", "__weakref__")
+    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "__weakref__")
 
     def __init__(self, value: Value | None, strides: tuple[int, ...] | None, version: int, host: np.ndarray | None = None, aval: Any = None) -> None:
         self.value = value
@@ -48,7 +58,7 @@ class Storage:
         self.strides = strides
         self.aval = aval if value is None else value.aval
         self.address = next(_addresses) << 40
-        self.baseline = 0
+        self.counter = Counter(version)
 
     def hosted(self, array: np.ndarray) -> None:
         """Makes a NumPy array the memory: changes made on either side are seen on the other."""
@@ -148,7 +158,7 @@ class Alias:
         origin: ``"no_grad"`` or ``"multi"`` for views that in-place operations treat specially under autograd.
     """
 
-    __slots__ = ("storage", "chain", "value", "version", "base", "gen", "offset", "origin", "aval", "strides")
+    __slots__ = ("storage", "chain", "value", "version", "base", "gen", "offset", "origin", "aval", "strides", "counter")
 
     def __init__(self, storage: Storage, chain: tuple[Step, ...], value: Value | None, base: Any, gen: int, offset: int) -> None:
         self.storage, self.chain, self.value = storage, chain, value
@@ -157,3 +167,4 @@ class Alias:
         self.origin: str | None = None
         self.aval: Aval = storage.aval if value is None else value.aval
         self.strides: tuple[int, ...] = ()
+        self.counter = storage.counter

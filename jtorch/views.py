@@ -481,6 +481,7 @@ def _several(t: Tensor, call: Call, steps: Sequence[Step], strides: Sequence[tup
     if al is not None and al.storage.host is not None and not al.storage.adopt():
         return tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
     v = t._v or t._read()
+    base_offset = t._al.offset if t._al is not None else 0
     values = record(call, (v,))
     node = None
     if t._rg and MODE.enabled and v.aval.differentiable:

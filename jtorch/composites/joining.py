@@ -1,4 +1,4 @@
-"""Functions that join, spread or pick out elements and are written with other public functions."""
+"""Functions that join or spread tensors and are written with other public functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from ..binding import composite
 from ..core import Tensor
 from ..errors import broadcast_shapes, canonical_dim, must_be_tensor
 from ..functional import _C
-from ..indexing import _as_positions
 
 
 def _tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -56,14 +55,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
         raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    swapped = indexing == "xy" and len(found) > 1
-    if swapped:
-        found = (found[1], found[0], *found[2:])
-    shape = tuple(t.numel() for t in found)
-    grids = [t.reshape((1,) * i + (t.numel(),) + (1,) * (len(found) - 1 - i)).expand(shape) for i, t in enumerate(found)]
-    if swapped:
-        grids = [grids[1].transpose(0, 1), grids[0].transpose(0, 1), *(g.transpose(0, 1) for g in grids[2:])]
-    return tuple(grids)
+    places = list(range(len(found)))  # the dimension that each tensor varies along
+    if indexing == "xy" and len(found) > 1:
+        places[:2] = 1, 0
+    shape = tuple(found[places.index(d)].numel() for d in range(len(found)))
+    return tuple(t.reshape(tuple(-1 if d == place else 1 for d in range(len(found)))).expand(shape) for t, place in zip(found, places))
 
 
 @composite(method=True, operands=("input", "repeats"))
@@ -94,72 +90,4 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.numel()} and input.size({dim}) = {size}"
         )
     positions = _C._repeat_positions(repeats) if output_size is None else _C._repeat_positions_sized(repeats, output_size)
-    return _C.index_select(input, dim, positions) if hasattr(_C, "index_select") else input.index_select(dim, positions)
-
-
-@composite(namespace="nn.functional", operands=("input",))
-def one_hot(input: Any, num_classes: int = -1) -> Any:
-    """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host.
-
-    Raises:
-        RuntimeError: if the classes are no int64 tensor, negative, or not below ``num_classes``.
-    """
-    if str(input.dtype) != "torch.int64":
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if input.numel() == 0:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return _C._one_hot(input, num_classes)
-    if num_classes == -1:
-        if int(input.min()) < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        num_classes = int(input.max()) + 1
-    elif num_classes <= 0:
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    return _C._one_hot(input, num_classes)
-
-
-@composite(method=True, operands=("input", "mask"))
-def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
-    """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on the host.
-
-    Raises:
-        RuntimeError: if the mask is not bool or does not broadcast with ``input``.
-    """
-    if str(mask.dtype) != "torch.bool":
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_shapes(mask.shape, input.shape)
-    ndim = max(len(shape), 1)
-    found = _C._index_flat(input.expand(shape).reshape(shape or (1,)), _C.index_by_mask(mask.expand(shape)), 0, ndim)
-    return found if out is None else _written("masked_select", found, out)
-
-
-def _written(name: str, result: Any, out: Any) -> Any:
-    from ..applying import write_out
-
-    return write_out(result, out, name)
-
-
-@composite(method=True, operands=("input", "values"), lists=("indices",), inplace=True)
-def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.
-
-    Raises:
-        IndexError: if the indices do not fit or a position is out of range.
-        RuntimeError: if dtypes differ or ``values`` do not broadcast to the indexed shape.
-    """
-    for position, index in enumerate(indices):
-        if not isinstance(index, Tensor):
-            raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(index).__name__}")
-    advanced, dim = [], 0
-    for index in indices:
-        advanced.append((dim, index))
-        dim += max(index.dim(), 1) if str(index.dtype) in ("torch.bool", "torch.uint8") else 1
-    if dim > input.dim():
-        raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {dim})")
-    if values.dtype is not input.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, "
-            f"got {input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
-        )
-    return _C._index_put(input, _as_positions(input, advanced), values, accumulate)
+    return input.index_select(dim, positions)

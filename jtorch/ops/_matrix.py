@@ -1,4 +1,4 @@
-"""What products of matrices and vectors share: checks in torch's words, products in the forms that run fastest, scaling by ``beta`` and ``alpha``."""
+"""What products of matrices and vectors share: checks in torch's words, the fastest forms of products, ``beta`` and ``alpha``."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def check_mv(mat: Array, vec: Array, rows: int | None = None) -> None:
         raise unsupported("addmv_impl_cpu", mat)
 
 
-def check_bmm(batch1: Array, batch2: Array) -> None:
-    """Raises torch's errors for two batches of matrices (of rank 3) that cannot be multiplied."""
-    expected = [batch1.shape[0], batch1.shape[2]]
-    if list(batch2.shape[:2]) != expected:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {expected} but got: {list(batch2.shape[:2])}.")
+def check_bmm(batch1: Array, batch2: Array, count1: int, count2: int) -> None:
+    """Raises torch's errors for stacks of ``count1`` and ``count2`` matrices that cannot be multiplied one by one."""
+    expected, given = [count1, batch1.shape[-1]], [count2, batch2.shape[-2]]
+    if given != expected:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {expected} but got: {given}.")
     if batch1.dtype != batch2.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(batch1.dtype)} but found {scalar_name(batch2.dtype)}")
     if is_bool(batch1):

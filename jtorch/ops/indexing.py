@@ -32,7 +32,8 @@ def list_text(sizes: tuple[int, ...]) -> str:
 def in_bounds(index: Array, size: int, exc_type: type[Exception], message: str, *, wrap: bool = False) -> Array:
     """``index`` as positions in ``range(size)``, checked by a guard; negative ones count from the end if ``wrap``."""
     low = -size if wrap else 0
-    guard((index < low) | (index >= size), exc_type, message, index)
+    if index.size:
+        guard((index < low) | (index >= size), exc_type, message, index)
     # XLA's scatters are faster with 32-bit positions.
     if size < 2**31 and index.dtype == np.int64:
         index = index.astype(np.int32)
@@ -73,10 +74,10 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
     if sparse_grad:
         raise NotImplementedError("gather: sparse_grad=True is not offered by jtorch: gradients are dense")
     axis = canonical_dim(dim, input.ndim)
-    if index.dtype not in (np.int32, np.int64):
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     if index.size == 0:
         return jnp.zeros(index.shape, input.dtype)
+    if index.dtype not in (np.int32, np.int64):
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     x, i = as_vector(input), as_vector(index)
     if x.ndim != i.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
@@ -240,8 +241,8 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    if input.ndim == 0:
-        return jnp.zeros((size, 0), np.int64)
+    if input.size == 0 or input.ndim == 0:
+        return jnp.full((size, input.ndim), fill_value, np.int64)
     found = jnp.nonzero(input, size=size, fill_value=fill_value)
     return jnp.stack([i.astype(np.int64) for i in found], axis=1)
 

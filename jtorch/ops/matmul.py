@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax.numpy as jnp
 from jax import lax
 
@@ -58,13 +60,8 @@ def _check_matmul(a: Array, b: Array, other: Array) -> None:
     elif b.ndim == 2:
         check_mm(rows(a), b)
     else:
-        batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        check_bmm(jnp.broadcast_to(a, batch + a.shape[-2:]).reshape((-1,) + a.shape[-2:]) if 0 not in batch else _empty_batch(a),
-                  jnp.broadcast_to(b, batch + b.shape[-2:]).reshape((-1,) + b.shape[-2:]) if 0 not in batch else _empty_batch(b))  # fmt: skip
-
-
-def _empty_batch(x: Array) -> Array:
-    return jnp.zeros((0,) + x.shape[-2:], x.dtype)
+        count = math.prod(broadcast_shapes(a.shape[:-2], b.shape[:-2]))
+        check_bmm(a, b, count, count)
 
 
 def _matmul_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Array, Array]:
@@ -122,7 +119,9 @@ def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Arr
     # Contracting the rows of both operands where they lie beats a transposed copy, into which XLA would fuse what produced g.
     grad_weight = lax.dot_general(flat_g, conj(flat_input), (((0,), (0,)), ((), ())))
     grad_input = lax.dot_general(g, conj(weight), (((g.ndim - 1,), (0,)), ((), ())))
-    return grad_input, grad_weight, None if bias is None else unbroadcast(flat_g, (1,) * (2 - bias.ndim) + bias.shape, g.dtype).reshape(bias.shape)
+    if bias is None:
+        return grad_input, grad_weight, None
+    return grad_input, grad_weight, unbroadcast(flat_g, bias.shape, g.dtype)
 
 
 defvjp(linear, _linear_rule)
@@ -162,7 +161,7 @@ def _check_batches(batch1: Array, batch2: Array) -> None:
         raise RuntimeError("batch1 must be a 3D tensor")
     if batch2.ndim != 3:
         raise RuntimeError("batch2 must be a 3D tensor")
-    check_bmm(batch1, batch2)
+    check_bmm(batch1, batch2, batch1.shape[0], batch2.shape[0])
 
 
 defvjp(bmm, _matmul_rule)
@@ -181,7 +180,7 @@ def mv(input: Array, vec: Array) -> Array:
     return lax.dot_general(input, vec, (((1,), (0,)), ((), ())))
 
 
-defvjp(mv, lambda g, result, input, vec: (g[:, None] * conj(vec)[None, :], conj(input).T @ g))
+defvjp(mv, lambda g, _, input, vec: (g[:, None] * conj(vec)[None, :], conj(input).T @ g))
 
 
 @op(out=True, aten="dot", saves=("input", "tensor"))
@@ -195,7 +194,7 @@ def dot(input: Array, tensor: Array) -> Array:
     return lax.dot_general(input, tensor, (((0,), (0,)), ((), ())))
 
 
-defvjp(dot, lambda g, result, input, tensor: (g * conj(tensor), g * conj(input)))
+defvjp(dot, lambda g, _, input, tensor: (g * conj(tensor), g * conj(input)))
 
 
 @op(out=True, aten="vdot", saves=("input", "other"))
@@ -209,7 +208,7 @@ def vdot(input: Array, other: Array) -> Array:
     return lax.dot_general(conj(input), other, (((0,), (0,)), ((), ())))
 
 
-defvjp(vdot, lambda g, result, input, other: (conj(g) * other, g * input))
+defvjp(vdot, lambda g, _, input, other: (conj(g) * other, g * input))
 
 
 @op(out=True, aten="inner", saves=("input", "other"))
@@ -248,7 +247,7 @@ def outer(input: Array, vec2: Array) -> Array:
     return input[:, None] * vec2[None, :]
 
 
-defvjp(outer, lambda g, result, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
+defvjp(outer, lambda g, _, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
 
 
 @op(out=True, inplace=True, aten="addmm", saves=("mat1", "mat2"))

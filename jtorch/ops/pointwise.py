@@ -331,11 +331,18 @@ def _lerp_rule(g: Array, _: None, input: Array, end: Array, weight: Array) -> tu
 defvjp(lerp, _lerp_rule)
 
 
+#: How torch's messages print the C++ type of these; the others by their name in lower case.
+_CPP_NAMES = {
+    "Half": "c10::Half",
+    "BFloat16": "c10::BFloat16",
+    "ComplexFloat": "c10::complex<float>",
+    "ComplexDouble": "c10::complex<double>",
+}
+
+
 def _printed(x: Array) -> str:
     name = scalar_name(x.dtype)
-    return {"ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}.get(
-        name, name.lower()
-    )
+    return _CPP_NAMES.get(name, name.lower())
 
 
 @pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcmul")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -150,7 +152,7 @@ def amin(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -
     return _extremum(input, dims, keepdim, largest=False)
 
 
-def _amax_rule(g, result, input, dim=(), keepdim=False):
+def _amax_rule(g: Array, result: Array, input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> tuple[Array]:
     return shared_grad(g, result, input, canonical_dims(dim, input.ndim), keepdim, nan=False)
 
 
@@ -175,7 +177,9 @@ def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> t
     return _extremum(input, dims, keepdim, largest=False), _extremum(input, dims, keepdim, largest=True)
 
 
-def _aminmax_rule(g, result, input, *, dim=None, keepdim=False):
+def _aminmax_rule(
+    g: tuple[Array, Array], result: tuple[Array, Array], input: Array, *, dim: int | None = None, keepdim: bool = False
+) -> tuple[Array]:
     dims = canonical_dims(dim, input.ndim)
     (low,), (high,) = (shared_grad(gi, r, input, dims, keepdim, nan=False) for gi, r in zip(g, result, strict=True))
     return (low + high,)
@@ -203,7 +207,7 @@ def _min_all(input: Array) -> Array:
     return _whole("min", input, largest=False)
 
 
-def _all_rule(g, result, input):
+def _all_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
     return shared_grad(g, result, input, tuple(range(input.ndim)), False, nan=True)
 
 
@@ -245,7 +249,7 @@ def _min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Arra
     return _along("min", input, dim, keepdim, largest=False)
 
 
-def _dim_rule(g, residuals, input, dim, keepdim=False):
+def _dim_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: int, keepdim: bool = False) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 

@@ -225,13 +225,13 @@ def linalg_vander(x: Array, *, N: int | None = None) -> Array:
     """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds ``x ** j``.
 
     Raises:
-        RuntimeError: if ``x`` is 0-dim or ``N`` is below 2.
+        RuntimeError: if ``N`` is below 2.
     """
-    if x.ndim == 0:
-        raise RuntimeError("x must have at least one dimension.")
-    if N is not None and N <= 1:
+    x = x.reshape(1) if x.ndim == 0 else x
+    n = x.shape[-1] if N is None else N
+    if n <= 1:
         raise RuntimeError("N must be greater than 1.")
-    return _powers(_vander_dtype(x), x.shape[-1] if N is None else N)
+    return _powers(_vander_dtype(x), n)
 
 
 @op(inplace=True, out=True, aten="renorm")

@@ -99,7 +99,7 @@ def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -
     return to_dtype(total if keepdim else lax.squeeze(total, dims), default_float(input).dtype)
 
 
-def _logsumexp_rule(g, result, input, dim, keepdim=False):
+def _logsumexp_rule(g: Array, result: Array, input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -> tuple[Array]:
     dims = reduced_dims(input, dim)
     weight = jnp.exp(default_float(input) - restored(result, dims, keepdim))
     return (restored(g, dims, keepdim) * (jnp.conj(weight) if is_complex(weight) else weight),)

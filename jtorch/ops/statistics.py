@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -16,31 +18,13 @@ from .reductions import shared_grad
 
 # ---- variance --------------------------------------------------------------------------------------------------------------------
 
-_MISSING_BOTH = "{}() received an invalid combination of arguments: 'unbiased' and 'correction' are two ways to say the same; give one"
-
-
-def _spread_options(
-    name: str, dim: int | tuple[int, ...] | bool | None, unbiased: bool | None, correction: float | None
-) -> tuple[int | tuple[int, ...] | None, float]:
-    """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``."""
-    if isinstance(dim, bool):
-        if unbiased is not None:
-            raise TypeError(_MISSING_BOTH.format(name))
-        dim, unbiased = None, dim
-    if unbiased is not None:
-        if correction is not None:
-            raise TypeError(_MISSING_BOTH.format(name))
-        correction = 1 if unbiased else 0
-    return dim, 1 if correction is None else correction
-
-
 def _moments(input: Array, dims: tuple[int, ...], correction: float, message: str) -> tuple[Array, Array, Array, float]:
     """Mean (dimensions kept), the deviations from it, the summed squares of those, and the divisor."""
     if category(input.dtype) < dtypes.FLOATING:
         raise RuntimeError(message)
     x = wide(input)
     count = int(np.prod([x.shape[d] for d in dims], dtype=np.int64))
-    mean = jnp.sum(x, axis=dims, keepdims=True) / count if count else jnp.full([1 if d in dims else n for d, n in enumerate(x.shape)], np.nan, x.dtype)
+    mean = jnp.sum(x, axis=dims, keepdims=True) / jnp.full((), count, x.dtype)
     deviation = x - mean
     square = jnp.real(deviation * jnp.conj(deviation)) if is_complex(x) else deviation * deviation
     return mean, deviation, jnp.sum(square, axis=dims, keepdims=True), float(max(count - correction, 0.0))
@@ -61,74 +45,35 @@ def _real(dtype: np.dtype) -> np.dtype:
 _ONLY_FLOAT = "std and var only support floating point and complex dtypes"
 
 
-@reduction(saves=("input",), aten="var.correction")
-def var(
-    input: Array,
-    dim: int | tuple[int, ...] | bool | None = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Array:
-    """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1.
-
-    ``unbiased=False`` is the older spelling of ``correction=0``; ``var(input, unbiased)`` is understood too.
-    Dtypes: the variance of complex numbers is real.
-    """
-    axes, found = _spread_options("var", dim, unbiased, correction)
-    dims = reduced_dims(input, axes)
-    _, _, total, divisor = _moments(input, dims, found, _ONLY_FLOAT)
+@op(namespace="_C", out=True, aten="var.correction")
+def _var(input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool) -> Array:
+    """The variance: summed squared deviations over (count - ``correction``)."""
+    dims = reduced_dims(input, dim)
+    _, _, total, divisor = _moments(input, dims, correction, _ONLY_FLOAT)
     return _final(_over(total, divisor), dims, keepdim, _real(input.dtype))
 
 
-@reduction(saves=("input", "result"), aten="std.correction")
-def std(
-    input: Array,
-    dim: int | tuple[int, ...] | bool | None = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Array:
-    """The standard deviation over ``dim``, or of everything: the root of ``var``.
-
-    Gradient: 0 where the elements are equal, as in torch.
-    """
-    axes, found = _spread_options("std", dim, unbiased, correction)
-    dims = reduced_dims(input, axes)
-    _, _, total, divisor = _moments(input, dims, found, _ONLY_FLOAT)
+@op(namespace="_C", out=True, aten="std.correction")
+def _std(input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool) -> Array:
+    """The root of the variance."""
+    dims = reduced_dims(input, dim)
+    _, _, total, divisor = _moments(input, dims, correction, _ONLY_FLOAT)
     return _final(jnp.sqrt(_over(total, divisor)), dims, keepdim, _real(input.dtype))
 
 
-@op(aten="var_mean.correction")
-def var_mean(
-    input: Array,
-    dim: int | tuple[int, ...] | bool | None = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> tuple[Array, Array]:
-    """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them."""
-    axes, found = _spread_options("var_mean", dim, unbiased, correction)
-    dims = reduced_dims(input, axes)
-    average, _, total, divisor = _moments(input, dims, found, "var_mean only support floating point and complex dtypes")
+@op(namespace="_C", aten="var_mean.correction")
+def _var_mean(input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool) -> tuple[Array, Array]:
+    """The variance and the mean."""
+    dims = reduced_dims(input, dim)
+    average, _, total, divisor = _moments(input, dims, correction, "var_mean only support floating point and complex dtypes")
     return _final(_over(total, divisor), dims, keepdim, _real(input.dtype)), _final(average, dims, keepdim, input.dtype)
 
 
-@op(aten="std_mean.correction")
-def std_mean(
-    input: Array,
-    dim: int | tuple[int, ...] | bool | None = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> tuple[Array, Array]:
-    """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them."""
-    axes, found = _spread_options("std_mean", dim, unbiased, correction)
-    dims = reduced_dims(input, axes)
-    average, _, total, divisor = _moments(input, dims, found, "std_mean only support floating point and complex dtypes")
+@op(namespace="_C", aten="std_mean.correction")
+def _std_mean(input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool) -> tuple[Array, Array]:
+    """The standard deviation and the mean."""
+    dims = reduced_dims(input, dim)
+    average, _, total, divisor = _moments(input, dims, correction, "std_mean only support floating point and complex dtypes")
     return _final(jnp.sqrt(_over(total, divisor)), dims, keepdim, _real(input.dtype)), _final(average, dims, keepdim, input.dtype)
 
 
@@ -144,35 +89,44 @@ def _through_root(g: Array, result: Array) -> Array:
     return jnp.where(flat, jnp.zeros((), g.dtype), g / (2 * jnp.where(flat, jnp.ones((), result.dtype), result)))
 
 
-def _var_rule(g, result, input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    axes, found = _spread_options("var", dim, unbiased, correction)
-    dims = canonical_dims(axes, input.ndim)
-    return (_var_grad(restored(g, dims, keepdim), input, dims, found),)
+def _var_rule(
+    g: Array, result: Array | None, input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool
+) -> tuple[Array]:
+    dims = canonical_dims(dim, input.ndim)
+    return (_var_grad(restored(g, dims, keepdim), input, dims, correction),)
 
 
-def _std_rule(g, result, input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    axes, found = _spread_options("std", dim, unbiased, correction)
-    dims = canonical_dims(axes, input.ndim)
-    return (_var_grad(_through_root(restored(g, dims, keepdim), restored(result, dims, keepdim)), input, dims, found),)
+def _std_rule(g: Array, result: Array, input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool) -> tuple[Array]:
+    dims = canonical_dims(dim, input.ndim)
+    return (_var_grad(_through_root(restored(g, dims, keepdim), restored(result, dims, keepdim)), input, dims, correction),)
 
 
-def _pair_rule(root: bool):
-    def rule(g, result, input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-        axes, found = _spread_options("var_mean", dim, unbiased, correction)
-        dims = canonical_dims(axes, input.ndim)
-        g_var, g_mean = (restored(x, dims, keepdim) for x in g)
-        if root:
-            g_var = _through_root(g_var, restored(result[0], dims, keepdim))
-        count = int(np.prod([input.shape[d] for d in dims], dtype=np.int64))
-        return (_var_grad(g_var, input, dims, found) + jnp.broadcast_to(g_mean / max(count, 1), input.shape),)
-
-    return rule
+def _mean_grad(g: Array, input: Array, dims: tuple[int, ...]) -> Array:
+    count = int(np.prod([input.shape[d] for d in dims], dtype=np.int64))
+    return jnp.broadcast_to(g / max(count, 1), input.shape)
 
 
-defvjp(var, _var_rule, saves=("input",))
-defvjp(std, _std_rule, saves=("input", "result"))
-defvjp(var_mean, _pair_rule(False), saves=("input",))
-defvjp(std_mean, _pair_rule(True), saves=("input", "result"))
+def _var_mean_rule(
+    g: tuple[Array, Array], result: Any, input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool
+) -> tuple[Array]:
+    dims = canonical_dims(dim, input.ndim)
+    g_var, g_mean = (restored(x, dims, keepdim) for x in g)
+    return (_var_grad(g_var, input, dims, correction) + _mean_grad(g_mean, input, dims),)
+
+
+def _std_mean_rule(
+    g: tuple[Array, Array], result: tuple[Array, Array], input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool
+) -> tuple[Array]:
+    dims = canonical_dims(dim, input.ndim)
+    g_std, g_mean = (restored(x, dims, keepdim) for x in g)
+    g_var = _through_root(g_std, restored(result[0], dims, keepdim))
+    return (_var_grad(g_var, input, dims, correction) + _mean_grad(g_mean, input, dims),)
+
+
+defvjp(_var, _var_rule, saves=("input",))
+defvjp(_std, _std_rule, saves=("input", "result"))
+defvjp(_var_mean, _var_mean_rule, saves=("input",))
+defvjp(_std_mean, _std_mean_rule, saves=("input", "result"))
 
 
 # ---- order statistics ------------------------------------------------------------------------------------------------------------
@@ -237,11 +191,11 @@ def _nanmedian_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array
     return _median_along("nanmedian", input, dim, keepdim, ignore_nan=True)
 
 
-def _whole_rule(g, result, input):
+def _whole_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
     return shared_grad(g, result, input, tuple(range(input.ndim)), False, nan=True)
 
 
-def _dim_rule(g, residuals, input, dim, keepdim=False):
+def _dim_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: int, keepdim: bool = False) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 
@@ -282,11 +236,13 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Arr
     return tuple(found)  # type: ignore[return-value]
 
 
-def _kth_rule(g, residuals, input, k, dim=-1, keepdim=False):
+def _kth_rule(
+    g: tuple[Array, Any], residuals: tuple[Array], input: Array, k: int, dim: int = -1, keepdim: bool = False
+) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 
-def _mode_rule(g, residuals, input, dim=-1, keepdim=False):
+def _mode_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 
@@ -335,7 +291,6 @@ def _quantile(name: str, input: Array, q: Array | float, dim: int | None, keepdi
         rank = flat * jnp.maximum(count - 1, 0).astype(x.dtype)
     else:
         rank = jnp.where(count < n, jnp.full((), n - 1, x.dtype), flat * (n - 1))
-    rank = lax.stop_gradient(rank)
     rank = {"lower": jnp.floor, "higher": jnp.ceil, "nearest": jnp.round}.get(interpolation, lambda r: r)(rank)
     below = jnp.floor(rank)
     value = take_along(ordered, below.astype(np.int64), x.ndim - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ._numeric import is_complex, unsupported
 def _rows(input: Any, dim: int) -> tuple[Any, tuple[int, ...]]:
     """``input`` with ``dim`` in front and the rest flat, and the shape of the rest."""
     moved = np.moveaxis(input, dim, 0)
-    return np.ascontiguousarray(moved).reshape(moved.shape[0], -1), moved.shape[1:]
+    return np.ascontiguousarray(moved).reshape(moved.shape[0], math.prod(moved.shape[1:])), moved.shape[1:]
 
 
 def _check_rows(name: str, input: Any, axis: int) -> None:

@@ -1,0 +1,168 @@
+"""Helpers that libraries reach for under ``torch._utils``: rebuilding of saved tensors, flat buffers, errors of other processes."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import jtorch as torch
+
+# ---- what checkpoints name ---------------------------------------------------------------------------------------------------------------
+
+
+def _rebuild_tensor(storage: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]) -> torch.Tensor:
+    return storage.tensor(storage.dtype, storage_offset, tuple(size), tuple(stride))
+
+
+def _rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    backward_hooks: Any,  # noqa: ARG001 (always empty: hooks are not saved)
+    metadata: Any = None,
+) -> torch.Tensor:
+    """The tensor on ``storage`` with a given geometry; ``storage`` gives the dtype."""
+    return _finish(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, metadata)
+
+
+def _rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    backward_hooks: Any,  # noqa: ARG001
+    dtype: torch.dtype,
+    metadata: Any = None,
+) -> torch.Tensor:
+    """The tensor on an untyped ``storage`` with a given geometry and dtype."""
+    return _finish(storage.tensor(dtype, storage_offset, tuple(size), tuple(stride)), requires_grad, metadata)
+
+
+def _finish(tensor: torch.Tensor, requires_grad: bool, metadata: Any) -> torch.Tensor:
+    if metadata:
+        raise NotImplementedError(f"loading a tensor with metadata {metadata!r} is not offered by jtorch: lazy conjugation does not exist here")
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_meta_tensor_no_storage(dtype: torch.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> torch.Tensor:
+    return torch.empty_strided(tuple(size), tuple(stride), dtype=dtype, device="meta", requires_grad=requires_grad)
+
+
+def _rebuild_parameter(data: torch.Tensor, requires_grad: bool, backward_hooks: Any) -> Any:  # noqa: ARG001
+    return torch.nn.Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data: torch.Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Any:
+    return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], state: Any) -> Any:
+    """A tensor of a subclass, or with attributes: rebuilt plainly, given its type, then its state."""
+    made = func(*args)
+    if type(made) is not new_type:
+        made = made.as_subclass(new_type)
+    if getattr(made.__class__, "__setstate__", torch.Tensor.__dict__.get("__setstate__")) is not torch.Tensor.__dict__.get("__setstate__"):
+        made.__setstate__(state)
+        return made
+    return _set_obj_state(made, state)
+
+
+def _get_obj_state(obj: Any) -> Any:
+    return obj.__getstate__()
+
+
+def _set_obj_state(obj: Any, state: Any) -> Any:
+    if isinstance(state, tuple):
+        if len(state) != 2:
+            raise RuntimeError(f"Invalid serialized state: {state}")
+        parts = state
+    else:
+        parts = (state,)
+    for part in parts:
+        for name, value in (part or {}).items():
+            setattr(obj, name, value)
+    return obj
+
+
+# ---- flat buffers ------------------------------------------------------------------------------------------------------------------------
+
+
+def _flatten_dense_tensors(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
+    """All elements of the tensors, one after the other, in one dimension."""
+    return torch.cat([t.contiguous().view(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat: torch.Tensor, tensors: Iterable[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Views of ``flat`` with the shapes of ``tensors``."""
+    views, start = [], 0
+    for t in tensors:
+        views.append(flat[start : start + t.numel()].view(t.shape))
+        start += t.numel()
+    return tuple(views)
+
+
+def _take_tensors(tensors: Iterable[torch.Tensor], size_limit: int) -> Iterable[list[torch.Tensor]]:
+    """Groups of tensors of one type whose bytes pass ``size_limit`` with their last member."""
+    waiting: dict[str, tuple[list[torch.Tensor], int]] = {}
+    for t in tensors:
+        members, size = waiting.pop(t.type(), ([], 0))
+        members.append(t)
+        size += t.numel() * t.element_size()
+        if size >= size_limit:
+            yield members
+        else:
+            waiting[t.type()] = (members, size)
+    for members, _size in waiting.values():
+        yield members
+
+
+# ---- errors of other processes -----------------------------------------------------------------------------------------------------------
+
+
+class KeyErrorMessage(str):
+    """A message that a KeyError shows as it is rather than quoted."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as text, so that it can be sent and raised elsewhere."""
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        exc_info = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type = exc_info[0]
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.where = where
+
+    def reraise(self) -> None:
+        """Raises an exception of the same type that tells where and how the original was raised."""
+        msg = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            msg = KeyErrorMessage(msg)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=msg)
+        try:
+            exception = self.exc_type(msg)
+        except Exception:  # its constructor wants something else
+            raise RuntimeError(msg) from None
+        raise exception
+
+
+def cpu_count() -> int | None:
+    """The number of processors this process may use."""
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def _element_size(dtype: torch.dtype) -> int:
+    """Bytes of one element."""
+    return dtype.itemsize

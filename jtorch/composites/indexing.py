@@ -1,0 +1,116 @@
+"""Functions that read or write by position and are written with other public functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..applying import write_out
+from ..binding import composite
+from ..core import Tensor
+from ..errors import broadcast_shapes
+from ..functional import _C
+from ..indexing import as_positions
+from ..views import _slice
+
+
+@composite(namespace="nn.functional", operands=("input",))
+def one_hot(input: Any, num_classes: int = -1) -> Any:
+    """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host.
+
+    Raises:
+        RuntimeError: if the classes are no int64 tensor, negative, or not below ``num_classes``.
+    """
+    if input.dtype is not dtypes.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if input.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return _C._one_hot(input, num_classes)
+    if num_classes == -1:
+        if int(input.min()) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        num_classes = int(input.max()) + 1
+    elif num_classes <= 0:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return _C._one_hot(input, num_classes)
+
+
+@composite(method=True, operands=("input", "mask"))
+def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
+    """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on the host.
+
+    Raises:
+        RuntimeError: if the mask is not bool or does not broadcast with ``input``.
+    """
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = broadcast_shapes(mask.shape, input.shape)
+    ndim = max(len(shape), 1)
+    found = _C._index_flat(input.expand(shape).reshape(shape or (1,)), _C.index_by_mask(mask.expand(shape)), 0, ndim)
+    return found if out is None else write_out(found, out, "masked_select")
+
+
+@composite(method=True, operands=("input", "values"), lists=("indices",), inplace=True)
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.
+
+    Raises:
+        IndexError: if the indices do not fit or a position is out of range.
+        RuntimeError: if dtypes differ or ``values`` do not broadcast to the indexed shape.
+    """
+    for position, index in enumerate(indices):
+        if not isinstance(index, Tensor):
+            raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(index).__name__}")
+    advanced, dim = [], 0
+    for index in indices:
+        advanced.append((dim, index))
+        dim += max(index.dim(), 1) if index.dtype in (dtypes.bool_, dtypes.uint8) else 1
+    if dim > input.dim():
+        raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {dim})")
+    if values.dtype is not input.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, "
+            f"got {input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
+        )
+    return _C._index_put(input, as_positions(input, advanced), values, accumulate)
+
+
+def _over(part: Any, src: Any, result: Any) -> Any:
+    """``result`` after ``src`` was written over its view ``part``."""
+    if src.shape != part.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
+        )
+    part.copy_(src)
+    return result
+
+
+@composite(method=True, operands=("input", "src"))
+def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
+    """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``."""
+    result = input.clone()
+    return _over(result.select(dim, index), src, result)
+
+
+@composite(method=True, operands=("input", "src"))
+def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``."""
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    result = input.clone()
+    return _over(_slice(result, dim, start, end, step), src, result)
+
+
+@composite(method=True, operands=("input", "src"))
+def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``."""
+    result = input.clone()
+    return _over(result.diagonal(offset, dim1, dim2), src, result)
+
+
+@composite(method=True, operands=("input", "src"))
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
+    result = input.clone()
+    return _over(result.as_strided(size, stride, storage_offset), src, result)

@@ -1,0 +1,240 @@
+"""Reductions whose public form chooses among several kernels: by whether there is a dimension, or a second tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..binding import composite
+from ..core import Tensor
+from ..errors import must_be_tensor
+from ..functional import PUBLIC, _C
+from ..return_types import make
+
+
+def _invalid(name: str, got: str) -> TypeError:
+    return TypeError(f"{name}() received an invalid combination of arguments - got {got}")
+
+
+def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
+    if isinstance(dim, Tensor):
+        if other is not None:
+            raise _invalid(name, "two tensors to compare with")
+        other, dim = dim, None
+    if other is not None:
+        if dim is not None:
+            raise _invalid(name, "both dim and other")
+        return PUBLIC[pairwise](input, other, out=out)
+    if dim is None:
+        if keepdim:
+            raise _invalid(name, "keepdim without dim")
+        return getattr(_C, f"_{name}_all")(input, out=out)
+    if isinstance(dim, (tuple, list)):
+        raise _invalid(name, f"(Tensor, {type(dim).__name__})")
+    return getattr(_C, f"_{name}_dim")(input, dim, keepdim, out=out)
+
+
+@composite(method=True, operands=("input", "dim", "other", "out"))
+def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The largest element; along ``dim``, a named tuple of the largest ``values`` and their ``indices``; with a second tensor, ``maximum``.
+
+    Gradient: along ``dim`` to the first of equal maxima, otherwise shared evenly.
+    """
+    return _extremum("max", "maximum", input, dim, keepdim, other, out)
+
+
+@composite(method=True, operands=("input", "dim", "other", "out"))
+def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and their ``indices``; with a second tensor, ``minimum``.
+
+    Gradient: along ``dim`` to the first of equal minima, otherwise shared evenly.
+    """
+    return _extremum("min", "minimum", input, dim, keepdim, other, out)
+
+
+def _middle(name: str, input: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
+    if dim is None:
+        if keepdim:
+            raise _invalid(name, "keepdim without dim")
+        return getattr(_C, f"_{name}_all")(input, out=out)
+    return getattr(_C, f"_{name}_dim")(input, dim, keepdim, out=out)
+
+
+@composite(method=True, operands=("input", "out"))
+def median(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if there is one."""
+    return _middle("median", input, dim, keepdim, out)
+
+
+@composite(method=True, operands=("input", "out"))
+def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values`` and ``indices``."""
+    return _middle("nanmedian", input, dim, keepdim, out)
+
+
+# ---- variance --------------------------------------------------------------------------------------------------------------------
+
+
+def _spread_options(name: str, dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
+    """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``."""
+    if isinstance(dim, bool):
+        if unbiased is not None:
+            raise _invalid(name, "unbiased twice")
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        if correction is not None:
+            raise _invalid(name, "both unbiased and correction")
+        correction = 1 if unbiased else 0
+    return (tuple(dim) if isinstance(dim, list) else dim), 1 if correction is None else correction
+
+
+@composite(method=True, operands=("input", "out"))
+def var(
+    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None, out: Any = None
+) -> Any:
+    """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1.
+
+    ``unbiased=False`` is the older spelling of ``correction=0``; ``var(input, unbiased)`` is understood too.
+    Dtypes: the variance of complex numbers is real.
+    """
+    dim, correction = _spread_options("var", dim, unbiased, correction)
+    return _C._var(input, dim, correction, keepdim, out=out)
+
+
+@composite(method=True, operands=("input", "out"))
+def std(
+    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None, out: Any = None
+) -> Any:
+    """The standard deviation over ``dim``, or of everything: the root of ``var``.
+
+    Gradient: 0 where the elements are equal.
+    """
+    dim, correction = _spread_options("std", dim, unbiased, correction)
+    return _C._std(input, dim, correction, keepdim, out=out)
+
+
+@composite(operands=("input",))
+def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
+    """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them."""
+    dim, correction = _spread_options("var_mean", dim, unbiased, correction)
+    return _C._var_mean(input, dim, correction, keepdim)
+
+
+@composite(operands=("input",))
+def std_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
+    """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them."""
+    dim, correction = _spread_options("std_mean", dim, unbiased, correction)
+    return _C._std_mean(input, dim, correction, keepdim)
+
+
+# ---- norms -----------------------------------------------------------------------------------------------------------------------
+
+
+@composite(method=True, operands=("input", "out"), native=False)
+def norm(
+    input: Any, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Any:
+    """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices.
+
+    Raises:
+        RuntimeError: for another string, and for more than two dimensions with ``"fro"`` or ``"nuc"``.
+    """
+    given: dict[str, Any] = {"dtype": dtype, "out": out}
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("norm", "input", 1, input)
+    if isinstance(p, str):
+        if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
+            return PUBLIC["linalg.vector_norm"](input, 2, dim, keepdim, **given)
+        return PUBLIC["linalg.matrix_norm"](input, p, (-2, -1) if dim is None else dim, keepdim, **given)
+    dims = range(input.ndim) if dim is None else dim
+    return PUBLIC["linalg.vector_norm"](input, 2.0 if p is None else p, dims if isinstance(dims, int) else tuple(dims), keepdim, **given)
+
+
+# ---- distinct elements -----------------------------------------------------------------------------------------------------------
+
+
+def _chosen(found: tuple[Any, Any, Any], return_inverse: bool, return_counts: bool) -> Any:
+    distinct, inverse, counts = found
+    asked = [distinct, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return asked[0] if len(asked) == 1 else tuple(asked)
+
+
+@composite(method=True, operands=("input",), native=False)
+def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The distinct elements (or slices along ``dim``) in ascending order, with ``sorted=False`` too.
+
+    ``return_inverse`` adds where each element stands among them, ``return_counts`` how often each occurs. NaNs are all distinct.
+    """
+    if dim is None:
+        found = _C._unique2(input, sorted, return_inverse, return_counts)
+    else:
+        found = _C._unique_dim(input, dim, sorted, return_inverse, return_counts)
+    return _chosen(found, return_inverse, return_counts)
+
+
+@composite(method=True, operands=("input",), native=False)
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``."""
+    return _chosen(_C._unique_consecutive(input, return_inverse, return_counts, dim), return_inverse, return_counts)
+
+
+# ---- areas and histograms --------------------------------------------------------------------------------------------------------
+
+
+def _area(kernel: str, name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+    if x is None:
+        return getattr(_C, f"_{kernel}_dx")(y, 1 if dx is None else dx, dim)
+    if dx is not None or not isinstance(x, Tensor):
+        raise _invalid(name, "both x and dx" if dx is not None else f"(Tensor, {type(x).__name__})")
+    return getattr(_C, f"_{kernel}_x")(y, x, dim)
+
+
+@composite(operands=("y", "x"))
+def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points ``dx`` (by default 1) apart."""
+    return _area("trapezoid", "trapezoid", y, x, dx, dim)
+
+
+@composite(operands=("y", "x"))
+def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """Another name of ``trapezoid``."""
+    return _area("trapezoid", "trapz", y, x, dx, dim)
+
+
+@composite(operands=("y", "x"))
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The running areas under ``y`` along ``dim`` by the trapezoid rule; see ``trapezoid``."""
+    return _area("cumulative_trapezoid", "cumulative_trapezoid", y, x, dx, dim)
+
+
+@composite(method=True, operands=("input", "bins", "weight", "out"))
+def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
+    """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges.
+
+    With ``weight`` the sums of weights; ``density`` divides by the total and the widths. The last bin holds its right edge too.
+    """
+    if isinstance(bins, Tensor):
+        if range is not None:
+            raise _invalid("histogram", "both edges and range")
+        return _C._histogram_edges(input, bins, weight, density, out=out)
+    return _C._histogram_count(input, bins, None if range is None else tuple(range), weight, density, out=out)
+
+
+@composite(method=True, operands=("input", "weight"), lists=("bins",), native=False)
+def histogramdd(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """Counts of points in a grid of bins, and the bins' edges in each dimension.
+
+    Shapes: input (*A, d) -> (n_1, ..., n_d); weight (*A). ``bins`` is one number, or d numbers, or d vectors of edges.
+    """
+    if isinstance(bins, int):
+        bins = (bins,) * (input.shape[-1] if input.ndim else 1)
+    bins = tuple(bins)
+    if any(isinstance(b, Tensor) for b in bins):
+        if range is not None:
+            raise _invalid("histogramdd", "both edges and range")
+        hist = _C._histogramdd_edges(input, list(bins), weight, density)
+        return _HISTOGRAMDD((hist, bins))
+    hist, *edges = _C._histogramdd_count(input, bins, None if range is None else tuple(range), weight, density)
+    return _HISTOGRAMDD((hist, tuple(edges)))
+
+
+_HISTOGRAMDD = make("histogramdd", ("hist", "bin_edges"))

@@ -1,0 +1,88 @@
+"""``torch.lstm`` and its siblings: the ops of ``ops/rnn.py``, layer by layer when dropout acts between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..binding import composite
+from ..functional import PUBLIC, _C
+
+
+def _layers(run: Any, input: Any, hx: Sequence[Any], params: Sequence[Any], num_layers: int, dropout: float, train: bool) -> tuple[Any, ...]:
+    """``run(input, hx, params, layers)`` for all layers at once or, with dropout, one by one."""
+    if not (train and dropout > 0 and num_layers > 1):
+        return run(input, list(hx), list(params), num_layers)
+    states, weights = hx[0].shape[0] // num_layers, len(params) // num_layers
+    finals = []
+    for layer in range(num_layers):
+        if layer:
+            input = PUBLIC["dropout"](input, dropout, True)
+        at = slice(layer * states, (layer + 1) * states)
+        input, *final = run(input, [h[at] for h in hx], list(params[layer * weights : (layer + 1) * weights]), 1)
+        finals.append(final)
+    return input, *(PUBLIC["cat"](list(states), 0) for states in zip(*finals, strict=True))
+
+
+def _padded(
+    mode: str, input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool
+) -> tuple[Any, ...]:
+    def run(x: Any, h: Any, w: Any, layers: int) -> Any:
+        return _C._rnn(x, h, w, mode, has_biases, layers, bidirectional, batch_first)
+
+    return _layers(run, input, hx, params, num_layers, dropout, train)
+
+
+def _packed(
+    mode: str, data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool
+) -> tuple[Any, ...]:
+    def run(x: Any, h: Any, w: Any, layers: int) -> Any:
+        return _C._rnn_packed(x, batch_sizes, h, w, mode, has_biases, layers, bidirectional)
+
+    return _layers(run, data, hx, params, num_layers, dropout, train)
+
+
+def _one_state(mode: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Tells the two forms of ``gru``, ``rnn_tanh`` and ``rnn_relu`` apart: the padded one has the parameters third."""
+    if isinstance(args[2], (list, tuple)):
+        return _padded(mode, args[0], [args[1]], *args[2:])
+    return _packed(mode, args[0], args[1], [args[2]], *args[3:])
+
+
+# Both forms have nine parameters; the names are those that torch's override table shows, of the packed form.
+
+
+@composite(operands=("data", "batch_sizes"), lists=("hx", "params"))
+def lstm(
+    data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
+) -> tuple[Any, ...]:
+    """An LSTM over a packed batch, or a padded one: ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first)``; ``hx`` is the pair (h, c). Returns the outputs and the final h and c.
+    """  # noqa: D205
+    if isinstance(batch_sizes, (list, tuple)):
+        return _padded("LSTM", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    return _packed("LSTM", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+
+
+@composite(operands=("data", "batch_sizes", "hx"), lists=("params",))
+def gru(
+    data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
+) -> tuple[Any, ...]:
+    """A GRU over a packed batch, or a padded one with the arguments of ``lstm``; ``hx`` is h. Returns the outputs and the final h."""
+    return _one_state("GRU", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional))
+
+
+@composite(operands=("data", "batch_sizes", "hx"), lists=("params",))
+def rnn_tanh(
+    data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
+) -> tuple[Any, ...]:
+    """An Elman network with tanh over a packed or padded batch, like ``gru``."""
+    return _one_state("RNN_TANH", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional))
+
+
+@composite(operands=("data", "batch_sizes", "hx"), lists=("params",))
+def rnn_relu(
+    data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
+) -> tuple[Any, ...]:
+    """An Elman network with relu over a packed or padded batch, like ``gru``."""
+    return _one_state("RNN_RELU", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional))

@@ -1,0 +1,284 @@
+"""Activation functions of ``torch.nn.functional`` made of kinks: linear pieces, thresholds, and gates by a sign.
+
+``inplace=True`` writes the result into ``input``; the binding does that, kernels never see it.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+
+from ._declare import Array, Number, defvjp, unary
+from ._numeric import is_bool, is_complex, require, scalar_name, unsupported, wide, zeros_where
+
+#: Pointwise functions that take element types as they come.
+_activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
+
+
+# ---- rectifiers ------------------------------------------------------------------------------------------------------------------
+
+
+@unary(promote=None, out=False, inplace=True, saves=("result",), aten="relu")
+def relu(input: Array) -> Array:
+    """``max(input, 0)``; NaN stays NaN.
+
+    Gradient: 0 at 0.
+    """
+    if is_bool(input):
+        raise RuntimeError("Boolean inputs not supported for relu")
+    _refuse_complex(input)
+    return jnp.maximum(input, jnp.zeros((), input.dtype))
+
+
+def _relu_rule(g: Array, result: Array, *_: object, **__: object) -> tuple[Array]:
+    return (zeros_where(result <= 0, g),)
+
+
+defvjp(relu, _relu_rule)
+
+
+@_activation(name="relu", inplace=True, saves=("result",), aten="relu")
+def functional_relu(input: Array, inplace: bool = False) -> Array:
+    """``max(input, 0)``; NaN stays NaN.
+
+    Gradient: 0 at 0.
+    """
+    return relu(input)
+
+
+defvjp(functional_relu, _relu_rule)
+
+
+def _refuse_complex(x: Array) -> None:
+    if is_complex(x):
+        raise NotImplementedError("clamp is not supported for complex types")
+
+
+@_activation(inplace=True, saves=("input",), aten="hardtanh")
+def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Array:
+    """Moves elements into ``[min_val, max_val]``.
+
+    Gradient: 0 at both edges, unlike that of ``clamp``.
+    """
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    if is_bool(input):
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    _refuse_complex(input)
+    if jnp.issubdtype(input.dtype, jnp.unsignedinteger) and min_val < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    low, high = (jnp.asarray(np.asarray(v).astype(input.dtype)) for v in (min_val, max_val))
+    return jnp.minimum(jnp.maximum(input, low), high)
+
+
+def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> tuple[Array]:
+    return (zeros_where((input <= min_val) | (input >= max_val), g),)
+
+
+defvjp(hardtanh, _hardtanh_rule)
+
+
+@_activation(saves=("input",), aten="relu6")
+def relu6(input: Array, inplace: bool = False) -> Array:
+    """Moves elements into [0, 6]."""
+    return hardtanh(input, 0.0, 6.0)
+
+
+def _relu6_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[Array]:
+    return _hardtanh_rule(g, None, input, 0.0, 6.0)
+
+
+defvjp(relu6, _relu6_rule)
+
+
+@_activation(inplace=True, saves=("input",), aten="leaky_relu")
+def leaky_relu(input: Array, negative_slope: Number = 0.01, inplace: bool = False) -> Array:
+    """``input`` where positive, else ``negative_slope * input``."""
+    require("leaky_relu_cpu", input)
+    x = wide(input)
+    return jnp.where(x > 0, x, x * _as(negative_slope, x)).astype(input.dtype)
+
+
+def _leaky_relu_rule(g: Array, _: None, input: Array, negative_slope: Number | Array = 0.01, inplace: bool = False) -> tuple[Array]:
+    wide_g = wide(g)
+    return (jnp.where(input > 0, wide_g, wide_g * _as(negative_slope, wide_g)).astype(g.dtype),)
+
+
+defvjp(leaky_relu, _leaky_relu_rule)
+
+
+def _as(number: Number | Array, x: Array) -> Array:
+    """A number in the dtype of ``x``: as it comes from the caller it is a double."""
+    return jnp.asarray(number).astype(x.dtype)
+
+
+@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="rrelu")
+def rrelu(input: Array, lower: float = 0.125, upper: float = 1 / 3, training: bool = False) -> Array:
+    """``leaky_relu`` with the slope between ``lower`` and ``upper``: their mean, and random for each element in training.
+
+    Raises:
+        NotImplementedError: for ``training=True``, which needs random numbers and is a function of its own.
+    """
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if training:
+        raise NotImplementedError("rrelu(training=True) draws random slopes; its kernel is rrelu_with_noise")
+    return leaky_relu(input, (lower + upper) / 2)
+
+
+def _rrelu_rule(g: Array, _: None, input: Array, lower: float = 0.125, upper: float = 1 / 3, *rest: bool) -> tuple[Array]:
+    return _leaky_relu_rule(g, None, input, (lower + upper) / 2)
+
+
+defvjp(rrelu, _rrelu_rule)
+
+
+@unary(name="rrelu_with_noise", namespace="_C", promote=None, out=False, saves=("input", "noise"), aten="rrelu_with_noise")
+def rrelu_with_noise(input: Array, noise: Array) -> Array:
+    """``input`` where positive, else ``noise * input``: what ``rrelu`` computes in training with slopes drawn as ``noise``."""
+    require("rrelu_with_noise_out_cpu", input)
+    return jnp.where(input <= 0, input * noise, input)
+
+
+def _rrelu_with_noise_rule(g: Array, _: None, input: Array, noise: Array) -> tuple[Array, None]:
+    return jnp.where(input <= 0, g * noise, g), None
+
+
+defvjp(rrelu_with_noise, _rrelu_with_noise_rule)
+
+
+@unary(promote=None, broadcast=False, out=False, saves=("input", "weight"), aliases=("nn.functional.prelu",), aten="prelu")
+def prelu(input: Array, weight: Array) -> Array:
+    """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1).
+
+    Raises:
+        RuntimeError: if the dtypes differ or the number of weights does not fit.
+    """
+    require("prelu_cpu", input)
+    return jnp.where(input > 0, input, _channel_weight(input, weight) * input)
+
+
+def _channel_weight(x: Array, weight: Array) -> Array:
+    if x.dtype != weight.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {scalar_name(x.dtype)} and {scalar_name(weight.dtype)}")
+    if weight.size != 1:
+        if x.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if channels != weight.size:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. "
+                f"Found parameter numbers = {weight.size} and channel size = {channels}."
+            )
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if weight.size == 1:
+        return weight.reshape((1,) * x.ndim)
+    return weight.reshape([weight.size if i == 1 else 1 for i in range(x.ndim)])
+
+
+def _prelu_rule(g: Array, _: None, input: Array, weight: Array) -> tuple[Array, Array]:
+    w = _channel_weight(input, weight)
+    axes = tuple(i for i in range(input.ndim) if w.shape[i] == 1)
+    by_weight = jnp.sum(zeros_where(input > 0, g * input), axis=axes).reshape(weight.shape)
+    return jnp.where(input > 0, g, g * w), by_weight
+
+
+defvjp(prelu, _prelu_rule)
+
+
+# ---- thresholds ------------------------------------------------------------------------------------------------------------------
+
+
+@unary(promote=None, method=False, inplace=True, saves=("input",), aten="threshold")
+def threshold(input: Array, threshold: Number, value: Number) -> Array:
+    """``input`` where it exceeds ``threshold``, else ``value``."""
+    if is_bool(input) or is_complex(input):
+        raise unsupported("threshold_cpu", input)
+    return jnp.where(input <= _as(threshold, input), _as(value, input), input)
+
+
+def _threshold_rule(g: Array, _: None, input: Array, threshold: Number, *rest: object) -> tuple[Array]:
+    return (zeros_where(input <= _as(threshold, input), g),)
+
+
+defvjp(threshold, _threshold_rule)
+
+
+@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold")
+def functional_threshold(input: Array, threshold: Number, value: Number, inplace: bool = False) -> Array:
+    """``input`` where it exceeds ``threshold``, else ``value``."""
+    return _threshold_kernel(input, threshold, value)
+
+
+_threshold_kernel = threshold
+defvjp(functional_threshold, _threshold_rule)
+
+
+@unary(promote=None, method=True, aliases=("nn.functional.hardshrink",), saves=("input",), aten="hardshrink")
+def hardshrink(input: Array, lambd: float = 0.5) -> Array:
+    """0 within ``[-lambd, lambd]``, ``input`` outside."""
+    require("hardshrink_cpu", input)
+    return zeros_where((input >= -lambd) & (input <= lambd), input)
+
+
+def _shrink_rule(g: Array, _: None, input: Array, lambd: float = 0.5) -> tuple[Array]:
+    return (zeros_where((input >= -lambd) & (input <= lambd), g),)
+
+
+defvjp(hardshrink, _shrink_rule)
+
+
+@_activation(out=True, saves=("input",), aten="softshrink")
+def softshrink(input: Array, lambd: float = 0.5) -> Array:
+    """Moves elements towards 0 by ``lambd``, and those within it to 0.
+
+    Raises:
+        RuntimeError: if ``lambd`` is negative.
+    """
+    require("softshrink_check", input)
+    if not lambd >= 0:
+        raise RuntimeError(
+            f"lambda must be in range [0, {float(jnp.finfo(input.dtype).max):g}] for input dtype {scalar_name(input.dtype)}, "
+            f"but found {lambd:g}"
+        )
+    return jnp.where(input > lambd, input - lambd, jnp.where(input < -lambd, input + lambd, input * 0))
+
+
+defvjp(softshrink, _shrink_rule)
+
+
+# ---- hard forms of smooth functions ----------------------------------------------------------------------------------------------
+
+
+@_activation(saves=("input",), aten="hardsigmoid")
+def hardsigmoid(input: Array, inplace: bool = False) -> Array:
+    """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``."""
+    require("hardsigmoid_cpu", input)
+    x = wide(input)
+    return (jnp.minimum(jnp.maximum(x + 3, 0), 6) / 6).astype(input.dtype)
+
+
+def _hardsigmoid_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[Array]:
+    return (zeros_where(~((input > -3) & (input < 3)), g / 6),)
+
+
+defvjp(hardsigmoid, _hardsigmoid_rule)
+
+
+@_activation(saves=("input",), aten="hardswish")
+def hardswish(input: Array, inplace: bool = False) -> Array:
+    """``input * hardsigmoid(input)``."""
+    require("hardswish_cpu", input)
+    x = wide(input)
+    return (x * jnp.minimum(jnp.maximum(x + 3, 0), 6) / 6).astype(input.dtype)
+
+
+def _hardswish_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[Array]:
+    x, wide_g = wide(input), wide(g)
+    return (jnp.where(x <= -3, 0, jnp.where(x < 3, wide_g * (x / 3 + 0.5), wide_g)).astype(g.dtype),)
+
+
+defvjp(hardswish, _hardswish_rule)

@@ -1,0 +1,333 @@
+"""Normalisation over features, channels, groups and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..errors import canonical_dim
+from ._declare import Array, defvjp, op
+from ._kernel import cast, unbroadcast
+from ._numeric import scalar_name, wide
+
+
+def _check_normalized_shape(input: Array, normalized_shape: Sequence[int], **params: Array | None) -> tuple[int, ...]:
+    """The dimensions that ``normalized_shape`` names: the last ones.
+
+    Raises:
+        RuntimeError: in torch's words, if they or a parameter's shape differ from it.
+    """
+    shape = tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+        )
+    for name, param in params.items():
+        if param is not None and param.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(param.shape)} "
+                f"and normalized_shape = {list(shape)}"
+            )
+    if input.ndim < len(shape) or input.shape[input.ndim - len(shape) :] != shape:
+        wanted = ", ".join(map(str, shape))
+        given = list(input.shape)
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {wanted}], but got input of size{given}")
+    return tuple(range(input.ndim - len(shape), input.ndim))
+
+
+def _like(param: Array | None, x: Array, dims: Sequence[int]) -> Array | None:
+    """A parameter with the sizes of ``dims`` of ``x``, in its dtype and ready to broadcast over it."""
+    if param is None:
+        return None
+    shape = [1] * x.ndim
+    for d in dims:
+        shape[d] = x.shape[d]
+    return cast(param, x.dtype).reshape(shape)
+
+
+def _affine(x: Array, weight: Array | None, bias: Array | None) -> Array:
+    if weight is not None:
+        x = x * weight
+    return x if bias is None else x + bias
+
+
+def _moments(x: Array, dims: tuple[int, ...], eps: Any) -> tuple[Array, Array]:
+    """The mean and the reciprocal of the (biased) standard deviation over ``dims``, which are kept."""
+    mean = jnp.mean(x, dims, keepdims=True)
+    centered = x - mean
+    return mean, lax.rsqrt(jnp.mean(centered * centered, dims, keepdims=True) + np.asarray(eps, x.dtype))
+
+
+def _param_grads(g: Array, normal: Array, weight: Array | None, bias: Array | None) -> tuple[Array | None, Array | None]:
+    """The gradients of ``normal * weight + bias`` with respect to the parameters, whose dimensions are the last ones."""
+    grad_weight = None if weight is None else unbroadcast(g * normal, weight.shape, weight.dtype)
+    return grad_weight, None if bias is None else unbroadcast(g, bias.shape, bias.dtype)
+
+
+def _layer_norm_fwd(
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
+) -> tuple[Array, tuple[Array, ...]]:
+    dims = _check_normalized_shape(input, normalized_shape, weight=weight, bias=bias)
+    x = wide(input)
+    mean, scale = _moments(x, dims, eps)
+    return cast(_affine((x - mean) * scale, _like(weight, x, dims), _like(bias, x, dims)), input.dtype), (mean, scale)
+
+
+def _layer_norm_rule(
+    g: Array,
+    residuals: tuple[Array, Array],
+    input: Array,
+    normalized_shape: tuple[int, ...],
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-05,
+) -> tuple[Array | None, ...]:
+    mean, scale = residuals
+    g, x = wide(g), wide(input)
+    dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
+    normal = (x - mean) * scale
+    weighted = g if weight is None else g * _like(weight, x, dims)
+    along_mean = jnp.mean(weighted, dims, keepdims=True)
+    along_scale = jnp.mean(weighted * normal, dims, keepdims=True)
+    grad_input = (weighted - along_mean - normal * along_scale) * scale
+    return cast(grad_input, input.dtype), *_param_grads(g, normal, weight, bias)
+
+
+@op(namespace="nn.functional", aten="layer_norm", saves=("input", "weight"))
+def layer_norm(
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
+) -> Array:
+    """Shifts and scales the last dimensions, which must be ``normalized_shape``, to mean 0 and (biased) variance 1, then by the parameters.
+
+    Raises:
+        RuntimeError: if a shape is not ``normalized_shape``.
+    """
+    return _layer_norm_fwd(input, normalized_shape, weight, bias, eps)[0]
+
+
+defvjp(layer_norm, _layer_norm_rule, fwd=_layer_norm_fwd)
+
+
+def _rms_norm_fwd(
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, eps: float | None = None
+) -> tuple[Array, tuple[Array, ...]]:
+    dims = _check_normalized_shape(input, normalized_shape, weight=weight)
+    x = wide(input)
+    smallest = float(jnp.finfo(input.dtype).eps) if eps is None else eps
+    scale = lax.rsqrt(jnp.mean(x * x, dims, keepdims=True) + np.asarray(smallest, x.dtype))
+    return cast(_affine(x * scale, _like(weight, x, dims), None), input.dtype), (scale,)
+
+
+def _rms_norm_rule(
+    g: Array,
+    residuals: tuple[Array],
+    input: Array,
+    normalized_shape: tuple[int, ...],
+    weight: Array | None = None,
+    eps: float | None = None,
+) -> tuple[Array | None, ...]:
+    (scale,) = residuals
+    g, x = wide(g), wide(input)
+    dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
+    normal = x * scale
+    weighted = g if weight is None else g * _like(weight, x, dims)
+    grad_input = (weighted - normal * jnp.mean(weighted * normal, dims, keepdims=True)) * scale
+    return cast(grad_input, input.dtype), _param_grads(g, normal, weight, None)[0]
+
+
+@op(namespace="nn.functional", aten="rms_norm", aliases=("rms_norm",), saves=("input", "weight"))
+def rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, eps: float | None = None) -> Array:
+    """Divides the last dimensions, which must be ``normalized_shape``, by their root mean square, then multiplies by ``weight``.
+
+    ``eps``, added to the mean square, is the dtype's machine epsilon by default.
+
+    Raises:
+        RuntimeError: if a shape is not ``normalized_shape``.
+    """
+    return _rms_norm_fwd(input, normalized_shape, weight, eps)[0]
+
+
+defvjp(rms_norm, _rms_norm_rule, fwd=_rms_norm_fwd)
+
+
+def _channel(param: Array | None, x: Array) -> Array | None:
+    return _like(param, x, (1,))
+
+
+def _batch_dims(x: Array) -> tuple[int, ...]:
+    return (0, *range(2, x.ndim))
+
+
+def _channel_sum(x: Array) -> Array:
+    """The sum over all dimensions but the second, kept: first over what lies together in memory."""
+    if x.ndim > 2:
+        x = jnp.sum(x, tuple(range(2, x.ndim)), keepdims=True)
+    return jnp.sum(x, 0, keepdims=True)
+
+
+def _batch_norm_train_fwd(
+    input: Array, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[tuple[Array, Array, Array], tuple[Array, Array]]:
+    x = wide(input)
+    n = np.asarray(max(x.size // max(x.shape[1], 1), 1), x.dtype)
+    mean = _channel_sum(x) / n
+    centered = x - mean
+    variance = _channel_sum(centered * centered) / n
+    scale = lax.rsqrt(variance + np.asarray(eps, x.dtype))
+    w = _channel(weight, x)
+    out = _affine(centered * (scale if w is None else scale * w), None, _channel(bias, x))
+    return (cast(out, input.dtype), mean.reshape(-1), variance.reshape(-1)), (mean, scale)
+
+
+def _batch_norm_train_rule(
+    g: tuple[Array, Array, Array],
+    residuals: tuple[Array, Array],
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    eps: float,
+) -> tuple[Array | None, ...]:
+    mean, scale = residuals
+    grad, x = wide(g[0]), wide(input)
+    n = np.asarray(max(x.size // max(x.shape[1], 1), 1), x.dtype)
+    w = _channel(weight, x)
+    total = _channel_sum(grad)
+    centered = x - mean
+    along = _channel_sum(grad * centered)
+    gain = scale if w is None else scale * w
+    slope = (_channel(g[2], x) * 2 - gain * scale * scale * along) / n
+    shift = (_channel(g[1], x) - gain * total) / n
+    grad_input = cast(grad * gain + centered * slope + shift, input.dtype)
+    grad_weight = None if weight is None else cast((along * scale).reshape(-1), weight.dtype)
+    return grad_input, grad_weight, None if bias is None else cast(total.reshape(-1), bias.dtype)
+
+
+@op(namespace="_C", aten="native_batch_norm", saves=("input", "weight"))
+def _batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
+    """Each channel (dimension 1) normalised by its own mean and biased variance, then the parameters applied; and both moments."""
+    return _batch_norm_train_fwd(input, weight, bias, eps)[0]
+
+
+defvjp(_batch_norm_train, _batch_norm_train_rule, fwd=_batch_norm_train_fwd)
+
+
+@op(namespace="_C", aten="native_batch_norm", saves=("input", "mean", "variance", "weight"))
+def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
+    """Each channel (dimension 1) normalised by the given moments, then the parameters applied."""
+    x = wide(input)
+    scale = lax.rsqrt(cast(variance, x.dtype) + np.asarray(eps, x.dtype))
+    if weight is not None:
+        scale = scale * cast(weight, x.dtype)
+    return cast(_affine((x - _channel(mean, x)) * _channel(scale, x), None, _channel(bias, x)), input.dtype)
+
+
+@op(namespace="nn.functional", aten="group_norm", saves=("input", "weight"))
+def group_norm(input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05) -> Array:
+    """Normalises each sample's channels in ``num_groups`` groups to mean 0 and (biased) variance 1, then applies the channels' parameters.
+
+    Shapes: input ``(N, C, *)``, weight and bias ``(C)``.
+
+    Raises:
+        RuntimeError: if the channels cannot be divided or a parameter does not fit.
+    """
+    return _group_norm_fwd(input, num_groups, weight, bias, eps)[0]
+
+
+def _check_group_norm(input: Array, num_groups: int, **params: Array | None) -> None:
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    channels = input.shape[1]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} "
+            f"and num_groups={num_groups}"
+        )
+    for name, param in params.items():
+        if param is not None and param.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{list(param.shape)} and input of shape {list(input.shape)}"
+            )
+
+
+def _group_norm_fwd(
+    input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
+) -> tuple[Array, tuple[Array, Array]]:
+    _check_group_norm(input, num_groups, weight=weight, bias=bias)
+    x = wide(input)
+    grouped = _grouped(x, num_groups)
+    mean, scale = _moments(grouped, (2, 3), eps)
+    normal = ((grouped - mean) * scale).reshape(x.shape)
+    return cast(_affine(normal, _channel(weight, x), _channel(bias, x)), input.dtype), (mean, scale)
+
+
+def _grouped(x: Array, num_groups: int) -> Array:
+    channels = x.shape[1] // num_groups
+    return x.reshape(x.shape[0], num_groups, channels, int(np.prod(x.shape[2:])))
+
+
+def _group_norm_rule(
+    g: Array,
+    residuals: tuple[Array, Array],
+    input: Array,
+    num_groups: int,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-05,
+) -> tuple[Array | None, ...]:
+    mean, scale = residuals
+    g, x = wide(g), wide(input)
+    normal = (_grouped(x, num_groups) - mean) * scale
+    weighted = _grouped(g if weight is None else g * _channel(weight, x), num_groups)
+    along_mean = jnp.mean(weighted, (2, 3), keepdims=True)
+    along_scale = jnp.mean(weighted * normal, (2, 3), keepdims=True)
+    grad_input = ((weighted - along_mean - normal * along_scale) * scale).reshape(x.shape)
+    flat = normal.reshape(x.shape)
+    grad_weight = None if weight is None else cast(_channel_sum(g * flat).reshape(-1), weight.dtype)
+    return cast(grad_input, input.dtype), grad_weight, None if bias is None else cast(_channel_sum(g).reshape(-1), bias.dtype)
+
+
+defvjp(group_norm, _group_norm_rule, fwd=_group_norm_fwd)
+
+
+@op(namespace="nn.functional", aten="local_response_norm")
+def local_response_norm(input: Array, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Array:
+    """Divides each element by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
+
+    Shapes: input ``(N, C, *)`` of rank 3 or more.
+
+    Raises:
+        ValueError: if the rank is too small.
+    """
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
+    if input.size == 0:
+        return input
+    squares = input * input
+    window = (1, size) + (1,) * (input.ndim - 2)
+    padding = ((0, 0), (size // 2, (size - 1) // 2)) + ((0, 0),) * (input.ndim - 2)
+    sums = lax.reduce_window(squares, np.zeros((), input.dtype), lax.add, window, (1,) * input.ndim, padding)
+    return input / (sums * np.asarray(alpha / size, input.dtype) + np.asarray(k, input.dtype)) ** np.asarray(beta, input.dtype)
+
+
+def check_channel_params(input: Array, **params: Array | None) -> None:
+    """Raises torch's error if a per-channel parameter has another size than the channels."""
+    for name, param in params.items():
+        if param is not None and param.size != input.shape[1]:
+            raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {param.size}")
+
+
+def check_float(input: Array, kernel: str) -> None:
+    """Raises torch's error for integral inputs."""
+    if not jnp.issubdtype(input.dtype, jnp.inexact):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(input.dtype)}'")
+
+
+def _axis(dim: int, x: Array) -> int:
+    return canonical_dim(dim, x.ndim)

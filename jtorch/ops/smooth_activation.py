@@ -1,0 +1,276 @@
+"""Smooth activation functions: sigmoids, exponential units, soft forms of the rectifier, and gates."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import jax.numpy as jnp
+from jax import lax
+
+from ..errors import canonical_dim
+from ._declare import Array, defvjp, unary
+from ._numeric import conj, default_float, is_bool, require, unsupported, wide
+
+_activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
+
+
+# ---- sigmoids --------------------------------------------------------------------------------------------------------------------
+
+
+@unary(inplace=True, aliases=("nn.functional.sigmoid", "special.expit"), saves=("result",), aten="sigmoid")
+def sigmoid(input: Array) -> Array:
+    """``1 / (1 + exp(-input))``."""
+    return lax.logistic(input)
+
+
+def _sigmoid_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
+    return (g * conj(result * (1 - result)),)
+
+
+defvjp(sigmoid, _sigmoid_rule)
+
+
+@_activation(out=True, saves=("input",), aten="log_sigmoid_forward")
+def logsigmoid(input: Array) -> Array:
+    """``log(sigmoid(input))``, without overflow on the way."""
+    require("log_sigmoid_cpu", input)
+    x = wide(input)
+    return (jnp.minimum(x, 0) - jnp.log1p(jnp.exp(-jnp.abs(x)))).astype(input.dtype)
+
+
+def _logsigmoid_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return ((wide(g) * lax.logistic(-wide(input))).astype(g.dtype),)
+
+
+defvjp(logsigmoid, _logsigmoid_rule)
+
+
+@_activation(saves=("input",), aten="softsign")
+def softsign(input: Array) -> Array:
+    """``input / (1 + abs(input))``."""
+    if is_bool(input):
+        raise unsupported("abs_cpu", input)
+    x = wide(default_float(input))
+    return (x / (1 + jnp.abs(x))).astype(default_float(input).dtype)
+
+
+@_activation(saves=("input",), aten="tanhshrink")
+def tanhshrink(input: Array) -> Array:
+    """``input - tanh(input)``."""
+    if is_bool(input):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+    x = default_float(input)
+    return x - jnp.tanh(x)
+
+
+def _tanhshrink_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    squashed = jnp.tanh(input)
+    return (g * conj(squashed * squashed),)
+
+
+defvjp(tanhshrink, _tanhshrink_rule)
+
+
+# ---- exponential units -----------------------------------------------------------------------------------------------------------
+
+
+def _elu(x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> Array:
+    require("elu_cpu", x)
+    y = wide(x)
+    below = jnp.expm1(jnp.minimum(y, 0) * input_scale) * (alpha * scale)
+    return jnp.where(y > 0, y * scale, below).astype(x.dtype)
+
+
+def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> tuple[Array]:
+    y, wide_g = wide(x), wide(g)
+    below = wide_g * jnp.exp(jnp.minimum(y, 0) * input_scale) * (alpha * scale * input_scale)
+    return (jnp.where(y <= 0, below, wide_g * scale).astype(g.dtype),)
+
+
+@_activation(inplace=True, saves=("input",), aten="elu")
+def elu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
+    """``input`` where positive, else ``alpha * expm1(input)``."""
+    return _elu(input, alpha)
+
+
+def _plain_elu_rule(g: Array, _: None, input: Array, alpha: float = 1.0, inplace: bool = False) -> tuple[Array]:
+    return _elu_rule(g, input, alpha)
+
+
+defvjp(elu, _plain_elu_rule)
+
+
+def _celu(x: Array, alpha: float) -> Array:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _elu(x, alpha, 1.0, 1.0 / alpha)
+
+
+@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="celu")
+def celu(input: Array, alpha: float = 1.0) -> Array:
+    """``input`` where positive, else ``alpha * expm1(input / alpha)``."""
+    return _celu(input, alpha)
+
+
+@_activation(name="celu", inplace=True, saves=("input",), aten="celu")
+def functional_celu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
+    """``input`` where positive, else ``alpha * expm1(input / alpha)``."""
+    return _celu(input, alpha)
+
+
+def _celu_rule(g: Array, _: None, input: Array, alpha: float = 1.0, inplace: bool = False) -> tuple[Array]:
+    return _elu_rule(g, input, alpha, 1.0, 1.0 / alpha)
+
+
+defvjp(celu, _celu_rule)
+defvjp(functional_celu, _celu_rule)
+
+#: Fixed point of mean 0 and variance 1 (Klambauer et al. 2017).
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="selu")
+def selu(input: Array) -> Array:
+    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1."""
+    return _elu(input, _SELU_ALPHA, _SELU_SCALE)
+
+
+@_activation(name="selu", inplace=True, saves=("input",), aten="selu")
+def functional_selu(input: Array, inplace: bool = False) -> Array:
+    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1."""
+    return _elu(input, _SELU_ALPHA, _SELU_SCALE)
+
+
+def _selu_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[Array]:
+    return _elu_rule(g, input, _SELU_ALPHA, _SELU_SCALE)
+
+
+defvjp(selu, _selu_rule)
+defvjp(functional_selu, _selu_rule)
+
+
+# ---- soft rectifiers -------------------------------------------------------------------------------------------------------------
+
+
+@_activation(out=True, saves=("input",), aten="softplus")
+def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
+    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``."""
+    require("softplus_cpu", input)
+    x = wide(input)
+    scaled = x * beta
+    return jnp.where(scaled > threshold, x, jnp.log1p(jnp.exp(jnp.minimum(scaled, threshold))) / beta).astype(input.dtype)
+
+
+def _softplus_rule(g: Array, _: None, input: Array, beta: float = 1, threshold: float = 20) -> tuple[Array]:
+    scaled, wide_g = wide(input) * beta, wide(g)
+    return (jnp.where(scaled > threshold, wide_g, wide_g * lax.logistic(scaled)).astype(g.dtype),)
+
+
+defvjp(softplus, _softplus_rule)
+
+_SQRT_HALF = math.sqrt(0.5)
+
+
+@_activation(out=True, saves=("input",), aten="gelu")
+def gelu(input: Array, *, approximate: str = "none") -> Array:
+    """``input * Phi(input)`` with the normal distribution's ``Phi``, or with ``approximate="tanh"`` a formula near it."""
+    require("GeluKernelImpl", input)
+    x = wide(input)
+    if approximate == "none":
+        return (x * (0.5 * (1 + lax.erf(x * _SQRT_HALF)))).astype(input.dtype)
+    if approximate == "tanh":
+        return (0.5 * x * (1 + jnp.tanh(_inner(x)))).astype(input.dtype)
+    raise RuntimeError("approximate argument must be either none or tanh.")
+
+
+def _inner(x: Array) -> Array:
+    return math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+
+
+def _gelu_rule(g: Array, _: None, input: Array, approximate: str = "none") -> tuple[Array]:
+    x, wide_g = wide(input), wide(g)
+    if approximate == "none":
+        phi = jnp.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
+        slope = 0.5 * (1 + lax.erf(x * _SQRT_HALF)) + x * phi
+    else:
+        t = jnp.tanh(_inner(x))
+        slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x))
+    return ((wide_g * slope).astype(g.dtype),)
+
+
+defvjp(gelu, _gelu_rule)
+
+
+@_activation(saves=("input",), aten="silu")
+def silu(input: Array, inplace: bool = False) -> Array:
+    """``input * sigmoid(input)``, also called swish."""
+    require("silu_cpu", input, "fc")
+    x = wide(input)
+    return (x * lax.logistic(x)).astype(input.dtype)
+
+
+def _silu_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[Array]:
+    x, wide_g = wide(input), wide(g)
+    s = lax.logistic(x)
+    return ((wide_g * conj(s * (1 + x * (1 - s)))).astype(g.dtype),)
+
+
+defvjp(silu, _silu_rule)
+
+
+@_activation(saves=("input",), aten="mish")
+def mish(input: Array, inplace: bool = False) -> Array:
+    """``input * tanh(softplus(input))``."""
+    require("mish_cpu", input)
+    x = wide(input)
+    return (x * jnp.tanh(softplus(x))).astype(input.dtype)
+
+
+def _mish_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[Array]:
+    x, wide_g = wide(input), wide(g)
+    t = jnp.tanh(softplus(x))
+    return ((wide_g * (t + x * lax.logistic(x) * (1 - t * t))).astype(g.dtype),)
+
+
+defvjp(mish, _mish_rule)
+
+
+# ---- gates -----------------------------------------------------------------------------------------------------------------------
+
+
+@_activation(family="op", broadcast=False, saves=("input",), aten="glu")
+def glu(input: Array, dim: int = -1) -> Array:
+    """The first half along ``dim`` times the sigmoid of the second half.
+
+    Raises:
+        RuntimeError: if the size of ``dim`` is odd, or ``input`` has no dimensions.
+    """
+    a, b = _halves(input, dim)
+    return (a * lax.logistic(b)).astype(input.dtype)
+
+
+def _halves(x: Array, dim: int) -> tuple[Array, Array]:
+    if x.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    axis = canonical_dim(dim, x.ndim)
+    n = x.shape[axis]
+    if n % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
+    require("glu_cpu", x)
+    first, second = jnp.split(wide(x), 2, axis)
+    return first, second
+
+
+def _glu_rule(g: Array, _: None, input: Array, dim: int = -1) -> tuple[Array]:
+    a, b = _halves(input, dim)
+    s, wide_g = lax.logistic(b), wide(g)
+    by_first = wide_g * s
+    return (jnp.concatenate([by_first, by_first * a * (1 - s)], canonical_dim(dim, input.ndim)).astype(g.dtype),)
+
+
+defvjp(glu, _glu_rule)

@@ -1,0 +1,155 @@
+"""``UntypedStorage`` and ``TypedStorage``: a tensor's memory as programs and files see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .core import Tensor, alias_of, contiguous_strides, is_contiguous, share_host
+from .engine import META, read
+from .storage import Storage
+
+
+class UntypedStorage:
+    """The memory of tensors, as bytes. Two tensors that share memory have storages that compare equal."""
+
+    def __init__(self, size: int = 0, *, _storage: Storage | None = None, _device: Any = None) -> None:
+        self._storage = _storage if _storage is not None else alias_of(share_host(np.zeros(size, np.uint8))).storage
+        self._device = _device
+
+    @property
+    def _aval(self) -> Any:
+        return self._storage.aval if self._storage.value is None else self._storage.value.aval
+
+    def nbytes(self) -> int:
+        """Bytes in the storage."""
+        return self._aval.nbytes
+
+    size = nbytes
+
+    def __len__(self) -> int:
+        return self.nbytes()
+
+    def data_ptr(self) -> int:
+        """A number that names the memory; not a real address unless it is NumPy's."""
+        host = self._storage.host
+        return self._storage.address if host is None else host.ctypes.data
+
+    @property
+    def _cdata(self) -> int:
+        return self.data_ptr()
+
+    @property
+    def device(self) -> Any:
+        """Where the memory lies."""
+        from . import devices
+
+        return devices.of_placement(self._aval.device)
+
+    def memory(self) -> np.ndarray:
+        """The elements in the order in which they lie in memory, as a flat NumPy array (a copy, or NumPy's own memory).
+
+        Raises:
+            NotImplementedError: on the meta device.
+        """
+        storage = self._storage
+        if self._aval.device == META:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        array = storage.host if not storage.adopt() else np.asarray(read(storage.value))  # type: ignore[arg-type]
+        strides = storage.strides
+        if strides is not None and not is_contiguous(array.shape, strides):  # type: ignore[union-attr]
+            order = sorted(range(len(strides)), key=lambda i: -strides[i])  # type: ignore[index]
+            array = np.transpose(array, order)  # type: ignore[arg-type]
+        return np.ascontiguousarray(array).reshape(-1)
+
+    def _to_bytes(self) -> bytes:
+        return self.memory().tobytes()
+
+    def tolist(self) -> list[int]:
+        """The bytes as a list."""
+        return list(self._to_bytes())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tolist()[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and self._storage is other._storage
+
+    def __hash__(self) -> int:
+        return id(self._storage)
+
+    def is_shared(self) -> bool:
+        """Whether the memory is shared with other processes: it is not."""
+        return False
+
+    def resize_(self, size: int) -> Any:
+        """Not offered: a storage's size is that of the array behind it."""
+        raise NotImplementedError("UntypedStorage.resize_ is not offered by jtorch: a storage has the size of the array behind it")
+
+
+class TypedStorage:
+    """A storage with the dtype of the tensor it was asked of."""
+
+    def __init__(self, *, wrap_storage: UntypedStorage, dtype: dtypes.dtype, _internal: bool = False) -> None:
+        self._untyped_storage = wrap_storage
+        self.dtype = dtype
+
+    def untyped(self) -> UntypedStorage:
+        """The storage without its dtype."""
+        return self._untyped_storage
+
+    def data_ptr(self) -> int:
+        """As ``UntypedStorage.data_ptr``."""
+        return self._untyped_storage.data_ptr()
+
+    def nbytes(self) -> int:
+        """Bytes in the storage."""
+        return self._untyped_storage.nbytes()
+
+    def size(self) -> int:
+        """Elements in the storage."""
+        return self.nbytes() // self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return self._untyped_storage.memory().view(self.dtype.np).tolist()
+
+    @property
+    def device(self) -> Any:
+        """Where the memory lies."""
+        return self._untyped_storage.device
+
+
+def storage_of(t: Tensor) -> UntypedStorage:
+    """The storage a tensor looks at."""
+    return UntypedStorage(_storage=alias_of(t).storage)
+
+
+def from_storage(memory: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
+    """A tensor that looks at flat memory as ``as_strided`` would, in elements. Tensors of one array share one storage if the caller
+    passes the tensor that ``base_of`` made for it."""
+    return view_of(base_of(memory), offset, size, stride)
+
+
+def base_of(memory: np.ndarray) -> Tensor:
+    """The tensor of a flat array; NumPy's memory is taken over when nobody else refers to it."""
+    return share_host(memory.reshape(-1))
+
+
+def view_of(base: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
+    """The strided look at a flat tensor: the tensor itself, a slice in another shape, or an ``as_strided`` view, without history."""
+    numel = int(np.prod(size, dtype=np.int64))
+    if tuple(stride) == contiguous_strides(tuple(size)) or is_contiguous(tuple(size), tuple(stride)):
+        part = base if (offset, numel) == (0, base.numel()) else base[offset : offset + numel]  # type: ignore[index]
+        found = part if tuple(size) == tuple(part.shape) else part.view(tuple(size))  # type: ignore[attr-defined]
+    else:
+        found = base.as_strided(size, stride, offset)  # type: ignore[attr-defined]
+    made = found.detach()
+    if tuple(stride) != contiguous_strides(tuple(size)):
+        made._strides = tuple(stride)
+    return made

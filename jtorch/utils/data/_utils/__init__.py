@@ -1,0 +1,8 @@
+"""Parts of ``DataLoader``: collating, fetching, and worker processes."""
+
+from __future__ import annotations
+
+from . import collate as collate
+
+#: Seconds between two looks at whether workers are alive.
+MP_STATUS_CHECK_INTERVAL = 5.0

@@ -1,0 +1,171 @@
+"""What runs in a worker process: it waits for jobs, and in each job for indices whose batches it sends back.
+
+Processes are started afresh rather than forked, since a fork of a process that runs XLA is one without XLA's threads. They are kept for
+the next iterator, so that only the first epoch pays for their start. Their messages are pickles; what the main program defined (classes
+and functions of ``__main__``, lambdas) travels by value, so the program is not run again in the worker.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from jtorch._utils import ExceptionWrapper
+
+from . import transport
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """What a worker knows of itself: its number, how many there are, its seed, and its copy of the dataset."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+    rng: Any = None
+    worker_method: str | None = "multiprocessing"
+
+
+_worker_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """The ``WorkerInfo`` of the process that calls this, or None outside of workers."""
+    return _worker_info
+
+
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
+    """Sent in place of a batch when a worker's stream has ended."""
+
+    worker_id: int
+
+
+@dataclass
+class Job:
+    """What a worker is to do for one iterator."""
+
+    kind: int
+    dataset: Any
+    auto_collation: bool
+    collate_fn: Any
+    drop_last: bool
+    base_seed: int
+    init_fn: Any
+    worker_id: int
+    num_workers: int
+
+
+#: Messages to a worker besides ``(index, work)``.
+RESUME, END = "resume", "end"
+
+
+def seed_everything(base_seed: int, worker_id: int) -> int:
+    """Seeds the generators of Python, jtorch and NumPy as PyTorch's workers do; returns the worker's seed."""
+    import numpy as np
+
+    import jtorch as torch
+
+    seed = base_seed + worker_id
+    random.seed(seed)
+    torch.manual_seed(seed)
+    low, high = base_seed & 0xFFFFFFFF, base_seed >> 32
+    np.random.seed(np.random.SeedSequence([worker_id, low, high, 0]).generate_state(4))
+    return seed
+
+
+def run_job(connection: Connection, payload: bytes) -> bool:
+    """Serves one iterator; False when the main process is gone."""
+    global _worker_info
+    failure = fetcher = None
+    kind, worker_id = -1, "?"
+    try:
+        from jtorch.utils.data.dataloader import _DatasetKind
+
+        job = transport.loads(payload)
+        kind, worker_id = job.kind, job.worker_id
+        seed = seed_everything(job.base_seed, worker_id)
+        _worker_info = WorkerInfo(id=worker_id, num_workers=job.num_workers, seed=seed, dataset=job.dataset)
+
+        def make_fetcher() -> Any:
+            return _DatasetKind.create_fetcher(kind, job.dataset, job.auto_collation, job.collate_fn, job.drop_last)
+
+        if job.init_fn is not None:
+            job.init_fn(worker_id)
+        fetcher = make_fetcher()
+    except Exception:
+        failure = ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")
+    ended = False
+    while True:
+        try:
+            message = transport.loads(connection.recv_bytes())
+        except (EOFError, OSError):
+            return False
+        if message == END:
+            _worker_info = None
+            return True
+        if message == RESUME:
+            ended = False
+            try:
+                fetcher = make_fetcher()
+            except Exception:
+                failure = ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")
+            continue
+        number, index = message
+        if ended:
+            continue
+        data: Any
+        if failure is not None:
+            data, failure = failure, None
+        else:
+            try:
+                data = fetcher.fetch(index)
+            except StopIteration:
+                if kind == _DatasetKind.Iterable:
+                    data, ended = _IterableDatasetStopIteration(worker_id), True  # type: ignore[arg-type]
+                else:
+                    data = ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")
+            except Exception:
+                data = ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")
+        try:
+            packed = transport.dumps((number, data))
+        except Exception:  # a batch that cannot be sent
+            packed = transport.dumps((number, ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")))
+        try:
+            connection.send_bytes(packed)
+        except OSError:
+            return False
+
+
+def main(fd: int) -> None:
+    """The life of a worker process whose connection to the main process is ``fd``."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's business; it ends the workers
+    connection = Connection(fd)
+    try:
+        setup = transport.loads(connection.recv_bytes())
+        sys.path[:] = setup["path"]
+        sys.argv[:] = setup["argv"]
+        os.chdir(setup["cwd"])
+        if setup["install"]:
+            import jtorch
+
+            jtorch.install()
+        while True:
+            try:
+                payload = connection.recv_bytes()
+            except (EOFError, OSError):
+                break
+            if not run_job(connection, payload):
+                break
+    finally:
+        connection.close()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)  # threads of XLA need no farewell
