@@ -67,6 +67,8 @@ def _leaf_dtype(value: Any) -> dtypes.dtype:
         return dtypes.of_number(value)
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+    if _is_sequence(value):
+        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     name = type(value).__name__
     raise RuntimeError(f"Could not infer dtype of {name if type(value).__module__ in ('builtins', '__main__') else _qualified(value)}")
 
@@ -158,12 +160,15 @@ def _host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
         return _values([data], wanted).reshape(())
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
+        _warn_once(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single numpy.ndarray "
+            "with numpy.array() before converting to a tensor."
+        )
     shape, leaves = _flattened(data)
     if leaves and shape and isinstance(leaves[0], (str, bytes)) and len(leaves[0]) > 1:
         raise ValueError(f"too many dimensions '{type(leaves[0]).__name__}'")
     wanted = dtype or _infer(leaves)
-    if not leaves and not shape:  # not reached: a leaf is its own only element
-        shape = (0,)
     return _values(leaves, wanted).reshape(shape)
 
 
@@ -189,6 +194,16 @@ def _from_array(name: str, array: np.ndarray) -> np.ndarray:
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
         )
     return array
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(text: str) -> None:
+    """Gives a warning that torch gives once in the life of a program."""
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, UserWarning, stacklevel=5)
 
 
 # ---- tensors from data -----------------------------------------------------------------------------------------------------------
@@ -291,12 +306,10 @@ def from_numpy(ndarray: Any) -> Any:
         kind = type(ndarray)
         raise TypeError(f"expected np.ndarray (got {kind.__module__ + '.' if kind.__module__ == 'numpy' else ''}{kind.__name__})")
     if not ndarray.flags.writeable:
-        warnings.warn(
+        _warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
             "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
-            "it to a tensor. This type of warning will be suppressed for the rest of this program.",
-            UserWarning,
-            stacklevel=4,
+            "it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     return share_host(_from_array("from_numpy", ndarray))
 
@@ -331,12 +344,10 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
         )
     if not writable:
-        warnings.warn(
+        _warn_once(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the underlying "
             "(supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it writable before "
-            "converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
-            UserWarning,
-            stacklevel=4,
+            "converting it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     made = share_host(np.frombuffer(buffer, wanted.np, (length - offset) // size if count < 0 else count, offset))
     return made.requires_grad_(True) if requires_grad else made
@@ -391,9 +402,7 @@ def _from_buffer(obj: Any, dtype: dtypes.dtype | None) -> Tensor | None:
         memoryview(obj)
     except TypeError:
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
+    return frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
 
 
 def from_dlpack(obj: Any) -> Any:
@@ -536,6 +545,71 @@ def range_(
     return _spread("range", (start, end, step), None, None, None, True, out, dtype, options)
 
 
+_linspace = factory(OPS["_C._linspace"], "_C._linspace")
+_logspace = factory(OPS["_C._logspace"], "_C._logspace")
+
+
+def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
+    """The ends of a line as numbers.
+
+    Raises:
+        RuntimeError: for tensors with dimensions.
+    """
+    for which, value in (("start", start), ("end", end)):
+        if isinstance(value, Tensor) and value.dim():
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got {which} with {value.dim()} dimension(s)."
+            )
+    return number(name, "start", start), number(name, "end", end)
+
+
+@composite(native=True)
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    Raises:
+        RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
+    """
+    first, last = _ends("linspace", start, end)
+    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    return _linspace(first, last, steps, out=out, dtype=dtype, **options)
+
+
+@composite(native=True)
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included.
+
+    Raises:
+        RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
+    """
+    first, last = _ends("logspace", start, end)
+    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    return _logspace(first, last, steps, base, out=out, dtype=dtype, **options)
+
+
 # ---- memory order ----------------------------------------------------------------------------------------------------------------
 
 _empty = factory(OPS["empty"], "_C.empty")
@@ -583,6 +657,9 @@ def empty_permuted(
             "Number of dimensions in size does not match the length of the physical_layout; "
             f"i.e. len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
         )
+    for d in order:
+        if not 0 <= d < len(size):
+            raise RuntimeError(f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got {d})")
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
     flat = _empty(tuple(size[d] for d in order), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)

@@ -17,10 +17,10 @@ from .applying import inplace
 from .binding import BOUND, bind
 from .core import Tensor, check_inplace, from_host
 from .engine import SPECIAL
-from .ops import indexing as _reading  # noqa: F401  (declares the kernels used below)
 from .ops import scattering as _writing  # noqa: F401
 from .ops._declare import OPS
-from .ops.views import VIEWS
+from .ops.indexing import too_large
+from .ops.views import VIEWS, expanded_size
 from .views import make_view, select_at, slice_at, viewed
 
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
@@ -81,7 +81,7 @@ def _plain(item: Any, t: Tensor) -> Any:
     if hasattr(item, "__index__") and not isinstance(item, np.bool_):
         return item.__index__()
     raise IndexError(
-        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {type(item).__name__})"
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {_type_name(item)})"
     )
 
 
@@ -315,18 +315,30 @@ def _type_name(value: Any) -> str:
 
 def _copy_to(target: Tensor, value: Any) -> None:
     if isinstance(value, Tensor):
-        target.copy_(_without_leading_ones(value, target))  # type: ignore[attr-defined]
+        if value._aval.shape != target._aval.shape:
+            value = _without_leading_ones(value, target)
+        target.copy_(value)  # type: ignore[attr-defined]
     else:
+        if type(value) is complex and not target.dtype.is_complex:
+            raise RuntimeError(too_large(target._aval.dtype))
         target.fill_(value)  # type: ignore[attr-defined]
 
 
 def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
-    """``value`` with leading dimensions of size 1 dropped where it has more dimensions than the target."""
-    shape = value._aval.shape
-    extra = len(shape) - target._aval.ndim
-    if extra <= 0 or any(n != 1 for n in shape[:extra]):
-        return value
-    return value.reshape(shape[extra:])  # type: ignore[attr-defined]
+    """``value`` with leading dimensions of size 1 dropped where it has more dimensions than the target.
+
+    Raises:
+        RuntimeError: if it does not broadcast to the target's shape.
+    """
+    shape, sizes = value._aval.shape, target._aval.shape
+    extra = len(shape) - len(sizes)
+    if extra > 0 and all(n == 1 for n in shape[:extra]):
+        shape = shape[extra:]
+        value = value.reshape(shape)  # type: ignore[attr-defined]
+    elif extra > 0:
+        shape = shape[next(i for i, n in enumerate(shape) if n != 1) :]
+    expanded_size(shape, sizes)
+    return value
 
 
 def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import dispatch
 from .devices import FACTORIES, FACTORY_PATHS
-from .dispatch import ACTIVE, MISSING, NOWRAP, PLAIN, STATIC, TENSORS, add_plain, override, register
+from .dispatch import ACTIVE, MISSING, NOWRAP, PLAIN, STATIC, TENSORS, DisableTorchFunctionSubclass, add_plain, override, register
 from .dtypes import dtype
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -31,7 +31,25 @@ _NAMES = {
 #: Constructors: modes see them, but the data they are given is never asked.
 CONSTRUCTORS = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
 #: Public functions that nobody is asked about.
-UNSEEN = frozenset(("torch.from_numpy", "torch.frombuffer", "torch.is_tensor", "torch.is_storage", "torch.manual_seed"))
+UNSEEN = frozenset(
+    (
+        "torch.from_numpy",
+        "torch.frombuffer",
+        "torch.is_tensor",
+        "torch.is_storage",
+        "torch.manual_seed",
+        "torch.Tensor.__iter__",  # asks with dim and unbind instead
+    )
+)
+#: Operators that handlers are told by themselves; the others by the method of the same meaning.
+_TOLD_BY_THEMSELVES = frozenset(
+    f"torch.Tensor.{name}" for name in ("__pow__", "__floordiv__", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__invert__")
+)
+#: The ``__name__`` that torch gives some operator methods.
+_OPERATOR_NAMES = {
+    "__abs__": "abs", "__neg__": "neg", "__pos__": "positive", "__pow__": "pow", "__ipow__": "pow_", "__itruediv__": "__idiv__",
+    "__rtruediv__": "__rdiv__",
+}  # fmt: skip
 
 
 class _Layout:
@@ -70,6 +88,7 @@ class _Caller:
         self.all_positional = False
         self.takes_keywords = False
         self.func: Any = None
+        self.handlers_off = False
         self.relevant: set[str] | None = None
         self.extract: Callable[..., Iterable[Any]] | None = None
 
@@ -92,7 +111,12 @@ class _Caller:
             answer = override(self.func, operands, args, kwargs or None, True, self.opaque)
         else:
             answer = override(self.func, operands, *self.with_defaults(args, kwargs), False, self.opaque)
-        return self.run(args, kwargs) if answer is MISSING else answer
+        if answer is not MISSING:
+            return answer
+        if self.handlers_off:
+            with DisableTorchFunctionSubclass():
+                return self.run(args, kwargs)
+        return self.run(args, kwargs)
 
     def operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Collection[Any]:
         """Everything that may be asked, in the order of the parameters."""
@@ -351,13 +375,14 @@ def specialise(
     lines = _indent_into_try(source.lines) if operator else source.lines
     function = _compile("\n".join(lines) + "\n", def_name, public, source.names)
 
-    function.__name__ = name
+    function.__name__ = _OPERATOR_NAMES.get(name, name)
     function.__qualname__ = f"Tensor.{name}" if is_method else name
     function.__module__ = "jtorch" + prefix.removeprefix("torch").removesuffix(".Tensor") if prefix.startswith("torch") else prefix
     function.__doc__ = impl.__doc__ if doc is None else doc
     function.__signature__ = sig  # type: ignore[attr-defined]
     function.__wrapped__ = impl if wrapped is None else wrapped  # type: ignore[attr-defined]
-    caller.func = function if reports is None else reports
+    caller.func = function if reports is None or public in _TOLD_BY_THEMSELVES else reports
+    caller.handlers_off = public in CONSTRUCTORS
     if public in FACTORY_PATHS:
         FACTORIES.add(function)
     if enter:

@@ -14,6 +14,7 @@ import numpy as np
 from . import dtypes
 from .core import Tensor
 from .dispatch import DisableTorchFunction
+from .engine import read
 
 
 @dataclasses.dataclass
@@ -252,7 +253,7 @@ def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:
         plain = _is_plain(cls)
         array: np.ndarray | None = None
         if place.type != "meta":
-            data = t.detach().jax()
+            data = read(t._read())  # not t.jax(): looking at a tensor must not keep its buffer from being reused
             if isinstance(data, jax.core.Tracer):
                 tensor_contents = tensor_contents or repr(data)
                 array = np.broadcast_to(np.zeros((), dtype.np), shape)

@@ -12,6 +12,7 @@ from ..ops._kernel import saved_results, vjp_of
 from .grad_mode import MODE
 
 _numbers = itertools.count().__next__
+_ONE = (True,)
 
 #: Where a gradient goes: into a node's output (node, number), or a leaf tensor, or nowhere.
 Edge: TypeAlias = Any
@@ -33,7 +34,8 @@ class Node:
     def __init__(self, call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[Any, ...], results: Sequence[Value]) -> None:
         info = call.extra
         self.call = call
-        saved = [v for v, keep in zip(ins, info.saved, strict=True) if keep]
+        kept = info.kept
+        saved = [*ins] if kept is None else [ins[i] for i in kept]
         if info.hidden:
             saved += results[len(results) - info.hidden :]
         elif info.saves_result:
@@ -87,9 +89,21 @@ class Node:
             if v.meta is not None:
                 _check_version(self, v)
         needs = tuple([e is not None for e in self.edges])
-        given = tuple([g is not None for g in grads])
-        call = vjp_of(self.call, self.avals, self.outs, needs, given)  # type: ignore[arg-type]
-        found = iter(record(call, saved + [g for g in grads if g is not None], self.numbers))
+        call = self.call
+        if len(grads) == 1:
+            key = (self.avals, needs, _ONE, False)
+            given = _ONE
+        else:
+            given = tuple([g is not None for g in grads])
+            key = (self.avals, needs, given, False)
+            grads = [g for g in grads if g is not None]
+        derivative = call.extra.vjps.get(key)  # type: ignore[union-attr]
+        if derivative is None:
+            derivative = vjp_of(call, self.avals, self.outs, needs, given)  # type: ignore[arg-type]
+        out = record(derivative, saved + grads, self.numbers)
+        if len(out) == len(needs):
+            return out
+        found = iter(out)
         return [next(found) if need else None for need in needs]
 
     def apply_tracked(self, grads: list[Any]) -> list[Any]:
@@ -198,42 +212,35 @@ def tracked(call: Call, ins: Sequence[tuple[Value, Edge]], numbers: tuple[Any, .
 
 
 class _Task:
-    """One ``backward`` or ``grad``: dependency counts, gradients waiting at each node, and what to do with those that reach their end."""
+    """One ``backward`` or ``grad``: gradients waiting at each node, and what to do with those that reach their end.
+
+    A node's operands were made before it, so visiting nodes by creation number, the latest first, visits each after all that use it.
+    """
 
     def __init__(self, create_graph: bool, keep_graph: bool, add: Callable[[Any, Any], Any]) -> None:
         self.create_graph = create_graph
         self.keep_graph = keep_graph
         self.add = add
         self.waiting: dict[Node, list[Any]] = {}
-        self.dependencies: dict[Node, int] = {}
+        self.heap: list[tuple[int, Node]] = []
         self.leaf_grads: dict[int, list[Any]] = {}  # id(tensor) -> [tensor, gradient]
         self.captured: dict[tuple[int, int], Any] = {}  # (id(node), output) -> gradient
         self.wanted: dict[Node, set[int]] = {}
         self.only_leaves: set[int] | None = None
 
-    def count(self, roots: Sequence[Node]) -> None:
-        """Counts, for each node reachable from the roots, the edges that lead to it."""
-        dependencies = self.dependencies
-        stack = list(dict.fromkeys(roots))
-        seen = set(stack)
-        for n in stack:
-            dependencies.setdefault(n, 0)
-        while stack:
-            node = stack.pop()
-            targets = {e[0] for e in node.edges if type(e) is tuple}
-            for target in targets:
-                dependencies[target] = dependencies.get(target, 0) + 1
-                if target not in seen:
-                    seen.add(target)
-                    stack.append(target)
-
     def needed(self, roots: Sequence[Node]) -> set[Node] | None:
         """Nodes on a path to a wanted end; None if all are."""
         if self.only_leaves is None:
             return None
-        order = sorted(self.dependencies, key=lambda n: n.seq)
+        seen = set(roots)
+        stack = list(seen)
+        while stack:
+            for e in stack.pop().edges:
+                if type(e) is tuple and e[0] not in seen:
+                    seen.add(e[0])
+                    stack.append(e[0])
         found: set[Node] = set()
-        for node in order:  # operands were made before their node
+        for node in sorted(seen, key=lambda n: n.seq):  # operands were made before their node
             for e in node.edges:
                 if e is None:
                     continue
@@ -252,8 +259,14 @@ class _Task:
             node, j = edge
             slots = self.waiting.get(node)
             if slots is None:
-                slots = self.waiting[node] = [None] * node.visible
-            slots[j] = grad if slots[j] is None else self.add(slots[j], grad)
+                if node.visible == 1:
+                    self.waiting[node] = [grad]
+                else:
+                    slots = self.waiting[node] = [None] * node.visible
+                    slots[j] = grad
+                heapq.heappush(self.heap, (-node.seq, node))
+            else:
+                slots[j] = grad if slots[j] is None else self.add(slots[j], grad)
         else:
             have = self.leaf_grads.get(id(edge))
             if have is None:
@@ -262,31 +275,25 @@ class _Task:
                 have[1] = self.add(have[1], grad)
 
     def run(self, roots: Sequence[Node]) -> None:
-        """Visits nodes, the latest first, once all gradients they wait for have come."""
-        self.count(roots)
+        """Visits nodes, the latest first."""
         needed = self.needed(roots)
-        dependencies = self.dependencies
-        ready = [(-n.seq, n) for n in dict.fromkeys(roots) if dependencies[n] == 0]
-        heapq.heapify(ready)
-        while ready:
-            node = heapq.heappop(ready)[1]
-            grads = self.waiting.pop(node, None)
-            runs = grads is not None and (needed is None or node in needed)
-            if grads is not None and (node in self.wanted or node.prehooks or node.retained):
+        heap, waiting, give = self.heap, self.waiting, self.give
+        tracked_, keep, wanted = self.create_graph, self.keep_graph, self.wanted
+        while heap:
+            node = heapq.heappop(heap)[1]
+            grads = waiting.pop(node)
+            if node.prehooks or node.retained or node in wanted:
                 grads = self._before(node, grads)
-            if runs and any(g is not None for g in grads):  # type: ignore[union-attr]
-                found = node.apply_tracked(grads) if self.create_graph else node.apply(grads)  # type: ignore[arg-type]
-                if node.hooks:
-                    found = self._hooked(node, found, grads)
-                for edge, grad in zip(node.edges, found, strict=True):
-                    if edge is not None and grad is not None:
-                        self.give(edge, grad)
-                if not self.keep_graph:
-                    node.release()
-            for target in {e[0] for e in node.edges if type(e) is tuple}:
-                dependencies[target] -= 1
-                if dependencies[target] == 0:
-                    heapq.heappush(ready, (-target.seq, target))
+            if needed is not None and node not in needed:
+                continue
+            found = node.apply_tracked(grads) if tracked_ else node.apply(grads)
+            if node.hooks:
+                found = self._hooked(node, found, grads)
+            for edge, grad in zip(node.edges, found, strict=True):
+                if edge is not None and grad is not None:
+                    give(edge, grad)
+            if not keep:
+                node.release()
 
     def _before(self, node: Node, grads: list[Any]) -> list[Any]:
         if node.prehooks:

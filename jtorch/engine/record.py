@@ -25,7 +25,7 @@ MAX_BYTES = 1 << 30
 class Trace:
     """What one thread has recorded and not yet run."""
 
-    __slots__ = ("state", "values", "leaves", "numbers", "limit", "nbytes", "lock", "owner", "__weakref__")
+    __slots__ = ("state", "values", "leaves", "numbers", "limit", "nbytes", "lock", "held", "__weakref__")
 
     def __init__(self, limit: int = MAX_OPS) -> None:
         self.state: State = ROOT
@@ -35,7 +35,7 @@ class Trace:
         self.limit = limit
         self.nbytes = 0
         self.lock: threading.RLock | None = threading.RLock() if _threads.shared else None
-        self.owner = threading.get_ident()
+        self.held = False  # inside ``record`` by the thread that has the lock
 
 
 class _Threads:
@@ -101,20 +101,20 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     trace = LOCAL.trace
     if trace is None:
         return run.immediately(call, ins, numbers)
-    if trace.lock is not None:
+    if trace.lock is not None and not trace.held:
         with trace.lock:
-            return _record(trace, call, ins, numbers)
-    return _record(trace, call, ins, numbers)
-
-
-def _record(trace: Trace, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+            trace.held = True
+            try:
+                return record(call, ins, numbers)
+            finally:
+                trace.held = False
     key: list[Any] = [call]
     for v in ins:
         if v.trace is trace:
             key.append(v.index)
         else:
             if v.trace is SPECIAL:
-                _forget(trace, ins, key)
+                _forget(trace, key)
                 return run.immediately(call, ins, numbers)
             if v.array is None:
                 read(v)
@@ -169,7 +169,7 @@ def _enter(trace: Trace, v: Value) -> None:
         trace.limit = 0  # run after this op
 
 
-def _forget(trace: Trace, ins: Sequence[Value], key: list[Any]) -> None:
+def _forget(trace: Trace, key: Sequence[Any]) -> None:
     """Takes back the inputs that an op which is not recorded after all has entered."""
     for _ in range(sum(type(k) is Aval for k in key)):
         trace.leaves.pop().trace = None
@@ -180,7 +180,7 @@ def _grow(trace: Trace, path: tuple[Any, ...], call: Call, ins: Sequence[Value])
     try:
         shapes = shapes_of(call, avals, default_device())
     except BaseException:
-        _forget(trace, ins, list(path))
+        _forget(trace, path)
         raise
     if trie.count > trie.LIMIT:
         trie.prune()

@@ -54,7 +54,7 @@ class Info:
         vjps: derivative calls by (operand avals, needed operands, given cotangents).
     """
 
-    __slots__ = ("op", "layout", "kernel", "saved", "checked", "saves_result", "hidden", "single", "vjps", "tracked", "differentiable", "name")
+    __slots__ = ("op", "layout", "kernel", "saved", "checked", "saves_result", "hidden", "single", "vjps", "tracked", "differentiable", "name", "_kept")
 
     def __init__(self, op: Op, layout: tuple[Any, ...]) -> None:
         self.op, self.layout = op, layout
@@ -68,6 +68,14 @@ class Info:
         self.tracked: Call | None = None
         self.differentiable = op.differentiable
         self.name = op.name
+        self._kept: Any = False
+
+    @property
+    def kept(self) -> list[int] | None:
+        """Positions of the operands whose values are saved; None if all are."""
+        if self._kept is False:
+            self._kept = None if all(self.saved) else [i for i, keep in enumerate(self.saved) if keep]
+        return self._kept
 
 
 _calls: dict[tuple[Op, tuple[Any, ...]], Call] = {}

@@ -134,8 +134,8 @@ def _wide(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
 
-@factory(aten="linspace")
-def linspace(start: Number, end: Number, steps: int, *, dtype: Dtype | None = None) -> Array:
+@factory(namespace="_C", aten="linspace")
+def _linspace(start: Number, end: Number, steps: int, *, dtype: Dtype | None = None) -> Array:
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
     Raises:
@@ -146,8 +146,8 @@ def linspace(start: Number, end: Number, steps: int, *, dtype: Dtype | None = No
     return _line(start, end, steps, wanted, _wide(wanted)).astype(wanted)
 
 
-@factory(aten="logspace")
-def logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Dtype | None = None) -> Array:
+@factory(namespace="_C", aten="logspace")
+def _logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Dtype | None = None) -> Array:
     """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
     _steps(steps)
     wanted = _line_dtype(start, end, dtype)

@@ -32,7 +32,7 @@ def _rows(weight: Array, indices: Array) -> Array:
 
 
 def _scattered(g: Array, indices: Array, weight: Array) -> Array:
-    """The rows of ``g`` added up at ``indices`` in zeros like ``weight``: faster than a one-hot product or sorting, at every size measured."""
+    """The rows of ``g`` added up at ``indices`` in zeros like ``weight``: faster than a one-hot product or sorting wherever measured."""
     if weight.shape[0] == 0:
         return jnp.zeros_like(weight)
     return jnp.zeros_like(weight).at[indices].add(g, mode="promise_in_bounds", wrap_negative_indices=False)
@@ -128,9 +128,10 @@ def _embedding_bag_fwd(
 ) -> tuple[Array, tuple[Array, ...]]:
     n, count = indices.shape[0], offsets.shape[0] - include_last_offset
     if offsets.shape[0]:
-        guard(offsets[0] != 0, RuntimeError, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-              "However, got {}", offsets[0])  # fmt: skip
-        guard(offsets[-1] > n, RuntimeError, f"offsets[-1] can not be greater than input's length({n}) but got offsets[-1] of {{}}", offsets[-1])
+        first, last = offsets[0], offsets[-1]
+        start = "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {}"
+        guard(first != 0, RuntimeError, start, first)
+        guard(last > n, RuntimeError, f"offsets[-1] can not be greater than input's length({n}) but got offsets[-1] of {{}}", last)
     bag = _bags(offsets, n)
     rows = _rows(weight, indices)
     used = (indices != padding_idx) & (bag >= 0) & (bag < count)

@@ -280,6 +280,11 @@ _C_NAMES = {
 }  # fmt: skip
 
 
+def too_large(dtype: np.dtype) -> str:
+    """The message for a number that ``dtype`` cannot hold; torch names C++ types here."""
+    return f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow"
+
+
 def fill_value(value: Array | Number, input: Array, name: str) -> Array:
     """``value`` in the dtype of ``input``, with torch's errors for what that cannot hold.
 
@@ -300,9 +305,9 @@ def number_as(value: Array | Number, dtype: np.dtype) -> Array:
     """
     value = jnp.asarray(value)
     dtype = np.dtype(dtype)
-    message = f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow"
+    message = too_large(dtype)
     if dtype == np.bool_:
-        return value != 0
+        return value.astype(np.bool_)
     if value.dtype.kind == "c" and dtype.kind != "c":
         raise RuntimeError(message)
     if value.dtype == dtype or value.dtype == np.bool_ or dtype.kind == "c":

@@ -48,6 +48,8 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for position, t in enumerate(tensors):
+        if t is None:
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got NoneType")
         if t.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
     kept = [(position, t) for position, t in enumerate(tensors) if t.shape != (0,)]

@@ -1,0 +1,149 @@
+"""Tensors as raw storages and back: what files hold. The only part of saving and loading that knows how tensors keep their data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import jtorch as torch
+from jtorch.core import from_host, from_value
+
+#: Storage classes of PyTorch's format, by dtype. Other dtypes are saved as ``UntypedStorage`` with the dtype beside it.
+TYPED = {
+    torch.float64: "DoubleStorage",
+    torch.float32: "FloatStorage",
+    torch.float16: "HalfStorage",
+    torch.int64: "LongStorage",
+    torch.int32: "IntStorage",
+    torch.int16: "ShortStorage",
+    torch.int8: "CharStorage",
+    torch.uint8: "ByteStorage",
+    torch.bool: "BoolStorage",
+    torch.bfloat16: "BFloat16Storage",
+    torch.complex128: "ComplexDoubleStorage",
+    torch.complex64: "ComplexFloatStorage",
+}
+DTYPE_OF = {name: dtype for dtype, name in TYPED.items()}
+
+
+class Piece:
+    """The storage of a tensor that is saved.
+
+    Attributes:
+        key: what tensors on one storage have in common.
+        location: ``"cpu"``, or the device.
+        nbytes: the size of the whole storage.
+    """
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        alias = tensor._al
+        self.storage: Any = tensor if alias is None else alias.storage
+        self.key = id(self.storage)  # the reference kept here makes the id unique
+        self.dtype = tensor.dtype
+        device = tensor.device
+        self.location = device.type if device.index is None or device.type == "cpu" else f"{device.type}:{device.index}"
+        self.nbytes = tensor.nbytes if alias is None else self._aval().nbytes
+
+    def _aval(self) -> Any:
+        return self.storage.value.aval if self.storage.value is not None else self.storage.aval
+
+    def memory(self) -> np.ndarray:
+        """The elements in the order in which they lie in memory, in one dimension."""
+        storage = self.storage
+        if isinstance(storage, torch.Tensor):
+            array, strides = np.asarray(storage.jax()), storage._strides
+        elif storage.host is not None:
+            return _flat_host(storage.host)
+        else:
+            array, strides = np.asarray(from_value(storage.value).jax()), storage.strides
+        if strides is not None:
+            array = np.transpose(array, sorted(range(array.ndim), key=lambda i: -strides[i]))
+        return np.ascontiguousarray(array).reshape(-1)
+
+
+def _flat_host(array: np.ndarray) -> np.ndarray:
+    order = sorted(range(array.ndim), key=lambda i: -array.strides[i])
+    return np.ascontiguousarray(np.transpose(array, order)).reshape(-1)
+
+
+def geometry(tensor: torch.Tensor) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Offset, sizes and strides of a tensor in its storage."""
+    return tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride())
+
+
+class LoadedStorage:
+    """Bytes read from a file, on which tensors are made. The tensors of one storage share memory, as they did when saved."""
+
+    def __init__(self, data: np.ndarray, dtype: torch.dtype | None, location: str) -> None:
+        self.data = data
+        self.dtype = dtype
+        self.location = location
+        self._whole: torch.Tensor | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where tensors on this storage are made."""
+        return torch.device(self.location)
+
+    def nbytes(self) -> int:
+        """The size."""
+        return self.data.nbytes
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self.data.nbytes // (1 if self.dtype is None else self.dtype.itemsize)
+
+    __len__ = size
+
+    def to(self, device: Any) -> LoadedStorage:
+        """This storage, to be on another device."""
+        return LoadedStorage(self.data, self.dtype, str(device))
+
+    def cpu(self) -> LoadedStorage:
+        """This storage, to be on the host."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> LoadedStorage:
+        """This storage, to be on an accelerator."""
+        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+
+    def tensor(self, dtype: torch.dtype, offset: int, size: Sequence[int], stride: Sequence[int]) -> torch.Tensor:
+        """The tensor with this geometry.
+
+        Raises:
+            RuntimeError: if it reaches beyond the storage.
+        """
+        size, stride = tuple(size), tuple(stride)
+        if self.location == "meta":
+            return torch.empty_strided(size, stride, dtype=dtype, device="meta")
+        elements = self.data.nbytes // dtype.itemsize
+        count = int(np.prod(size, dtype=np.int64))
+        reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride)) if count else 0
+        if reach > elements:
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {dtype.itemsize} requiring "
+                f"a storage size of {reach * dtype.itemsize} are out of bounds for storage of size {self.data.nbytes}"
+            )
+        if self._whole is None:
+            if offset == 0 and count == elements and stride == _contiguous(size):
+                self._whole = self._make(dtype, size)
+                return self._whole
+            self._whole = self._make(dtype, (elements,))
+        whole = self._whole
+        if whole.dtype is not dtype:
+            whole = whole.view(-1).view(dtype)
+        with torch.no_grad():
+            return whole.detach().as_strided(size, stride, offset).detach()
+
+    def _make(self, dtype: torch.dtype, size: tuple[int, ...]) -> torch.Tensor:
+        return from_host(self.data.view(dtype.np)[: int(np.prod(size, dtype=np.int64))].reshape(size), self.device)
+
+
+def _contiguous(size: Sequence[int]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for n in reversed(size):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))

@@ -1,0 +1,283 @@
+"""An unpickler that makes tensors, containers and numbers, and refuses everything else by name.
+
+It runs the opcodes that state dicts are made of, looks classes up in a table instead of importing them, and calls nothing but what the
+table holds. What a user trusts is added by ``add_safe_globals``.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import Any
+
+import jtorch as torch
+
+from ._saved_storage import DTYPE_OF
+
+_blocklisted_modules = ("sys", "os", "posix", "nt")
+
+_marked_safe_globals: list[Any] = []
+
+_OPCODES = (
+    "GLOBAL NEWOBJ REDUCE BUILD APPEND APPENDS SETITEM SETITEMS MARK TUPLE EMPTY_TUPLE TUPLE1 TUPLE2 TUPLE3 NONE NEWFALSE NEWTRUE "
+    "EMPTY_LIST EMPTY_DICT EMPTY_SET BININT BININT1 BININT2 BINFLOAT BINUNICODE SHORT_BINSTRING BINPERSID BINGET LONG_BINGET BINPUT "
+    "LONG_BINPUT LONG1 PROTO STOP"
+).split()
+
+
+def _add_safe_globals(safe_globals: list[Any]) -> None:
+    _marked_safe_globals.extend(g for g in safe_globals if g not in _marked_safe_globals)
+
+
+def _get_safe_globals() -> list[Any]:
+    return list(_marked_safe_globals)
+
+
+def _clear_safe_globals() -> None:
+    _marked_safe_globals.clear()
+
+
+def _remove_safe_globals(safe_globals: list[Any]) -> None:
+    _marked_safe_globals[:] = [g for g in _marked_safe_globals if g not in safe_globals]
+
+
+def public_name(obj: Any) -> str:
+    """``torch.x.name`` for jtorch's own, else ``module.name``: what a file calls a class or function."""
+    module = obj.__module__
+    if module == "jtorch" or module.startswith("jtorch."):
+        module = module[1:]
+    return f"{module}.{obj.__qualname__}"
+
+
+def _user_allowed() -> dict[str, Any]:
+    table = {}
+    for entry in _marked_safe_globals:
+        if isinstance(entry, tuple):
+            if len(entry) != 2:
+                raise ValueError(f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(entry)}")
+            if type(entry[1]) is not str:
+                raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(entry[1])}")
+            table[entry[1]] = entry[0]
+        else:
+            table[public_name(entry)] = entry
+    return table
+
+
+class StorageType:
+    """A storage class named in a file."""
+
+    def __init__(self, name: str) -> None:
+        self.dtype: torch.dtype | None = DTYPE_OF[name]
+
+    def __str__(self) -> str:
+        return f"StorageType(dtype={self.dtype})"
+
+
+class UntypedStorageType(StorageType):
+    """``UntypedStorage``, named in a file."""
+
+    def __init__(self) -> None:
+        self.dtype = None
+
+
+_allowed: dict[str, Any] = {}
+
+
+def _get_allowed_globals() -> dict[str, Any]:
+    if not _allowed:
+        from _codecs import encode
+
+        from . import _utils, devices, dtypes, serialization
+
+        table: dict[str, Any] = {
+            "collections.OrderedDict": OrderedDict,
+            "collections.Counter": Counter,
+            "torch.nn.parameter.Parameter": torch.nn.Parameter,
+            "torch.serialization._get_layout": serialization._get_layout,
+            "torch.Size": torch.Size,
+            "torch.Tensor": torch.Tensor,
+            "torch.device": devices.device,
+            "_codecs.encode": encode,
+            "builtins.bytearray": bytearray,
+            "builtins.set": set,
+            "builtins.complex": complex,
+            "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
+            "torch.storage.UntypedStorage": UntypedStorageType(),
+        }
+        for name in (
+            "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
+            "_rebuild_meta_tensor_no_storage",
+        ):  # fmt: skip
+            table[f"torch._utils.{name}"] = getattr(_utils, name)
+        table.update({f"torch.{name}": dtype for name, dtype in dtypes.BY_NAME.items()})
+        table.update({f"torch.{name}": StorageType(name) for name in DTYPE_OF})
+        _allowed.update(table)
+    return _allowed
+
+
+def _is_allowed(obj: Any) -> bool:
+    return any(obj is known for known in _get_allowed_globals().values()) or any(obj is known for known in _user_allowed().values())
+
+
+class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
+    """Reads a pickle of weights.
+
+    Raises:
+        UnpicklingError: for a class or function that is not allowed, and for opcodes that weights do not need.
+    """
+
+    dispatch: dict[int, Callable[[Any], None]] = {getattr(pickle, name)[0]: pickle._Unpickler.dispatch[getattr(pickle, name)[0]] for name in _OPCODES}  # type: ignore[attr-defined]
+
+    def __init__(self, file: Any, *, encoding: str = "bytes") -> None:
+        super().__init__(file, encoding=encoding)
+
+    def load(self) -> Any:
+        """The object that the pickle describes."""
+        try:
+            return super().load()
+        except KeyError as error:  # from the table of opcodes, or of memoized objects
+            raise UnpicklingError(f"Unsupported operand {error.args[0]}") from None
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The allowed class or function of that name."""
+        if self.proto < 3:
+            import _compat_pickle
+
+            module, name = _compat_pickle.NAME_MAPPING.get((module, name), (_compat_pickle.IMPORT_MAPPING.get(module, module), name))
+        path = f"{module}.{name}"
+        if module in _blocklisted_modules:
+            raise UnpicklingError(f"Trying to load unsupported GLOBAL {path} whose module {module} is blocked.")
+        for table in (_get_allowed_globals(), _user_allowed()):
+            if path in table:
+                return table[path]
+        path = path.removeprefix("builtins.")
+        raise UnpicklingError(
+            f"Unsupported global: GLOBAL {path} was not an allowed global by default. "
+            f"Please use `torch.serialization.add_safe_globals([{path}])` or the "
+            f"`torch.serialization.safe_globals([{path}])` context manager to allowlist this global "
+            "if you trust this class/function."
+        )
+
+    def load_proto(self) -> None:
+        """Notes the protocol; only the second one is what ``torch.save`` writes."""
+        self.proto = self.read(1)[0]
+        if self.proto != 2:
+            warnings.warn(
+                f"Detected pickle protocol {self.proto} in the checkpoint, which was not the default pickle protocol used by `torch.load` "
+                "(2). The weights_only Unpickler might not support all instructions implemented by this protocol, please file an issue for "
+                "adding support if you encounter this.",
+                stacklevel=2,
+            )
+
+    def load_newobj(self) -> None:
+        """Makes an object of an allowed class."""
+        args = self.stack.pop()
+        cls = self.stack.pop()
+        if cls is torch.nn.Parameter:
+            self.append(torch.nn.Parameter(*args))
+        elif _is_allowed(cls):
+            self.append(cls.__new__(cls, *args))
+        else:
+            raise UnpicklingError(
+                f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {cls}"
+            )
+
+    def load_reduce(self) -> None:
+        """Calls an allowed function."""
+        args = self.stack.pop()
+        func = self.stack[-1]
+        if not _is_allowed(func):
+            message = f"Trying to call reduce for unrecognized function {func}"
+            if hasattr(func, "__self__"):
+                message += f" which belongs to {func.__self__}"
+            raise UnpicklingError(message)
+        self.stack[-1] = func(*args)
+
+    def load_build(self) -> None:
+        """Gives an object of an allowed class its state."""
+        state = self.stack.pop()
+        inst = self.stack[-1]
+        kind = type(inst)
+        if kind is OrderedDict:
+            inst.__dict__.update(state)
+        elif kind is torch.nn.Parameter or (kind is not torch.Tensor and _is_allowed(kind)):
+            if hasattr(inst, "__setstate__"):
+                inst.__setstate__(state)
+                return
+            slots = None
+            if isinstance(state, tuple) and len(state) == 2:
+                state, slots = state
+            if state:
+                inst.__dict__.update(state)
+            for name, value in (slots or {}).items():
+                setattr(inst, name, value)
+        else:
+            raise UnpicklingError(
+                f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got {kind}"
+            )
+
+    def load_append(self) -> None:
+        """Appends to a list."""
+        item = self.stack.pop()
+        self._list("append to").append(item)
+
+    def load_appends(self) -> None:
+        """Extends a list."""
+        items = self.pop_mark()
+        self._list("extend").extend(items)
+
+    def _list(self, what: str) -> list[Any]:
+        target = self.stack[-1]
+        if type(target) is not list:
+            raise UnpicklingError(f"Can only {what} lists, but got {type(target)}")
+        return target
+
+    def load_setitem(self) -> None:
+        """Sets an item of a dict."""
+        value, key = self.stack.pop(), self.stack.pop()
+        self._dict("SETITEM")[key] = value
+
+    def load_setitems(self) -> None:
+        """Sets items of a dict."""
+        items = self.pop_mark()
+        target = self._dict("SETITEMS")
+        for i in range(0, len(items), 2):
+            target[items[i]] = items[i + 1]
+
+    def _dict(self, opcode: str) -> dict[Any, Any]:
+        target = self.stack[-1]
+        if type(target) not in (dict, OrderedDict, Counter):
+            raise UnpicklingError(f"Can only {opcode} for dict, collections.OrderedDict, collections.Counter, but got {type(target)}")
+        return target
+
+    def load_binpersid(self) -> None:
+        """Takes a storage."""
+        pid = self.stack.pop()
+        if type(pid) is not tuple and type(pid) is not int:
+            raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(pid)}")
+        if type(pid) is tuple and len(pid) > 0 and pid[0] not in ("storage", b"storage"):
+            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {type(pid[0])}")
+        self.append(self.persistent_load(pid))
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Set by the caller."""
+        raise UnpicklingError("unsupported persistent id encountered")
+
+    for _name in ("proto", "newobj", "reduce", "build", "append", "appends", "setitem", "setitems", "binpersid"):
+        dispatch[getattr(pickle, _name.upper())[0]] = locals()[f"load_{_name}"]
+    del _name
+
+
+def load(file: Any, *, encoding: str = "ASCII") -> Any:
+    """The object that a pickle of weights describes."""
+    return Unpickler(file, encoding=encoding).load()
+
+
+def get_globals_in_pkl(data: bytes) -> set[str]:
+    """The classes and functions that a pickle names, as ``module.name``."""
+    import pickletools
+
+    return {arg.replace(" ", ".", 1) for op, arg, _ in pickletools.genops(data) if op.name == "GLOBAL" and isinstance(arg, str)}

@@ -1,0 +1,285 @@
+"""Bessel functions of orders 0 and 1, plain, modified and scaled, and Airy's function."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import jax.scipy.special as jsp
+
+from . import _cephes
+from ._declare import Array, defvjp, unary
+from ._numeric import require, require_full, wide
+
+_special = functools.partial(unary, namespace="special", method=False)
+#: Functions for which torch has no derivative.
+_without_gradient = functools.partial(_special, differentiable=False)
+
+
+# ---- modified, first kind --------------------------------------------------------------------------------------------------------
+
+
+@unary(inplace=True, aliases=("special.i0",), saves=("input",), aten="i0")
+def i0(input: Array) -> Array:
+    """The modified Bessel function of the first kind and order 0."""
+    require("i0_vml_cpu", input)
+    return jsp.i0(wide(input)).astype(input.dtype)
+
+
+@_special(saves=("input", "result"), aten="special_i0e")
+def i0e(input: Array) -> Array:
+    """``exp(-abs(input)) * i0(input)``."""
+    require("i0e_cpu", input)
+    return jsp.i0e(wide(input)).astype(input.dtype)
+
+
+@_special(saves=("input", "result"), aten="special_i1")
+def i1(input: Array) -> Array:
+    """The modified Bessel function of the first kind and order 1."""
+    require("i1_cpu", input)
+    return jsp.i1(wide(input)).astype(input.dtype)
+
+
+@_special(saves=("input", "result"), aten="special_i1e")
+def i1e(input: Array) -> Array:
+    """``exp(-abs(input)) * i1(input)``."""
+    require("i1e_cpu", input)
+    return jsp.i1e(wide(input)).astype(input.dtype)
+
+
+def _i0_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g * i1(input),)
+
+
+def _i0e_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
+    return (g * (i1e(input) - jnp.sign(input) * result),)
+
+
+def _away_from_zero(x: Array) -> tuple[Array, Array]:
+    """Where x is so near 0 that i1(x) / x is 1/2, and x with 1 in those places."""
+    near = jnp.abs(x) <= jnp.finfo(x.dtype).eps
+    return near, jnp.where(near, jnp.ones((), x.dtype), x)
+
+
+def _i1_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
+    near, x = _away_from_zero(input)
+    return (g * jnp.where(near, jnp.asarray(0.5, g.dtype), i0(x) - result / x),)
+
+
+def _i1e_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
+    near, x = _away_from_zero(input)
+    return (g * jnp.where(near, jnp.asarray(0.5, g.dtype), i0e(x) - result * (jnp.sign(x) + 1 / x)),)
+
+
+defvjp(i0, _i0_rule)
+defvjp(i0e, _i0e_rule)
+defvjp(i1, _i1_rule)
+defvjp(i1e, _i1e_rule)
+
+
+@_without_gradient(aten="special_modified_bessel_i0")
+def modified_bessel_i0(input: Array) -> Array:
+    """The modified Bessel function of the first kind and order 0."""
+    require_full("modified_bessel_i0_cpu", input)
+    return jsp.i0(input)
+
+
+@_without_gradient(aten="special_modified_bessel_i1")
+def modified_bessel_i1(input: Array) -> Array:
+    """The modified Bessel function of the first kind and order 1."""
+    require_full("modified_bessel_i1_cpu", input)
+    return jsp.i1(input)
+
+
+# ---- modified, second kind -------------------------------------------------------------------------------------------------------
+
+
+def _chebyshev(x: Array, coefficients: Sequence[float]) -> Array:
+    """Clenshaw's sum of a Chebyshev series in ``x / 2``, the constant halved as Cephes keeps it."""
+    before = second = jnp.zeros_like(x)
+    found = jnp.full_like(x, coefficients[0])
+    for c in coefficients[1:]:
+        before, second = second, found
+        found = x * second - before + c
+    return 0.5 * (found - before)
+
+
+def _scaled_k(x: Array, order: int) -> Array:
+    """``exp(x) * K(x)``: infinite at 0, NaN below."""
+    near = jnp.minimum(x, 2)
+    if order == 0:
+        small = (_chebyshev(near * near - 2, _cephes.K0_A) - jnp.log(0.5 * near) * jsp.i0(near)) * jnp.exp(near)
+        large = _chebyshev(8 / x - 2, _cephes.K0_B) / jnp.sqrt(x)
+    else:
+        small = (jnp.log(0.5 * near) * jsp.i1(near) + _chebyshev(near * near - 2, _cephes.K1_A) / near) * jnp.exp(near)
+        large = _chebyshev(8 / x - 2, _cephes.K1_B) / jnp.sqrt(x)
+    found = jnp.where(x <= 2, small, large)
+    return jnp.where(x == 0, jnp.asarray(jnp.inf, x.dtype), jnp.where(x < 0, jnp.asarray(jnp.nan, x.dtype), found))
+
+
+@_without_gradient(aten="special_modified_bessel_k0")
+def modified_bessel_k0(input: Array) -> Array:
+    """The modified Bessel function of the second kind and order 0."""
+    require_full("modified_bessel_k0_cpu", input)
+    return _scaled_k(input, 0) * jnp.exp(-input)
+
+
+@_without_gradient(aten="special_modified_bessel_k1")
+def modified_bessel_k1(input: Array) -> Array:
+    """The modified Bessel function of the second kind and order 1."""
+    require_full("modified_bessel_k1_cpu", input)
+    return _scaled_k(input, 1) * jnp.exp(-input)
+
+
+@_without_gradient(aten="special_scaled_modified_bessel_k0")
+def scaled_modified_bessel_k0(input: Array) -> Array:
+    """``exp(input) * modified_bessel_k0(input)``."""
+    require_full("scaled_modified_bessel_k0_cpu", input)
+    return _scaled_k(input, 0)
+
+
+@_without_gradient(aten="special_scaled_modified_bessel_k1")
+def scaled_modified_bessel_k1(input: Array) -> Array:
+    """``exp(input) * modified_bessel_k1(input)``."""
+    require_full("scaled_modified_bessel_k1_cpu", input)
+    return _scaled_k(input, 1)
+
+
+# ---- plain -----------------------------------------------------------------------------------------------------------------------
+
+_SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
+
+
+def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
+    found = jnp.full_like(x, coefficients[0])
+    for c in coefficients[1:]:
+        found = found * x + c
+    return found
+
+
+def _far(x: Array, order: int) -> tuple[Array, Array]:
+    """J and Y for x > 5: a wave whose amplitude and phase are rational functions of 25 / x**2."""
+    pp, pq, qp, qq = (getattr(_cephes, f"J{order}_{name}") for name in ("PP", "PQ", "QP", "QQ"))
+    z = 25 / (x * x)
+    in_phase = _polynomial(z, pp) / _polynomial(z, pq)
+    quadrature = 5 / x * (_polynomial(z, qp) / _polynomial(z, qq))
+    angle = x - (order / 2 + 0.25) * math.pi
+    sine, cosine = jnp.sin(angle), jnp.cos(angle)
+    amplitude = _SQRT_2_OVER_PI / jnp.sqrt(x)
+    return (in_phase * cosine - quadrature * sine) * amplitude, (in_phase * sine + quadrature * cosine) * amplitude
+
+
+#: Squares of the first two positive roots of J0 and J1.
+_ROOTS = ((5.78318596294678452118, 30.4712623436620863991), (14.6819706421238932572, 49.2184563216946036703))
+
+
+def _bessel_j(x: Array, order: int) -> Array:
+    size = jnp.abs(x)
+    square = size * size
+    rp, rq = ((_cephes.J0_RP, _cephes.J0_RQ), (_cephes.J1_RP, _cephes.J1_RQ))[order]
+    first, second = _ROOTS[order]
+    near = (square - first) * (square - second) * _polynomial(square, rp) / _polynomial(square, rq)
+    if order == 0:
+        near = jnp.where(size < 1e-5, 1 - square / 4, near)
+    else:
+        near = near * size
+    found = jnp.where(size <= 5, near, _far(jnp.maximum(size, 5), order)[0])
+    return jnp.where(x < 0, -found, found) if order else found
+
+
+def _bessel_y(x: Array, order: int) -> Array:
+    square = x * x
+    logarithmic = _bessel_j(x, order) * jnp.log(x)
+    if order == 0:
+        near = _polynomial(square, _cephes.Y0_YP) / _polynomial(square, _cephes.Y0_YQ) + 2 / math.pi * logarithmic
+    else:
+        near = x * (_polynomial(square, _cephes.Y1_YP) / _polynomial(square, _cephes.Y1_YQ)) + 2 / math.pi * (logarithmic - 1 / x)
+    found = jnp.where(x <= 5, near, _far(jnp.maximum(x, 5), order)[1])
+    return jnp.where(x == 0, jnp.asarray(-jnp.inf, x.dtype), jnp.where(x < 0, jnp.asarray(jnp.nan, x.dtype), found))
+
+
+@_without_gradient(aten="special_bessel_j0")
+def bessel_j0(input: Array) -> Array:
+    """The Bessel function of the first kind and order 0."""
+    require_full("bessel_j0_cpu", input)
+    return _bessel_j(input, 0)
+
+
+@_without_gradient(aten="special_bessel_j1")
+def bessel_j1(input: Array) -> Array:
+    """The Bessel function of the first kind and order 1."""
+    require_full("bessel_j1_cpu", input)
+    return _bessel_j(input, 1)
+
+
+@_without_gradient(aten="special_bessel_y0")
+def bessel_y0(input: Array) -> Array:
+    """The Bessel function of the second kind and order 0: negative infinity at 0, NaN below."""
+    require_full("bessel_y0_cpu", input)
+    return _bessel_y(input, 0)
+
+
+@_without_gradient(aten="special_bessel_y1")
+def bessel_y1(input: Array) -> Array:
+    """The Bessel function of the second kind and order 1: negative infinity at 0, NaN below."""
+    require_full("bessel_y1_cpu", input)
+    return _bessel_y(input, 1)
+
+
+@_without_gradient(aten="special_spherical_bessel_j0")
+def spherical_bessel_j0(input: Array) -> Array:
+    """``sin(input) / input``, the spherical Bessel function of the first kind and order 0."""
+    require_full("spherical_bessel_j0_cpu", input)
+    square = input * input
+    series = _polynomial(square, [(-1) ** k / math.factorial(2 * k + 1) for k in range(6, -1, -1)])
+    found = jnp.where(jnp.abs(input) < 0.5, series, jnp.sin(input) / input)
+    return jnp.where(jnp.isinf(input), jnp.zeros((), input.dtype), found)
+
+
+# ---- Airy ------------------------------------------------------------------------------------------------------------------------
+
+_INV_SQRT_PI = 1 / math.sqrt(math.pi)
+
+
+@_without_gradient(aten="special_airy_ai")
+def airy_ai(input: Array) -> Array:
+    """Airy's function Ai."""
+    require_full("airy_ai_cpu", input)
+    found = jnp.where(input < -2.09, _airy_wave(input), jnp.where(input < 2.09, _airy_series(input), _airy_decay(input)))
+    found = jnp.where(input > 103.892, jnp.zeros((), input.dtype), found)
+    return jnp.where(jnp.isinf(input), jnp.asarray(jnp.nan, input.dtype), found)
+
+
+def _airy_wave(x: Array) -> Array:
+    depth = jnp.maximum(-x, 2)
+    zeta = 2 * depth * jnp.sqrt(depth) / 3
+    z = 1 / zeta
+    sine_part = 1 + z * z * _polynomial(z * z, _cephes.AIRY_AFN) / _polynomial(z * z, _cephes.AIRY_AFD)
+    cosine_part = z * _polynomial(z * z, _cephes.AIRY_AGN) / _polynomial(z * z, _cephes.AIRY_AGD)
+    angle = zeta + 0.25 * math.pi
+    return _INV_SQRT_PI / jnp.sqrt(jnp.sqrt(depth)) * (jnp.sin(angle) * sine_part - jnp.cos(angle) * cosine_part)
+
+
+def _airy_decay(x: Array) -> Array:
+    height = jnp.maximum(x, 2)
+    zeta = 2 * height * jnp.sqrt(height) / 3
+    ratio = _polynomial(1 / zeta, _cephes.AIRY_AN) / _polynomial(1 / zeta, _cephes.AIRY_AD)
+    return _INV_SQRT_PI * ratio / (2 * jnp.sqrt(jnp.sqrt(height)) * jnp.exp(zeta))
+
+
+#: Enough terms of Ai's power series for double precision where it is used, at magnitudes up to 2.09.
+_AIRY_TERMS = 20
+_AIRY_AT_0, _AIRY_SLOPE_AT_0 = 0.355028053887817239260, 0.258819403792806798405
+
+
+def _airy_series(x: Array) -> Array:
+    x = jnp.clip(x, -2.1, 2.1)
+    cube = x * x * x
+    f, g, m, n = jnp.ones_like(x), x, jnp.ones_like(x), x
+    for k in range(1, _AIRY_TERMS):
+        m = m * cube / ((3 * k - 1) * (3 * k))
+        n = n * cube / ((3 * k) * (3 * k + 1))
+        f, g = f + m, g + n
+    return _AIRY_AT_0 * f - _AIRY_SLOPE_AT_0 * g

@@ -1,0 +1,282 @@
+"""Losses on class scores: ``cross_entropy`` and ``nll_loss``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._declare import Array, defvjp, guard, op
+from ._kernel import cast
+from ._losses import number, reduced, reduction_of
+from ._numeric import is_float, scalar_name, unsupported, wide
+
+
+def _check_weight(weight: Array | None, classes: int, input: Array) -> None:
+    if weight is None:
+        return
+    if weight.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes "
+            f"but got weight tensor of shape: {list(weight.shape)}"
+        )
+    if weight.dtype != input.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(weight.dtype)}")
+
+
+def _check_classes(input: Array, target: Array, weight: Array | None) -> None:
+    """Raises torch's errors for class indices that do not fit the scores."""
+    if input.ndim == 0:
+        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
+    if input.ndim > 1 and input.shape[0] != (target.shape[0] if target.ndim else 0):
+        given = target.shape[0] if target.ndim else 0
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({given}).")
+    _check_weight(weight, input.shape[min(input.ndim - 1, 1)], input)
+    if input.ndim <= 2:
+        if target.ndim > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if input.ndim == 1 and target.size != 1:
+            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    elif target.ndim != input.ndim - 1 and input.ndim == 4:
+        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+    elif target.shape != input.shape[:1] + input.shape[2:]:
+        raise RuntimeError(f"Expected target size {list(input.shape[:1] + input.shape[2:])}, got {list(target.shape)}")
+    if target.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target.dtype)}")
+
+
+class _Classes:
+    """Class indices against scores: the class dimension in front of the rest, and which elements count."""
+
+    def __init__(self, input: Array, target: Array, weight: Array | None, ignore_index: int) -> None:
+        x = wide(input)
+        self.axis = min(input.ndim - 1, 1)
+        self.x = x
+        self.classes = x.shape[self.axis]
+        self.target = target.reshape(()) if input.ndim == 1 else target
+        indices = self.target.astype(np.int32)
+        self.counted = self.target != ignore_index
+        outside = self.counted & ((self.target < 0) | (self.target >= self.classes))
+        guard(outside, IndexError, "Target {} is out of bounds.", self.target)
+        self.index = jnp.expand_dims(indices, self.axis)
+        self.weight = None if weight is None else wide(weight)
+        zero = number(0, x)
+        if weight is None:
+            self.weights = self.counted.astype(x.dtype)
+        else:
+            self.weights = jnp.where(self.counted, jnp.take(self.weight, indices, mode="clip"), zero)
+
+    def picked(self, x: Array) -> Array:
+        """The scores at the classes."""
+        if self.classes == 0:
+            return jnp.zeros(self.target.shape, x.dtype)
+        return jnp.squeeze(jnp.take_along_axis(x, self.index, self.axis, mode="clip"), self.axis)
+
+    def hot(self, where: Any, otherwise: Any) -> Array:
+        """``where`` at the classes, ``otherwise`` elsewhere. A comparison, which vectorises and fuses, where scattering does not."""
+        shape = [1] * self.x.ndim
+        shape[self.axis] = self.classes
+        return jnp.where(jnp.arange(self.classes, dtype=np.int32).reshape(shape) == self.index, where, otherwise)
+
+    def along_classes(self) -> Array:
+        """The weights of the classes, ready to broadcast over the scores."""
+        assert self.weight is not None
+        shape = [1] * self.x.ndim
+        shape[self.axis] = self.classes
+        return self.weight.reshape(shape)
+
+    def outer(self, x: Array) -> Array:
+        """A value of each element, ready to broadcast over the scores."""
+        return jnp.expand_dims(x, self.axis) if x.ndim else x
+
+    def finish(self, loss: Array, reduction: str) -> Array:
+        """``loss`` reduced; the mean is over the sum of the weights."""
+        return jnp.sum(loss) / jnp.sum(self.weights) if reduction == "mean" else reduced(loss, reduction)
+
+    def share(self, g: Array, reduction: str) -> Array:
+        """The gradient of each element's loss."""
+        return self.outer(g / jnp.sum(self.weights) if reduction == "mean" else g)
+
+
+def _log_sum(x: Array, axis: int) -> Array:
+    """``log(sum(exp(x)))`` along ``axis``, which is kept."""
+    top = jnp.max(x, axis, keepdims=True, initial=-np.inf)
+    return top + jnp.log(jnp.sum(jnp.exp(x - top), axis, keepdims=True))
+
+
+def _index_fwd(
+    input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str, label_smoothing: float
+) -> tuple[Array, tuple[Array, ...]]:
+    _check_classes(input, target, weight)
+    c = _Classes(input, target, weight, ignore_index)
+    log_sum = _log_sum(c.x, c.axis)
+    loss = c.weights * (jnp.squeeze(log_sum, c.axis) - c.picked(c.x))
+    if label_smoothing:
+        scores = log_sum - c.x
+        smooth = jnp.sum(scores if weight is None else scores * c.along_classes(), c.axis)
+        smooth = jnp.where(c.counted, smooth, number(0, c.x)) * number(label_smoothing / c.classes, c.x)
+        loss = loss * number(1 - label_smoothing, c.x) + smooth
+    loss = jnp.where(c.counted, loss, number(0, c.x))
+    return cast(c.finish(loss, reduction), input.dtype), (log_sum,)
+
+
+def _index_grad(
+    g: Array, log_sum: Array, input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str, label_smoothing: float
+) -> Array:
+    c = _Classes(input, target, weight, ignore_index)
+    share = c.share(wide(g), reduction)
+    probabilities = jnp.exp(c.x - log_sum)
+    if not label_smoothing:
+        return cast((probabilities - c.hot(number(1, c.x), number(0, c.x))) * (share * c.outer(c.weights)), input.dtype)
+    even = number(label_smoothing / c.classes, c.x)
+    at_class = c.outer(c.weights) * number(1 - label_smoothing, c.x)
+    everywhere, total = (even, number(label_smoothing, c.x)) if weight is None else (even * c.along_classes(), even * jnp.sum(c.weight))
+    wanted = c.hot(at_class, number(0, c.x)) + everywhere
+    grad = (probabilities * (at_class + total) - wanted) * share
+    return cast(jnp.where(c.outer(c.counted), grad, number(0, c.x)), input.dtype)
+
+
+def _probability_loss(input: Array, target: Array, weight: Array | None, reduction: str, label_smoothing: float) -> Array:
+    dtype = jnp.promote_types(input.dtype, target.dtype)
+    axis = min(input.ndim - 1, 1)
+    x, t = wide(cast(input, dtype)), wide(cast(target, dtype))
+    classes = x.shape[axis]
+    if label_smoothing:
+        t = t * number(1 - label_smoothing, t) + number(label_smoothing / classes, t)
+    if weight is not None:
+        t = t * cast(weight, t.dtype).reshape((-1,) + (1,) * (x.ndim - axis - 1))[(None,) * axis]
+    loss = jnp.sum((_log_sum(x, axis) - x) * t, axis)
+    if reduction == "mean":
+        return cast(jnp.sum(loss) / number(x.size // max(classes, 1), x), dtype)
+    return cast(reduced(loss, reduction), dtype)
+
+
+def _is_probabilities(input: Array, target: Array, ignore_index: int, label_smoothing: float) -> bool:
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    if not is_float(input):
+        raise unsupported("log_softmax_lastdim_kernel_impl", input)
+    if input.shape != target.shape:
+        return False
+    if not is_float(target):
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {scalar_name(target.dtype)}")
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    return True
+
+
+def _cross_entropy_fwd(
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> tuple[Array, tuple[Array, ...]]:
+    reduction = reduction_of(size_average, reduce, reduction)
+    if _is_probabilities(input, target, ignore_index, label_smoothing):
+        _check_weight(weight, input.shape[min(input.ndim - 1, 1)], input)
+        return _probability_loss(input, target, weight, reduction, label_smoothing), ()
+    return _index_fwd(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def _cross_entropy_rule(
+    g: Array,
+    residuals: tuple[Array, ...],
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> tuple[Array | None, Array | None, Array | None]:
+    if size_average is not None or reduce is not None:  # the forward pass has warned
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    if input.shape != target.shape:
+        return _index_grad(g, residuals[0], input, target, weight, ignore_index, reduction, label_smoothing), None, None
+    operands = (input, target) if weight is None else (input, target, weight)
+
+    def loss(input: Array, target: Array, weight: Array | None = None) -> Array:
+        return _probability_loss(input, target, weight, reduction, label_smoothing)
+
+    grads = jax.vjp(loss, *operands)[1](g)
+    return (*grads, None) if weight is None else grads
+
+
+@op(namespace="nn.functional", aten="cross_entropy_loss", saves=("input", "target", "weight"))
+def cross_entropy(
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Array:
+    """The cross entropy between ``target`` and the softmax of the scores ``input``.
+
+    Shapes: input ``(C)``, ``(N, C)`` or ``(N, C, *)``; target are class indices ``()``, ``(N)`` or ``(N, *)``, or probabilities shaped as
+    the input. Indices equal to ``ignore_index`` do not count; the mean is over the weights of those that do.
+
+    Raises:
+        IndexError: if a class is out of range.
+        ValueError: if batch sizes differ or ``reduction`` is unknown.
+        RuntimeError: if other shapes or dtypes do not fit.
+    """
+    return _cross_entropy_fwd(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)[0]
+
+
+defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
+
+
+@op(namespace="nn.functional", aten="nll_loss_nd", saves=("target", "weight"))
+def nll_loss(
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The negative log likelihood of the classes ``target`` under the log probabilities ``input``.
+
+    Shapes and the mean as for ``cross_entropy`` with class indices.
+
+    Raises:
+        IndexError: if a class is out of range.
+        ValueError: if batch sizes differ or ``reduction`` is unknown.
+        RuntimeError: if other shapes or dtypes do not fit.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _check_classes(input, target, weight)
+    c = _Classes(input, target, weight, ignore_index)
+    loss = jnp.where(c.counted, -c.weights * c.picked(c.x), number(0, c.x))
+    return cast(c.finish(loss, reduction), input.dtype)
+
+
+def _nll_loss_rule(
+    g: Array,
+    result: None,
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> tuple[Array, None, None]:
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    c = _Classes(input, target, weight, ignore_index)
+    return cast(c.hot(-c.share(wide(g), reduction) * c.outer(c.weights), number(0, c.x)), input.dtype), None, None
+
+
+defvjp(nll_loss, _nll_loss_rule)

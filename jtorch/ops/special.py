@@ -1,0 +1,310 @@
+"""Special functions: the error function and its kin, the gamma function and its kin, and Hurwitz' zeta function."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import jax.numpy as jnp
+import jax.scipy.special as jsp
+from jax import lax
+
+from ._declare import Array, Number, binary, defvjp, pointwise, unary
+from ._numeric import require, require_full, wide
+
+#: Functions that live in ``torch.special`` only.
+_special = functools.partial(unary, namespace="special", method=False)
+
+_SQRT_HALF = math.sqrt(0.5)
+
+
+# ---- error function --------------------------------------------------------------------------------------------------------------
+
+
+@unary(inplace=True, aliases=("special.erf",), saves=("input",), aten="erf")
+def erf(input: Array) -> Array:
+    """The error function."""
+    require("erf_vml_cpu", input)
+    return lax.erf(input)
+
+
+@unary(inplace=True, aliases=("special.erfc",), saves=("input",), aten="erfc")
+def erfc(input: Array) -> Array:
+    """``1 - erf(input)``, exact where that is small."""
+    require("erfc_vml_cpu", input)
+    return lax.erfc(input)
+
+
+@unary(inplace=True, aliases=("special.erfinv",), saves=("input",), aten="erfinv")
+def erfinv(input: Array) -> Array:
+    """The inverse of ``erf``: infinite at -1 and 1, NaN outside."""
+    require("erfinv_vml_cpu", input)
+    return lax.erf_inv(input)
+
+
+@_special(saves=("input", "result"), aten="special_erfcx")
+def erfcx(input: Array) -> Array:
+    """``exp(input**2) * erfc(input)``, without overflow on the way."""
+    require_full("erfcx_cpu", input)
+    return jsp.erfcx(input)
+
+
+def _erfcx_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
+    return (g * (2 * input * result - 2 / math.sqrt(math.pi)),)
+
+
+defvjp(erfcx, _erfcx_rule)
+
+
+@_special(saves=("input",), aten="special_ndtr")
+def ndtr(input: Array) -> Array:
+    """The normal distribution's cumulative probability."""
+    require("erf_vml_cpu", input)
+    x = wide(input)
+    return (0.5 * lax.erfc(-x * _SQRT_HALF)).astype(input.dtype)
+
+
+@_special(saves=("result",), aten="special_ndtri")
+def ndtri(input: Array) -> Array:
+    """The normal distribution's quantiles, the inverse of ``ndtr``: infinite at 0 and 1, NaN outside."""
+    require_full("ndtri_cpu", input)
+    inside = (input > 0) & (input < 1)
+    edge = jnp.where(input == 0, -jnp.inf, jnp.where(input == 1, jnp.inf, jnp.nan)).astype(input.dtype)
+    return jnp.where(inside, jsp.ndtri(jnp.where(inside, input, jnp.asarray(0.5, input.dtype))), edge)
+
+
+def _ndtri_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
+    return (g * math.sqrt(2 * math.pi) * jnp.exp(result * result / 2),)
+
+
+defvjp(ndtri, _ndtri_rule)
+
+
+@_special(saves=("input", "result"), aten="special_log_ndtr")
+def log_ndtr(input: Array) -> Array:
+    """The logarithm of ``ndtr``, exact far out on both sides."""
+    require_full("log_ndtr_cpu", input)
+    scaled = input * _SQRT_HALF
+    below = jnp.log(jsp.erfcx(-scaled) / 2) - scaled * scaled
+    return jnp.where(input < -1, below, jnp.log1p(-lax.erfc(scaled) / 2))
+
+
+def _log_ndtr_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
+    return (g / math.sqrt(2 * math.pi) * jnp.exp(-(result + input * input / 2)),)
+
+
+defvjp(log_ndtr, _log_ndtr_rule)
+
+
+# ---- logarithmic -----------------------------------------------------------------------------------------------------------------
+
+
+@_special(saves=("input",), aten="special_entr")
+def entr(input: Array) -> Array:
+    """``-input * log(input)``: 0 at 0 and negative infinity below."""
+    require("entr_cpu", input)
+    x = wide(input)
+    found = jnp.where(x > 0, -x * jnp.log(x), jnp.where(x == 0, 0, jnp.where(jnp.isnan(x), x, -jnp.inf)))
+    return found.astype(input.dtype)
+
+
+def _entr_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g * -(1 + jnp.log(input)),)
+
+
+defvjp(entr, _entr_rule)
+
+
+@unary(inplace=True, aliases=("special.logit",), saves=("input",), aten="logit")
+def logit(input: Array, eps: float | None = None) -> Array:
+    """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to ``[eps, 1 - eps]``.
+
+    Gradient: without ``eps`` NaN outside [0, 1]; with it 0 where clamped.
+    """
+    require("logit_cpu", input)
+    x = wide(input)
+    if eps is not None:
+        x = jnp.minimum(jnp.maximum(x, eps), 1 - eps)
+    return jnp.where(x == 1, jnp.inf, jnp.log(x / (1 - x))).astype(input.dtype)
+
+
+def _logit_rule(g: Array, _: None, input: Array, eps: float | None = None) -> tuple[Array]:
+    low, high, outside = (0.0, 1.0, jnp.nan) if eps is None else (eps, 1 - eps, 0.0)
+    inside = (input >= low) & (input <= high)
+    return (jnp.where(inside, g / (input * (1 - input)), jnp.asarray(outside, g.dtype)),)
+
+
+defvjp(logit, _logit_rule)
+
+
+# ---- gamma function --------------------------------------------------------------------------------------------------------------
+
+
+@unary(inplace=True, aliases=("special.gammaln",), saves=("input",), aten="lgamma")
+def lgamma(input: Array) -> Array:
+    """The logarithm of the gamma function's magnitude."""
+    require("lgamma_vml_cpu", input)
+    return lax.lgamma(input)
+
+
+@unary(inplace=True, aliases=("special.digamma", "special.psi"), saves=("input",), aten="digamma")
+def digamma(input: Array) -> Array:
+    """The derivative of ``lgamma``: infinite at 0 with the opposite sign, NaN at negative integers."""
+    require("digamma", input)
+    x = wide(input)
+    pole = (x <= 0) & (x == jnp.trunc(x))
+    at_pole = jnp.where(x == 0, jnp.copysign(jnp.asarray(jnp.inf, x.dtype), -x), jnp.asarray(jnp.nan, x.dtype))
+    return jnp.where(pole, at_pole, lax.digamma(jnp.where(pole, jnp.ones((), x.dtype), x))).astype(input.dtype)
+
+
+def _trigamma(x: Array) -> Array:
+    """The second derivative of ``lgamma``: reflected to x >= 0.5, moved up by six, then its asymptotic series."""
+    reflected = x < 0.5
+    sine = jnp.sin(math.pi * x)
+    y = jnp.where(reflected, 1 - x, x)
+    found = jnp.zeros_like(y)
+    for _ in range(6):
+        found = found + 1 / (y * y)
+        y = y + 1
+    inverse = 1 / (y * y)
+    found = found + (1 + 1 / (2 * y) + inverse * (1 / 6 - inverse * (1 / 30 - inverse / 42))) / y
+    return jnp.where(reflected, (math.pi / sine) ** 2 - found, found)
+
+
+def _polygamma(n: int, x: Array) -> Array:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if n == 0:
+        return digamma(x)
+    require("trigamma" if n == 1 else "polygamma", x)
+    y = wide(x)
+    if n == 1:
+        return _trigamma(y).astype(x.dtype)
+    factor = (1.0 if n % 2 else -1.0) * math.exp(math.lgamma(n + 1))
+    return (factor * zeta(jnp.asarray(n + 1, y.dtype), y)).astype(x.dtype)
+
+
+@unary(aliases=("special.polygamma",), saves=("input",), aten="polygamma")
+def polygamma(n: int, input: Array) -> Array:
+    """The ``n``-th derivative of ``digamma``.
+
+    Raises:
+        RuntimeError: if ``n`` is negative.
+    """
+    return _polygamma(n, input)
+
+
+@unary(namespace="Tensor", name="polygamma", out=False, inplace=True, saves=("input",), aten="polygamma")
+def polygamma_method(input: Array, n: int) -> Array:
+    """The ``n``-th derivative of ``digamma``."""
+    return _polygamma(n, input)
+
+
+def _digamma_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g * _polygamma(1, input),)
+
+
+def _polygamma_rule(g: Array, _: None, n: int, input: Array) -> tuple[Array]:
+    return (g * _polygamma(n + 1, input),)
+
+
+def _polygamma_method_rule(g: Array, _: None, input: Array, n: int) -> tuple[Array]:
+    return (g * _polygamma(n + 1, input),)
+
+
+def _lgamma_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    return (g * digamma(input),)
+
+
+defvjp(lgamma, _lgamma_rule)
+defvjp(digamma, _digamma_rule)
+defvjp(polygamma, _polygamma_rule)
+defvjp(polygamma_method, _polygamma_method_rule)
+
+
+@unary(inplace=True, aliases=("special.multigammaln",), saves=("input",), aten="mvlgamma")
+def mvlgamma(input: Array, p: int) -> Array:
+    """The logarithm of the multivariate gamma function of dimension ``p``.
+
+    Raises:
+        RuntimeError: if ``p`` is less than 1.
+    """
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    require("arange_cpu", input)
+    x = wide(input)
+    found = sum(lax.lgamma(x - j / 2) for j in range(p)) + p * (p - 1) / 4 * math.log(math.pi)
+    return found.astype(input.dtype)
+
+
+def _mvlgamma_rule(g: Array, _: None, input: Array, p: int) -> tuple[Array]:
+    x = wide(input)
+    return ((wide(g) * sum(digamma(x - j / 2) for j in range(p))).astype(g.dtype),)
+
+
+defvjp(mvlgamma, _mvlgamma_rule)
+
+
+@pointwise(inplace=True, aliases=("special.gammainc",), saves=("input", "other"), aten="igamma")
+def igamma(input: Array, other: Array) -> Array:
+    """The lower incomplete gamma function of order ``input``, regularised.
+
+    Differs from torch: ``input`` has a gradient.
+    """
+    require("igamma_cpu", input)
+    a, x = _incomplete_operands(input, other)
+    found = lax.igamma(a, x)
+    found = jnp.where((a == 0) & (x > 0), jnp.ones((), found.dtype), found)
+    return found.astype(input.dtype)
+
+
+@pointwise(inplace=True, aliases=("special.gammaincc",), saves=("input", "other"), aten="igammac")
+def igammac(input: Array, other: Array) -> Array:
+    """The upper incomplete gamma function of order ``input``, regularised: ``1 - igamma``.
+
+    Differs from torch: ``input`` has a gradient.
+    """
+    require("igammac_cpu", input)
+    a, x = _incomplete_operands(input, other)
+    found = lax.igammac(a, x)
+    found = jnp.where((a == 0) & (x > 0), jnp.zeros((), found.dtype), found)
+    return found.astype(input.dtype)
+
+
+def _incomplete_operands(a: Array, x: Array) -> tuple[Array, Array]:
+    a, x = jnp.broadcast_arrays(wide(a), wide(x))
+    return a, x
+
+
+def _igamma_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    a, x = _incomplete_operands(input, other)
+    wide_g = wide(g)
+    by_other = wide_g * jnp.exp((a - 1) * jnp.log(x) - x - lax.lgamma(a))
+    return (wide_g * lax.igamma_grad_a(a, x)).astype(g.dtype), by_other.astype(g.dtype)
+
+
+def _igammac_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    by_input, by_other = _igamma_rule(g, None, input, other)
+    return -by_input, -by_other
+
+
+defvjp(igamma, _igamma_rule)
+defvjp(igammac, _igammac_rule)
+
+
+@binary(namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_zeta")
+def zeta(input: Array | Number, other: Array | Number) -> Array:
+    """Hurwitz' zeta function: the sum of ``(other + k)**-input`` over all k from 0.
+
+    Gradient: for ``other``; that for ``input`` is not known and given as NaN.
+    """
+    require_full("zeta_cpu", input)
+    x, q = jnp.broadcast_arrays(input, other)
+    return lax.zeta(x, q)
+
+
+def _zeta_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
+    return jnp.full_like(g, jnp.nan), g * -input * zeta(input + 1, other)
+
+
+defvjp(zeta, _zeta_rule)

@@ -1,0 +1,822 @@
+"""``save`` and ``load`` in PyTorch's own file format: files go both ways between jtorch and PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+import copyreg
+import io
+import os
+import pickle
+import re
+import struct
+import sys
+import tempfile
+import threading
+import warnings
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import jtorch as torch
+
+from . import _utils, _weights_only_unpickler
+from ._saved_storage import DTYPE_OF, TYPED, LoadedStorage, Piece, geometry
+from ._weights_only_unpickler import StorageType, UntypedStorageType
+
+__all__ = [
+    "add_safe_globals",
+    "clear_safe_globals",
+    "default_restore_location",
+    "get_default_load_endianness",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "location_tag",
+    "register_package",
+    "safe_globals",
+    "save",
+    "set_default_load_endianness",
+    "skip_data",
+]
+
+DEFAULT_PROTOCOL = 2
+MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
+PROTOCOL_VERSION = 1001
+_ALIGNMENT = 64
+
+UNSAFE_MESSAGE = (
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
+    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, "
+    "but it can result in arbitrary code execution. Do it only if you got the file from a trusted source."
+)
+_DOCS = (
+    "\n\nCheck the documentation of torch.load to learn more about types accepted by default with weights_only "
+    "https://pytorch.org/docs/stable/generated/torch.load.html."
+)
+_CORRUPT = (
+    "PytorchStreamReader failed {}. This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
+    "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was transferred incorrectly, or the file was "
+    "modified after saving."
+)
+
+
+# ---- what may be loaded ------------------------------------------------------------------------------------------------------------------
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Allows classes and functions (or pairs of one and its full name in the file) to ``load(weights_only=True)``."""
+    _weights_only_unpickler._add_safe_globals(safe_globals)
+
+
+def get_safe_globals() -> list[Any]:
+    """What was allowed by ``add_safe_globals``."""
+    return _weights_only_unpickler._get_safe_globals()
+
+
+def clear_safe_globals() -> None:
+    """Forgets what was allowed by ``add_safe_globals``."""
+    _weights_only_unpickler._clear_safe_globals()
+
+
+class safe_globals:
+    """Allows classes and functions within a ``with`` block."""
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self.safe_globals = safe_globals
+
+    def __enter__(self) -> None:
+        self._added = [g for g in self.safe_globals if g not in get_safe_globals()]
+        add_safe_globals(self._added)
+
+    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
+        _weights_only_unpickler._remove_safe_globals(self._added)
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The names in a checkpoint that ``load(weights_only=True)`` would refuse."""
+    known = {**_weights_only_unpickler._get_allowed_globals(), **_weights_only_unpickler._user_allowed()}
+    with _opened(f, "rb") as file:
+        if not _is_zipfile(file):
+            raise ValueError("Expected input to be a checkpoint returned by torch.save")
+        with _Archive(file) as archive:
+            names = _weights_only_unpickler.get_globals_in_pkl(archive.record("data.pkl"))
+    return [name for name in names if name not in known]
+
+
+def _get_layout(name: str) -> Any:
+    """The layout with that name."""
+    return getattr(torch, name.removeprefix("torch."))
+
+
+copyreg.pickle(torch.layout, lambda layout: (_get_layout, (str(layout),)))
+
+
+class _Local(threading.local):
+    skip_data = False
+
+
+_local = _Local()
+
+
+class skip_data:
+    """Within this ``with`` block ``save`` leaves space for the storages without writing them; ``load`` is not offered there.
+
+    Args:
+        materialize_fake_tensors: of no effect, as there are no fake tensors.
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self) -> None:
+        self._before, _local.skip_data = _local.skip_data, True
+
+    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
+        _local.skip_data = self._before
+
+
+# ---- devices -----------------------------------------------------------------------------------------------------------------------------
+
+_registry: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any]]] = []
+
+
+def register_package(priority: int, tagger: Callable[[Any], str | None], deserializer: Callable[[Any, str], Any]) -> None:
+    """Registers how storages of a device are tagged and restored; lower priorities are asked first."""
+    _registry.append((priority, tagger, deserializer))
+    _registry.sort(key=lambda entry: entry[0])
+
+
+def location_tag(storage: Any) -> str:
+    """The name of the place of a storage in files."""
+    for _, tagger, _ in _registry:
+        location = tagger(storage)
+        if location:
+            return location
+    return storage.location
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """The storage, put where ``location`` says.
+
+    Raises:
+        RuntimeError: if there is no such device.
+    """
+    location = location.decode() if isinstance(location, bytes) else location
+    for _, _, deserializer in _registry:
+        restored = deserializer(storage, location)
+        if restored is not None:
+            return restored
+    kind = re.split(r"[:0-9]", location)[0]
+    if kind in ("cpu", "meta"):
+        return storage if location == storage.location else storage.to(location)
+    if kind not in ("cuda", "xpu", "mps", "hpu", "mtia", "tpu", "gpu"):
+        raise RuntimeError(f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})")
+    module = getattr(torch, kind, None)
+    if module is None or not module.is_available():
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you are running on a "
+            "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+        )
+    index = torch.device(location).index or 0
+    if index >= module.device_count():
+        raise RuntimeError(
+            f"Attempting to deserialize object on {kind.upper()} device {index} but torch.{kind}.device_count() is "
+            f"{module.device_count()}. Please use torch.load with map_location to map your storages to an existing device."
+        )
+    return storage.to(location)
+
+
+def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
+    if map_location is None:
+        return default_restore_location
+    if isinstance(map_location, dict):
+        return lambda storage, location: default_restore_location(storage, map_location.get(location, location))
+    if isinstance(map_location, str | bytes | torch.device):
+        place = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
+        return lambda storage, location: default_restore_location(storage, place)  # noqa: ARG005
+    if not callable(map_location):
+        raise TypeError(f"map_location must be a device, a string, a dict or a callable, not {type(map_location).__name__}")
+
+    def restore(storage: Any, location: str) -> Any:
+        restored = map_location(storage, location)
+        return default_restore_location(storage, location) if restored is None else restored
+
+    return restore
+
+
+# ---- files -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _is_path(f: Any) -> bool:
+    return isinstance(f, str | os.PathLike)
+
+
+@contextlib.contextmanager
+def _opened(f: Any, mode: str) -> Iterator[Any]:
+    if _is_path(f):
+        with open(f, mode) as file:
+            yield file
+        return
+    if "w" not in mode:
+        try:
+            f.seek(f.tell())
+        except (io.UnsupportedOperation, AttributeError) as e:
+            raise type(e)(
+                f"{e}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like io.BytesIO and "
+                "try to load from it instead."
+            ) from None
+    yield f
+    if "w" in mode and hasattr(f, "flush"):
+        f.flush()
+
+
+@contextlib.contextmanager
+def _written(f: Any) -> Iterator[Any]:
+    """A file to write to. At a path, the old file stays until the new one is complete."""
+    if not _is_path(f):
+        yield f
+        if hasattr(f, "flush"):
+            f.flush()
+        return
+    path = os.path.realpath(os.fspath(f))  # through a link, its target is replaced
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise RuntimeError(f"Parent directory {os.path.dirname(os.fspath(f))} does not exist.")
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe cannot be replaced
+        with open(path, "wb") as file:
+            yield file
+        return
+    fd, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=folder)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            yield file
+        try:
+            mode = os.stat(path).st_mode & 0o777
+        except FileNotFoundError:
+            mode = 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _is_zipfile(f: Any) -> bool:
+    start = f.tell()
+    magic = f.read(4)
+    f.seek(start)
+    return magic == b"PK\x03\x04"
+
+
+class _Writer:
+    """PyTorch's archive: uncompressed records under one folder, each storage aligned so that it can be mapped into memory."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        # ZipFile must be able to tell where it is; what cannot seek gets the whole at the end.
+        self._target = file
+        seekable = getattr(file, "seekable", None)
+        self._buffer = file if seekable is not None and seekable() and hasattr(file, "tell") else io.BytesIO()
+        self._start = self._buffer.tell()
+        self._zip = zipfile.ZipFile(self._buffer, "w", zipfile.ZIP_STORED, allowZip64=True)
+        self._name = name
+        self._hash = 0
+
+    def record(self, name: str, data: Any) -> None:
+        """Writes one record (bytes, or an array)."""
+        info = zipfile.ZipInfo(f"{self._name}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+        info.compress_type = zipfile.ZIP_STORED
+        view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+        # Offset of the data without the padding: the header, the name, and the zip64 field that large records get.
+        large = len(view) * 1.05 > zipfile.ZIP64_LIMIT
+        offset = self._buffer.tell() - self._start + 30 + len(info.filename.encode()) + (20 if large else 0)
+        padding = -(offset + 4) % _ALIGNMENT
+        info.extra = b"FB" + struct.pack("<H", padding) + b"Z" * padding
+        info.file_size = len(view)
+        with self._zip.open(info, "w", force_zip64=large) as stream:
+            for i in range(0, len(view), 1 << 24):
+                stream.write(view[i : i + (1 << 24)])
+        self._hash = (self._hash * 1000003 + info.CRC + len(view)) % 10**20
+
+    def close(self) -> None:
+        """Writes the last records and the directory."""
+        self.record("version", b"3\n")
+        names = zlib_crc(self._name)
+        self.record(".data/serialization_id", f"{names:020d}{self._hash:020d}".encode())
+        self._zip.close()
+        if self._buffer is not self._target:
+            self._target.write(self._buffer.getvalue())
+
+
+def zlib_crc(text: str) -> int:
+    """A checksum of a string."""
+    import zlib
+
+    return zlib.crc32(text.encode())
+
+
+class _Archive:
+    """A reader of PyTorch's archive."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        try:
+            self._zip = zipfile.ZipFile(file)
+            names = self._zip.namelist()
+        except zipfile.BadZipFile as e:
+            raise RuntimeError(_CORRUPT.format("reading zip archive: failed finding central directory")) from e
+        self._folder = names[0].split("/")[0] if names else ""
+        self._names = set(names)
+
+    def __enter__(self) -> _Archive:
+        return self
+
+    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
+        self._zip.close()
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a record."""
+        return f"{self._folder}/{name}" in self._names
+
+    def record(self, name: str) -> bytes:
+        """A record's bytes."""
+        return self.array(name).tobytes()
+
+    def array(self, name: str) -> np.ndarray:
+        """A record as bytes in an array of its own; checksums are compared."""
+        try:
+            info = self._zip.getinfo(f"{self._folder}/{name}")
+        except KeyError:
+            raise RuntimeError(_CORRUPT.format(f"locating file {name}: file not found")) from None
+        data = np.empty(info.file_size, np.uint8)
+        try:
+            with self._zip.open(info) as stream:
+                view, start = memoryview(data), 0
+                while start < len(view):
+                    got = stream.readinto(view[start : start + (1 << 24)])  # type: ignore[attr-defined]
+                    if not got:
+                        raise zipfile.BadZipFile("the record is shorter than its header says")
+                    start += got
+                stream.read(1)  # compares the checksum
+        except (zipfile.BadZipFile, EOFError) as e:
+            raise RuntimeError(_CORRUPT.format(f"reading file {name}: file read failed")) from e
+        return data
+
+    def offset(self, name: str) -> tuple[int, int]:
+        """Where the bytes of a record begin in the file, and how many they are."""
+        info = self._zip.getinfo(f"{self._folder}/{name}")
+        at = self.file.tell()
+        self.file.seek(info.header_offset + 26)
+        name_length, extra_length = struct.unpack("<HH", self.file.read(4))
+        self.file.seek(at)
+        return info.header_offset + 30 + name_length + extra_length, info.file_size
+
+
+# ---- saving ------------------------------------------------------------------------------------------------------------------------------
+
+
+class _Name:
+    """Stands for a class or function that the file names, whether or not it exists here."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __call__(self) -> None:
+        """Never called: picklers want functions that can be."""
+
+
+_NAMES = {
+    name: _Name(module, name)
+    for module, names in (
+        ("torch", [*DTYPE_OF, "device", "Size"]),
+        ("torch.storage", ["UntypedStorage"]),
+        ("torch._tensor", ["_rebuild_from_type_v2"]),
+        ("torch._utils", ["_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state"]),
+        ("torch._utils", ["_rebuild_meta_tensor_no_storage"]),
+        ("torch.serialization", ["_get_layout"]),
+    )
+    for name in names
+}
+
+
+class _Stored:
+    """The storage of a tensor within a pickle."""
+
+    def __init__(self, piece: Piece, typed: bool) -> None:
+        self.piece, self.typed = piece, typed
+
+
+class _Data:
+    """A tensor without the class and attributes of its subclass."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+
+def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
+    if tensor.layout is not torch.strided:
+        raise NotImplementedError(f"torch.save() of tensors with layout {tensor.layout} is not offered by jtorch: convert them by to_dense()")
+    offset, size, stride = geometry(tensor)
+    if tensor.device.type == "meta":
+        return _NAMES["_rebuild_meta_tensor_no_storage"], (tensor.dtype, size, stride, requires_grad)
+    typed = tensor.dtype in TYPED
+    common = (_Stored(Piece(tensor), typed), offset, size, stride, requires_grad, OrderedDict())
+    return (_NAMES["_rebuild_tensor_v2"], common) if typed else (_NAMES["_rebuild_tensor_v3"], (*common, tensor.dtype))
+
+
+def _attributes(tensor: torch.Tensor) -> dict[str, Any]:
+    """What a program has set on a tensor; names with an underscore first are the tensor's own."""
+    return {k: v for k, v in getattr(tensor, "__dict__", {}).items() if not k.startswith("_")}
+
+
+def _reduce(obj: Any) -> Any:
+    """How objects of jtorch are written, so that PyTorch reads them as its own."""
+    kind = type(obj)
+    if isinstance(obj, torch.Tensor):
+        state = _attributes(obj)
+        if kind is torch.nn.Parameter:
+            name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
+            return _NAMES[name], (_Data(obj), obj.requires_grad, OrderedDict(), *([state] if state else []))
+        if not obj.is_leaf:
+            obj.requires_grad  # noqa: B018 (brings a view's history up to date before its data is read)
+        func, args = _tensor_args(obj, obj.requires_grad)
+        if kind is torch.Tensor and not state:
+            return func, args
+        return _NAMES["_rebuild_from_type_v2"], (func, kind, args, state)
+    if kind is _Data:
+        return _tensor_args(obj.tensor, False)
+    if kind is _Name:
+        return obj.name
+    if kind is torch.dtype:
+        return str(obj).removeprefix("torch.")
+    if kind is torch.Size:
+        return _NAMES["Size"], (tuple(obj),)
+    if kind is torch.device:
+        return _NAMES["device"], (obj.type,) if obj.index is None else (obj.type, obj.index)
+    if kind is torch.layout:
+        return _NAMES["_get_layout"], (str(obj),)
+    return NotImplemented
+
+
+def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
+    class Pickler(base):  # type: ignore[misc,valid-type]
+        def persistent_id(self, obj: Any) -> Any:
+            return persistent_id(obj) if type(obj) is _Stored else None
+
+        def reducer_override(self, obj: Any) -> Any:
+            reduced = _reduce(obj)
+            if reduced is not NotImplemented or not hasattr(base, "reducer_override"):
+                return reduced
+            return super().reducer_override(obj)
+
+        def save_global(self, obj: Any, name: str | None = None, **options: Any) -> None:
+            if type(obj) is _Name:
+                module, found = obj.module, obj.name
+            elif type(obj) is torch.dtype:
+                module, found = "torch", name
+            elif getattr(obj, "__module__", "").split(".")[0] == "jtorch":
+                module, found = obj.__module__[1:], name or obj.__qualname__
+            else:
+                super().save_global(obj, name, **options)
+                return
+            if self.proto >= 4:
+                self.save(module)
+                self.save(found)
+                self.write(pickle.STACK_GLOBAL)
+            else:
+                self.write(pickle.GLOBAL + f"{module}\n{found}\n".encode())
+            self.memoize(obj)
+
+        dispatch = {**getattr(base, "dispatch", {}), type(_reduce): save_global}
+
+        def save_type(self, obj: Any) -> None:
+            if getattr(obj, "__module__", "").split(".")[0] == "jtorch":
+                self.save_global(obj)
+            else:
+                super().save_type(obj)
+
+        dispatch[type] = save_type
+
+    return Pickler
+
+
+def _pickled(obj: Any, pickle_module: Any, protocol: int, persistent_id: Callable[[Any], Any], out: Any) -> None:
+    # The pickler written in Python: only there can globals get another name than that of the module they lie in.
+    base = pickle._Pickler if pickle_module is pickle else getattr(pickle_module, "_Pickler", pickle_module.Pickler)  # type: ignore[attr-defined]
+    _make_pickler(base, persistent_id)(out, protocol=protocol).dump(obj)
+
+
+class _Storages:
+    """Numbers the storages that a pickle refers to."""
+
+    def __init__(self) -> None:
+        self.pieces: dict[int, tuple[str, Piece]] = {}
+
+    def key(self, piece: Piece) -> str:
+        """The name of a storage in the file.
+
+        Raises:
+            RuntimeError: if it was named before, as of another dtype.
+        """
+        known = self.pieces.get(piece.key)
+        if known is None:
+            known = self.pieces[piece.key] = (str(len(self.pieces)), piece)
+        elif known[1].dtype is not piece.dtype and piece.nbytes:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        return known[0]
+
+    def persistent_id(self, stored: _Stored) -> tuple[Any, ...]:
+        """How the pickle refers to a storage."""
+        piece = stored.piece
+        name = TYPED[piece.dtype] if stored.typed else "UntypedStorage"
+        numel = piece.nbytes // piece.dtype.itemsize if stored.typed else piece.nbytes
+        return ("storage", _NAMES[name], self.key(piece), location_tag(piece), numel)
+
+
+def save(
+    obj: object,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Writes an object to a path or a file-like object, in PyTorch's format.
+
+    Tensors that share a storage share it in the file, which holds whole storages. jtorch's classes are written under PyTorch's names.
+
+    Raises:
+        AttributeError: if ``f`` is neither a path nor writable.
+        RuntimeError: if the folder does not exist.
+
+    Differs from torch:
+        A file at a path is replaced at once when the new one is complete; a failure leaves the old one.
+    """
+    if not _is_path(f) and not hasattr(f, "write"):
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    storages = _Storages()
+    if not _use_new_zipfile_serialization:
+        if _local.skip_data:
+            raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
+        with _written(f) as file:
+            _legacy_save(obj, file, pickle_module, pickle_protocol, storages)
+        return
+    buffer = io.BytesIO()
+    _pickled(obj, pickle_module, pickle_protocol, storages.persistent_id, buffer)
+    name = os.path.splitext(os.path.basename(os.fspath(f)))[0] if _is_path(f) else "archive"
+    with _written(f) as file:
+        writer = _Writer(file, name if name.isascii() else "archive")
+        writer.record("data.pkl", buffer.getvalue())
+        writer.record(".format_version", b"1")
+        writer.record(".storage_alignment", str(_ALIGNMENT).encode())
+        if not _disable_byteorder_record:
+            writer.record("byteorder", sys.byteorder.encode())
+        for key, piece in storages.pieces.values():
+            writer.record(f"data/{key}", np.zeros(piece.nbytes, np.uint8) if _local.skip_data else piece.memory().view(np.uint8))
+        writer.close()
+
+
+def _legacy_save(obj: object, file: Any, pickle_module: Any, protocol: int, storages: _Storages) -> None:
+    """The format before archives: pickles one after the other, then the storages."""
+    sizes = {"short": 2, "int": 4, "long": 4}
+    info = {"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little", "type_sizes": sizes}
+    body = io.BytesIO()
+    _pickled(obj, pickle_module, protocol, lambda stored: (*storages.persistent_id(stored), None), body)
+    for part in (MAGIC_NUMBER, PROTOCOL_VERSION, info):
+        pickle_module.dump(part, file, protocol=protocol)
+    file.write(body.getvalue())
+    pickle_module.dump([key for key, _ in storages.pieces.values()], file, protocol=protocol)
+    for _, piece in storages.pieces.values():
+        file.write(struct.pack("<q", piece.nbytes // piece.dtype.itemsize))
+        file.write(piece.memory().tobytes())
+
+
+# ---- loading -----------------------------------------------------------------------------------------------------------------------------
+
+
+def _weights_only_message(message: str) -> str:
+    if re.search(r"GLOBAL (\S+) was not an allowed global by default.", message):
+        return (
+            "Weights only load failed. This file can still be loaded, to do so you have two options, "
+            "\033[1mdo those steps only if you trust the source of the checkpoint\033[0m. "
+            f"\n\t(1) {UNSAFE_MESSAGE}\n\t(2) Alternatively, to load with `weights_only=True` please check "
+            "the recommended steps in the following error message.\n\tWeightsUnpickler error: " + message + _DOCS
+        )
+    text = f"Weights only load failed. {UNSAFE_MESSAGE}\n"
+    if not re.search(r"whose module (\S+) is blocked", message):
+        text += (
+            "Please file an issue with the following so that we can make `weights_only=True` compatible with your use case: "
+            "WeightsUnpickler error: "
+        )
+    return text + "\n\n" + message + _DOCS
+
+
+def _forced_weights_only(weights_only: bool | None, pickle_module: Any) -> bool:
+    yes = ("1", "y", "yes", "true")
+    force = os.getenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "0").lower() in yes
+    force_no = os.getenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in yes
+    if force and force_no:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set."
+        )
+    if force:
+        return True
+    if weights_only is None and force_no:
+        warnings.warn(
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not explicitly passed to "
+            "`torch.load`, forcing weights_only=False.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return False
+    return pickle_module is None if weights_only is None else weights_only
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Reads what ``save`` wrote, here or in PyTorch.
+
+    Args:
+        f: a path, or a file-like object that can seek.
+        map_location: where storages go: a device, a dict from old to new places, or ``fn(storage, location)``.
+        pickle_module: what reads the pickle, with ``weights_only=False``.
+        weights_only: refuse everything but tensors, containers, numbers and what ``add_safe_globals`` allowed. The default is True.
+        mmap: read storages from the file when they are first used; ``f`` must be a path.
+
+    Raises:
+        UnpicklingError: for what ``weights_only`` refuses.
+        RuntimeError: if the file is damaged.
+    """
+    weights_only = _forced_weights_only(weights_only, pickle_module)
+    if weights_only:
+        if pickle_module is not None:
+            raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+        if pickle_load_args:
+            warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+    pickle_load_args.setdefault("encoding", "utf-8")
+    reader = _weights_only_unpickler if weights_only else (pickle_module or pickle)
+    with _opened(f, "rb") as file:
+        try:
+            if _is_zipfile(file):
+                with _Archive(file) as archive:
+                    return _load(archive, map_location, reader, f if mmap else None, pickle_load_args)
+            if mmap:
+                raise RuntimeError(
+                    f"mmap can only be used with files saved with `torch.save({f!r}, _use_new_zipfile_serialization=True), please "
+                    "torch.save your checkpoint with this option in order to use mmap."
+                )
+            return _legacy_load(file, map_location, reader, pickle_load_args)
+        except pickle.UnpicklingError as e:
+            if not weights_only:
+                raise
+            raise pickle.UnpicklingError(_weights_only_message(str(e))) from None
+
+
+def _make_unpickler(reader: Any, persistent_load: Callable[[Any], Any]) -> type:
+    trusting = reader is not _weights_only_unpickler
+
+    class Unpickler(reader.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            if trusting and (module == "torch" or module.startswith("torch.")):
+                if module in ("torch", "torch.storage") and "Storage" in name:
+                    if name == "UntypedStorage":
+                        return UntypedStorageType()
+                    if name in DTYPE_OF:
+                        return StorageType(name)
+                if name == "_rebuild_from_type_v2":
+                    return _utils._rebuild_from_type_v2
+                module = "j" + module  # also where torch itself is imported beside jtorch
+            return super().find_class(module, name)
+
+        def persistent_load(self, pid: Any) -> Any:
+            return persistent_load(pid)
+
+    return Unpickler
+
+
+def _text(value: Any) -> Any:
+    return value.decode("ascii") if isinstance(value, bytes) else value
+
+
+def _load(archive: _Archive, map_location: Any, reader: Any, mapped: Any, options: dict[str, Any]) -> Any:
+    if archive.has("constants.pkl"):
+        raise NotImplementedError("torch.load() of a TorchScript archive is not offered by jtorch: it has no TorchScript interpreter")
+    if mapped is not None and not _is_path(mapped):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    order = archive.record("byteorder") if archive.has("byteorder") else sys.byteorder.encode()
+    if order not in (b"little", b"big"):
+        raise ValueError(f"Unknown endianness type: {order.decode()}")
+    swapped = order.decode() != sys.byteorder
+    restore = _get_restore_location(map_location)
+    storages: dict[str, Any] = {}
+
+    def persistent_load(pid: Any) -> Any:
+        kind, storage_type, key, location, _numel = pid
+        if _text(kind) != "storage":
+            raise AssertionError(f"Unknown typename for persistent_load, expected 'storage' but got '{_text(kind)}'")
+        if key not in storages:
+            name = f"data/{key}"
+            if mapped is None or swapped:
+                data = archive.array(name)
+                if swapped and storage_type.dtype is not None:
+                    data = data.view(storage_type.dtype.np).byteswap().view(np.uint8)
+            else:
+                start, size = archive.offset(name)
+                data = np.memmap(mapped, np.uint8, "c", start, (size,)) if size else np.empty(0, np.uint8)
+            storages[key] = restore(LoadedStorage(data, storage_type.dtype, "cpu"), _text(location))
+        return storages[key]
+
+    unpickler = _make_unpickler(reader, persistent_load)(io.BytesIO(archive.record("data.pkl")), **options)
+    return unpickler.load()
+
+
+class _Stub:
+    """Stands for whatever a pickle makes while it is only searched for storages."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __call__(self, *args: Any, **kwargs: Any) -> _Stub:
+        return self
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+    def append(self, item: Any) -> None:
+        """Does nothing."""
+
+    def extend(self, items: Any) -> None:
+        """Does nothing."""
+
+    def add(self, item: Any) -> None:
+        """Does nothing."""
+
+
+def _storages_in(file: Any, options: dict[str, Any]) -> dict[str, tuple[Any, str, int]]:
+    """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing is run."""
+    found: dict[str, tuple[Any, str, int]] = {}
+
+    class Scanner(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            if module in ("torch", "torch.storage") and (name in DTYPE_OF or name == "UntypedStorage"):
+                return UntypedStorageType() if name == "UntypedStorage" else StorageType(name)
+            return _Stub
+
+        def persistent_load(self, pid: Any) -> Any:
+            if isinstance(pid, int) or _text(pid[0]) != "storage":
+                raise RuntimeError(f"Unknown saved id type: {_text(pid[0]) if isinstance(pid, tuple) else pid}")
+            _, storage_type, key, location, numel, *view = pid
+            if view and view[0] is not None:
+                raise NotImplementedError("torch.load() of storages that are views of storages is not offered by jtorch: the format is of 2017")
+            found[_text(key)] = (storage_type, _text(location), numel)
+            return _Stub()
+
+    Scanner(file, **options).load()
+    return found
+
+
+def _legacy_load(file: Any, map_location: Any, reader: Any, options: dict[str, Any]) -> Any:
+    """Reads the format before archives, in which storages come after the pickle that names them."""
+    restore = _get_restore_location(map_location)
+    storages: dict[str, Any] = {}
+    read = _make_unpickler(reader, lambda pid: storages[_text(pid[2])])
+    if read(file, **options).load() != MAGIC_NUMBER:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    version = read(file, **options).load()
+    if version != PROTOCOL_VERSION:
+        raise RuntimeError(f"Invalid protocol version: {version}")
+    read(file, **options).load()
+    start = file.tell()
+    named = _storages_in(file, options)
+    for key in read(file, **options).load():
+        storage_type, location, numel = named[_text(key)]
+        size = numel * (1 if storage_type.dtype is None else storage_type.dtype.itemsize)
+        header = file.read(8)
+        data = np.frombuffer(bytearray(file.read(size)), np.uint8)
+        if len(header) != 8 or data.nbytes != size:
+            raise RuntimeError("unexpected EOF. The file might be corrupted.")
+        storages[_text(key)] = restore(LoadedStorage(data, storage_type.dtype, "cpu"), location)
+    end = file.tell()
+    file.seek(start)
+    result = read(file, **options).load()
+    file.seek(end)  # several objects may follow each other in one file
+    return result
