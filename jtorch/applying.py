@@ -11,7 +11,7 @@ import numpy as np
 from . import dtypes
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
-from .core import Tensor, alias_of, assign, check_inplace, contiguous_strides, is_contiguous, stale
+from .core import Tensor, alias_of, assign, check_inplace, contiguous_strides, is_contiguous, is_dense, stale
 from .engine import Call, Value, read, record
 
 _new = object.__new__
@@ -68,10 +68,15 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
 _layouts: dict[Any, tuple[int, ...] | None] = {}
 
 
-def keep_layout(result: Tensor, tensors: Sequence[Tensor]) -> Tensor:
-    """Gives a pointwise result the memory order that torch's iterator would choose from its operands' strides."""
+def keep_layout(result: Tensor, tensors: Sequence[Tensor], number: bool = False) -> Tensor:
+    """Gives a pointwise result the memory order that torch's iterator would choose from its operands' strides.
+
+    ``number`` says that a Python number is among the operands, which counts as one of another shape.
+    """
     shape = result._aval.shape
     operands = tuple([(t._aval.shape, t._strides or contiguous_strides(t._aval.shape)) for t in tensors])
+    if number:
+        operands += (((), ()),)
     key = (shape, operands)
     if key in _layouts:
         strides = _layouts[key]
@@ -85,7 +90,7 @@ def keep_layout(result: Tensor, tensors: Sequence[Tensor]) -> Tensor:
 def _pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]) -> tuple[int, ...] | None:
     ndim = len(shape)
     same = [s for sh, s in operands if sh == shape]
-    if len(same) == len(operands) and all(s == same[0] for s in same) and _is_dense(shape, same[0]):
+    if len(same) == len(operands) and all(s == same[0] for s in same) and is_dense(shape, same[0]):
         return None if is_contiguous(shape, same[0]) else same[0]
     if same and len(same) == len(operands) and all(is_contiguous(shape, s) for s in same):
         return None
@@ -120,18 +125,7 @@ def _pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, 
         strides[d] = step
         step *= max(shape[d], 1)
     found = tuple(strides)
-    return None if is_contiguous(shape, found) else found
-
-
-def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    expected = 1
-    for s, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n != 1):
-        if n == 0:
-            return True
-        if s != expected:
-            return False
-        expected *= n
-    return True
+    return None if found == contiguous_strides(shape) else found
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------------------
@@ -222,6 +216,8 @@ def host_array(t: Tensor) -> np.ndarray:
 def rebind(t: Tensor, view: Tensor) -> Tensor:
     """Makes ``t`` look at its storage as ``view`` does: in-place view ops such as ``t_`` and ``squeeze_``."""
     al = alias_of(view)
+    if al.base is t:
+        al.base = None
     t._v, t._al, t._strides = None, al, view._strides
     if view._rg:
         t._node, t._nr = view._node, view._nr

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import dtypes
 from .applying import apply, inplace, keep_layout, write_out
-from .core import Tensor, check_inplace
+from .core import Tensor, check_inplace, check_overlap
 from .engine import Value, read, record
 from .errors import must_be_tensor
 from .ops import _kernel
@@ -156,13 +156,14 @@ class Bound:
     def finish(self, result: Any, tensors: Sequence[Tensor]) -> Any:
         """The result as the caller gets it: memory order, named tuples."""
         if self.keep_layout:
+            number = len(tensors) == 1 and self.op.family in ("binary", "comparison")
             for t in tensors:
                 if t._strides is not None:
                     if type(result) is tuple:
                         for r in result:
-                            keep_layout(r, tensors)
+                            keep_layout(r, tensors, number)
                     else:
-                        keep_layout(result, tensors)
+                        keep_layout(result, tensors, number)
                     break
         if self.returns is not None and type(result) is tuple:
             return self.returns(result)
@@ -319,7 +320,7 @@ def _items(name: str, argument: str, position: int, items: Any, ins: list[Value]
 _NAMES = {
     "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": _NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_new": object.__new__, "_Tensor": Tensor,
-    "_check_inplace": check_inplace, "_inplace": inplace,
+    "_check_inplace": check_inplace, "_inplace": inplace, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
 }  # fmt: skip
 
 
@@ -581,8 +582,9 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     me = "self" if prefix.endswith("Tensor") else first
     operands = [me if n == first else n for n in operands]
     names = {**_NAMES, "_core": core}
+    others = ", ".join(n for n in operands if n != me) if op.family in POINTWISE else ""
     given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
-    body = [f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):", f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})", f"_check_inplace({me})", f"return _inplace({me}, _core({given}))"]
+    body = [f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):", f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})", f"_check_inplace({me})", *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []), f"return _inplace({me}, _core({given}))"]
     from .dispatch import TENSORS
 
     names["_TENSORS"] = TENSORS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,7 +16,8 @@ from .autograd.grad_mode import MODE
 from .autograd.tape import Node, tracked
 from .engine import META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
 from .size import Size
-from .storage import OVERLAP, Alias, Counter, Step, Storage
+from .errors import not_offered
+from .storage import OVERLAP, Alias, Counter, Step, Storage, writable
 
 _new = object.__new__
 _references = sys.getrefcount
@@ -353,10 +355,10 @@ def format_strides(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether strides are row-major, where sizes of 1 have any stride and empty tensors are always contiguous."""
+    if 0 in shape:
+        return True
     expected = 1
     for n, s in zip(reversed(shape), reversed(strides), strict=True):
-        if n == 0:
-            return True
         if n != 1:
             if s != expected:
                 return False
@@ -453,7 +455,7 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
         al = alias_of(t)
     base = al.base if al.base is not None else t
     r._al = mine = Alias(al.storage, (*al.chain, step), value, base, base._gen, offset)
-    mine.counter = al.counter
+    mine.counter, mine.strides = al.counter, strides
     if t._rg and not MODE.enabled:
         mine.origin = "no_grad"
     _from(value, al.storage.value)
@@ -503,8 +505,15 @@ def detached(t: Tensor) -> Tensor:
 
 
 def _base_steps(al: Alias) -> tuple[Step, ...]:
-    base_al = al.base._al
-    return al.chain[len(base_al.chain) :]
+    """The steps from the view's base to the view.
+
+    Raises:
+        NotImplementedError: where the base was itself reshaped in place after the view was made.
+    """
+    chain = al.base._al.chain
+    if al.chain[: len(chain)] != chain:
+        raise not_offered("an in-place change under autograd of a view whose base was transposed in place", "the view's history starts from the old shape")
+    return al.chain[len(chain) :]
 
 
 def _refresh_history(t: Tensor, al: Alias) -> None:
@@ -570,14 +579,44 @@ def check_inplace(t: Tensor) -> None:
 
 
 def overlapping(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether two indices surely address the same memory (torch's quick test)."""
-    dims = sorted((s, n) for n, s in zip(shape, strides, strict=True) if n > 1)
-    reach = 0
-    for s, n in dims:
-        if s <= reach:
-            return s == 0 or s <= reach
-        reach += s * (n - 1)
-    return False
+    """Whether an expanded dimension makes indices share memory; like torch, does not look for other ways of overlapping."""
+    return any(s == 0 and n > 1 for n, s in zip(shape, strides, strict=True))
+
+
+def check_overlap(t: Tensor, operands: Sequence[Any]) -> None:
+    """Raises torch's error if an operand shares a part of the memory, but not all of it, with the tensor that is written."""
+    al = t._al
+    if al is None:
+        return
+    for o in operands:
+        if o is t or not isinstance(o, Tensor) or o._al is None or o._al.storage is not al.storage:
+            continue
+        a, b = t._aval, o._aval
+        mine, its = t._strides or contiguous_strides(a.shape), o._strides or contiguous_strides(b.shape)
+        if not (is_dense(a.shape, mine) and is_dense(b.shape, its)) or not a.size or not b.size:
+            continue
+        start, other = al.offset, o._al.offset
+        if (start, a.size) == (other, b.size):
+            if mine == its or a.size == 1:
+                continue
+        elif start + a.size <= other or other + b.size <= start:
+            continue
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+            "clone() the tensor before performing the operation."
+        )
+
+
+def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether the elements fill a stretch of memory without gaps or overlaps, in whatever order."""
+    expected = 1
+    for s, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n != 1):
+        if n == 0:
+            return True
+        if s != expected:
+            return False
+        expected *= n
+    return True
 
 
 def stale(v: Value | None, owner: Any, version: int) -> None:
@@ -634,6 +673,10 @@ def _rebase(t: Tensor, al: Alias, v: Value, edge: Any) -> None:
     """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it."""
     base = al.base
     steps = _base_steps(al)
+    if any(step.put is None for step in steps):
+        if base._al.chain:
+            raise not_offered("an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage")
+        steps = writable(al, steps)  # type: ignore[assignment]
     parents = [(base._read(), base._edge())]
     for step in steps[:-1]:
         parents.append(tracked(step.get, [parents[-1]], step.numbers)[0])

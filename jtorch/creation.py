@@ -1,20 +1,19 @@
-"""Tensors from Python and NumPy data (``tensor``, ``as_tensor``, ``from_numpy``, ...) and the factories with several signatures."""
+"""Tensors from Python and NumPy data: ``tensor``, ``as_tensor``, ``from_numpy`` and their relatives."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from . import dtypes, layouts
-from .binding import composite, number
+from .binding import composite
 from .core import Tensor, from_host, share_host
 from .factories import check_dtype, check_options, factory
-from .ops import creation as _kernels  # noqa: F401  (declares the factories used below)
+from .ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from .ops._declare import OPS
 
 # ---- what a value is -------------------------------------------------------------------------------------------------------------
@@ -162,8 +161,8 @@ def _host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
         _warn_once(
-            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single numpy.ndarray "
-            "with numpy.array() before converting to a tensor."
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+            "numpy.ndarray with numpy.array() before converting to a tensor."
         )
     shape, leaves = _flattened(data)
     if leaves and shape and isinstance(leaves[0], (str, bytes)) and len(leaves[0]) > 1:
@@ -172,7 +171,7 @@ def _host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
     return _values(leaves, wanted).reshape(shape)
 
 
-def _from_array(name: str, array: np.ndarray) -> np.ndarray:
+def _from_array(array: np.ndarray) -> np.ndarray:
     """Checks what torch cannot take from NumPy.
 
     Raises:
@@ -181,7 +180,8 @@ def _from_array(name: str, array: np.ndarray) -> np.ndarray:
     """
     if array.dtype.byteorder not in "=|" and not array.dtype.isnative:
         raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported."
+            "given numpy array has byte order different from the native byte order. "
+            "Conversion between byte orders is currently not supported."
         )
     dtypes.from_np(array.dtype)
     if any(s < 0 for s in array.strides):
@@ -245,16 +245,42 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if isinstance(data, Tensor):
         return _copied(data, wanted, device, requires_grad, "torch.tensor(sourceTensor)")
     if isinstance(data, np.ndarray):
-        return _made(_from_array("tensor", data), wanted, device, requires_grad)
+        return _made(_from_array(data), wanted, device, requires_grad)
     if isinstance(data, np.generic):
         dtypes.from_np(data.dtype)
         return _made(np.asarray(data), wanted, device, requires_grad)
+    if type(data) in _BY_PYTHON_TYPE:
+        found = wanted or dtypes.of_number(data)
+        if _fits(data, found):  # a number becomes part of the program, which costs less than a copy to the device
+            return _scalar(data, dtype=found, device=device, requires_grad=requires_grad)
     return _made(_host_array(data, wanted), None, device, requires_grad)
+
+
+_scalar = factory(OPS["_C._scalar"], "_C._scalar")
+
+
+def _fits(value: Any, dtype: dtypes.dtype) -> bool:
+    """Whether a number can be cast to ``dtype`` without the checks that others need."""
+    kind = type(value)
+    if kind is bool:
+        return True
+    if kind is complex:
+        return dtype.is_complex
+    if dtype is dtypes.int64:
+        return kind is int and -(2**63) <= value < 2**63
+    return dtype.category >= dtypes.FLOATING and (kind is float or -(2**53) <= value <= 2**53)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def new_tensor(
-    self: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = layouts.strided, pin_memory: bool = False
+    self: Any,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = layouts.strided,
+    pin_memory: bool = False,
 ) -> Any:
     """A new tensor with a copy of ``data``, of this tensor's dtype and device unless they are given."""
     check_options("new_tensor", layout, pin_memory)
@@ -263,7 +289,7 @@ def new_tensor(
     if isinstance(data, Tensor):
         return _copied(data, wanted, place, requires_grad, "tensor.new_tensor(sourceTensor)")
     if isinstance(data, np.ndarray):
-        return _made(_from_array("new_tensor", data), wanted, place, requires_grad)
+        return _made(_from_array(data), wanted, place, requires_grad)
     return _made(_host_array(data, wanted), wanted, place, requires_grad)
 
 
@@ -280,7 +306,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
             return data
         return data.to(device=device or data.device, dtype=wanted or data.dtype)  # type: ignore[attr-defined]
     if isinstance(data, np.ndarray):
-        _from_array("as_tensor", data)
+        _from_array(data)
         return _shared(data, wanted, device)
     if isinstance(data, np.generic):
         return _made(np.asarray(data), wanted, device, False)
@@ -311,7 +337,7 @@ def from_numpy(ndarray: Any) -> Any:
             "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
             "it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
-    return share_host(_from_array("from_numpy", ndarray))
+    return share_host(_from_array(ndarray))
 
 
 @composite(native=True)
@@ -345,9 +371,9 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
         )
     if not writable:
         _warn_once(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the underlying "
-            "(supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it writable before "
-            "converting it to a tensor. This type of warning will be suppressed for the rest of this program."
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
+            "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it "
+            "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     made = share_host(np.frombuffer(buffer, wanted.np, (length - offset) // size if count < 0 else count, offset))
     return made.requires_grad_(True) if requires_grad else made
@@ -362,7 +388,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     """
     wanted = check_dtype("asarray", dtype)
     if isinstance(obj, (np.ndarray, np.generic)):
-        source: Any = share_host(_from_array("asarray", obj)) if isinstance(obj, np.ndarray) else from_host(np.asarray(obj))
+        source: Any = share_host(_from_array(obj)) if isinstance(obj, np.ndarray) else from_host(np.asarray(obj))
         if isinstance(obj, np.generic) and copy is False:
             raise ValueError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
     elif isinstance(obj, Tensor):
@@ -412,338 +438,3 @@ def from_dlpack(obj: Any) -> Any:
     from .core import wrap
 
     return wrap(jax.dlpack.from_dlpack(obj))
-
-
-# ---- ranges ----------------------------------------------------------------------------------------------------------------------
-
-_arange = factory(OPS["_C._arange"], "_C._arange")
-
-
-def _bounds(name: str, args: Sequence[Any], start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
-    """``start, end, step`` from up to three positional arguments and keywords.
-
-    Raises:
-        TypeError: for a combination that no signature has.
-    """
-    given = {k: v for k, v in (("start", start), ("end", end), ("step", step)) if v is not None}
-    order = ("end",) if len(args) == 1 and "end" not in given else ("start", "end", "step")
-    if len(args) > 3 or any(k in given for k in order[: len(args)]):
-        raise TypeError(_no_such_arange(name, args, given))
-    given.update(zip(order, args, strict=False))
-    if "end" not in given or ("step" in given and "start" not in given):
-        raise TypeError(_no_such_arange(name, args, given))
-    found = []
-    for k in ("start", "end", "step"):
-        value = given.get(k, 0 if k == "start" else 1)
-        position = order.index(k) + 1 if k in order else 1
-        if isinstance(value, (str, bytes, list, tuple)) or value is None:
-            raise TypeError(f"{name}(): argument '{k}' (position {position}) must be Number, not {type(value).__name__}")
-        found.append(number(name, k, value))
-    return found[0], found[1], found[2]
-
-
-def _no_such_arange(name: str, args: Sequence[Any], given: dict[str, Any]) -> str:
-    shown = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in given.items()])
-    return (
-        f"{name}() received an invalid combination of arguments - got ({shown}), but expected one of:\n"
-        " * (Number end, *, Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
-        "bool pin_memory = False, bool requires_grad = False)\n"
-        " * (Number start, Number end, Number step = 1, *, Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, "
-        "torch.device device = None, bool pin_memory = False, bool requires_grad = False)\n"
-    )
-
-
-def _check_range(start: Any, end: Any, step: Any) -> None:
-    for value in (start, end, step):
-        if isinstance(value, complex):
-            raise RuntimeError("value cannot be converted to type double without overflow")
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {_double(start)} -> {_double(end)}")
-    if (step > 0 and end < start) or (step < 0 and end > start):
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-
-
-def _double(value: Any) -> str:
-    return f"{value:g}"
-
-
-def _range_dtype(given: dtypes.dtype | None, out: Any, values: Sequence[Any]) -> dtypes.dtype:
-    if given is not None:
-        return given
-    if isinstance(out, Tensor):
-        return out.dtype
-    return dtypes.get_default_dtype() if any(isinstance(v, float) for v in values) else dtypes.int64
-
-
-def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool, out: Any, dtype: Any, options: dict[str, Any]) -> Any:
-    first, last, stride = _bounds(name, args, start, end, step)
-    given = check_dtype(name, dtype)
-    wanted = (given or dtypes.get_default_dtype()) if closed else _range_dtype(given, out, (first, last, stride))
-    if wanted.category in (dtypes.BOOL, dtypes.COMPLEX):
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{wanted.scalar_name}'")
-    _check_range(first, last, stride)
-    if wanted.category == dtypes.INTEGRAL:
-        first, last, stride = int(first), int(last), int(stride)
-        if stride == 0:
-            raise ValueError("step must be nonzero")
-        length = (last - first) // stride + 1 if closed else -((first - last) // stride)
-    else:
-        steps = (last - first) / stride
-        length = math.floor(steps) + 1 if closed else math.ceil(steps)
-    return _arange(first, stride, max(length, 0), out=out, dtype=wanted, **options)
-
-
-@composite(native=True)
-def arange(
-    *args: Any,
-    start: Any = None,
-    end: Any = None,
-    step: Any = None,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = layouts.strided,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """``arange(end)``, ``arange(start, end, step=1)``: numbers from ``start`` (0) up to, but without, ``end``.
-
-    Dtypes: int64 if all arguments are integers, else the default dtype.
-
-    Raises:
-        RuntimeError: if ``step`` is zero, or leads away from ``end``.
-    """
-    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
-    return _spread("arange", args, start, end, step, False, out, dtype, options)
-
-
-@composite(name="range", native=True)
-def range_(
-    start: Any = 0,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = layouts.strided,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """Numbers from ``start`` to ``end`` inclusive. Deprecated, as in torch: use ``arange``."""
-    if end is None:
-        raise TypeError('range() missing 1 required positional arguments: "end"')
-    warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
-        "builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=4,
-    )
-    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
-    return _spread("range", (start, end, step), None, None, None, True, out, dtype, options)
-
-
-_linspace = factory(OPS["_C._linspace"], "_C._linspace")
-_logspace = factory(OPS["_C._logspace"], "_C._logspace")
-
-
-def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
-    """The ends of a line as numbers.
-
-    Raises:
-        RuntimeError: for tensors with dimensions.
-    """
-    for which, value in (("start", start), ("end", end)):
-        if isinstance(value, Tensor) and value.dim():
-            raise RuntimeError(
-                f"{name} only supports 0-dimensional start and end tensors, but got {which} with {value.dim()} dimension(s)."
-            )
-    return number(name, "start", start), number(name, "end", end)
-
-
-@composite(native=True)
-def linspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = layouts.strided,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """``steps`` evenly spaced values from ``start`` to ``end``, both included.
-
-    Raises:
-        RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
-    """
-    first, last = _ends("linspace", start, end)
-    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
-    return _linspace(first, last, steps, out=out, dtype=dtype, **options)
-
-
-@composite(native=True)
-def logspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    base: float = 10.0,
-    *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = layouts.strided,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included.
-
-    Raises:
-        RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
-    """
-    first, last = _ends("logspace", start, end)
-    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
-    return _logspace(first, last, steps, base, out=out, dtype=dtype, **options)
-
-
-# ---- memory order ----------------------------------------------------------------------------------------------------------------
-
-_empty = factory(OPS["empty"], "_C.empty")
-_zeros = factory(OPS["zeros"], "_C.zeros")
-_ones = factory(OPS["ones"], "_C.ones")
-_full = factory(OPS["full"], "_C.full")
-
-
-@composite(native=True)
-def empty_strided(
-    size: Any,
-    stride: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = layouts.strided,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Any:
-    """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here)."""
-    size, stride = tuple(size), tuple(stride)
-    if len(size) != len(stride):
-        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
-    length = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    flat = _empty((length,), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-    made = flat.as_strided(size, stride).detach()
-    return made.requires_grad_(True) if requires_grad else made
-
-
-@composite(native=True)
-def empty_permuted(
-    size: Any,
-    physical_layout: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = layouts.strided,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Any:
-    """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
-    size, order = tuple(size), tuple(physical_layout)
-    if len(size) != len(order):
-        raise RuntimeError(
-            "Number of dimensions in size does not match the length of the physical_layout; "
-            f"i.e. len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
-        )
-    for d in order:
-        if not 0 <= d < len(size):
-            raise RuntimeError(f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got {d})")
-    if len(set(order)) != len(order):
-        raise RuntimeError("Duplicate dim not allowed")
-    flat = _empty(tuple(size[d] for d in order), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-    made = flat.permute(tuple(order.index(d) for d in range(len(order)))).detach()
-    return made.requires_grad_(True) if requires_grad else made
-
-
-# ---- new tensors of a tensor's dtype and device ------------------------------------------------------------------------------------
-
-
-def _new(make: Any, name: str, self: Any, size: Sequence[Any], more: Sequence[Any], options: dict[str, Any]) -> Any:
-    if len(size) == 1 and isinstance(size[0], (list, tuple)):
-        size = size[0]
-    elif not size:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    options["dtype"] = check_dtype(name, options["dtype"]) or self.dtype
-    if options["device"] is None:
-        options["device"] = self.device
-    return make(tuple(size), *more, **options)
-
-
-def _new_sized(name: str, make: Any, what: str) -> None:
-    def body(
-        self: Any,
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        layout: Any = layouts.strided,
-        pin_memory: bool = False,
-        **named: Any,
-    ) -> Any:
-        if "size" in named:
-            size = (named.pop("size"),)
-        if named:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
-        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout, "pin_memory": pin_memory}
-        return _new(make, name, self, size, (), options)
-
-    body.__name__ = body.__qualname__ = name
-    body.__doc__ = f"A tensor of {what}, of this tensor's dtype and device unless they are given."
-    composite(namespace="Tensor", name=name, operands=("self",))(body)
-
-
-_new_sized("new_zeros", _zeros, "zeros")
-_new_sized("new_ones", _ones, "ones")
-_new_sized("new_empty", _empty, "values that the caller means to overwrite")
-
-
-@composite(namespace="Tensor", operands=("self",))
-def new_full(
-    self: Any,
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = layouts.strided,
-    pin_memory: bool = False,
-) -> Any:
-    """A tensor of one number, of this tensor's dtype and device unless they are given."""
-    options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout, "pin_memory": pin_memory}
-    return _new(_full, "new_full", self, (tuple(size),), (fill_value,), options)
-
-
-@composite(namespace="Tensor", operands=("self",))
-def new_empty_strided(
-    self: Any,
-    size: Any,
-    stride: Any,
-    dtype: Any = None,
-    layout: Any = layouts.strided,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Any:
-    """``empty_strided`` of this tensor's dtype and device unless they are given."""
-    return empty_strided(
-        size,
-        stride,
-        dtype=check_dtype("new_empty_strided", dtype) or self.dtype,
-        device=self.device if device is None else device,
-        layout=layout,
-        pin_memory=pin_memory,
-        requires_grad=requires_grad,
-    )

@@ -183,7 +183,11 @@ def _handler_of(operand: Any) -> Any:
         if _is_closed(cls):
             add_plain(cls)
         return None
-    return None if handler is disabled_torch_function_impl else handler
+    if handler is not disabled_torch_function_impl:
+        return handler
+    if cls.__module__.startswith("jtorch.") and "__torch_function__" in cls.__dict__ and "__torch_dispatch__" not in cls.__dict__:
+        add_plain(cls)  # Parameter: nobody but this package changes its handler, so it need not be looked at again
+    return None
 
 
 def _is_closed(cls: type) -> bool:

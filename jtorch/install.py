@@ -33,7 +33,7 @@ class _Loader(importlib.abc.Loader):
         self.name = name
         self.spec: Any = None
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:  # noqa: ARG002
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         module = importlib.import_module(self.name)
         self.spec = module.__spec__
         return module
@@ -41,11 +41,11 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # the import system has just set its own
 
-    def is_package(self, fullname: str) -> bool:  # noqa: ARG002
+    def is_package(self, fullname: str) -> bool:
         found = importlib.util.find_spec(self.name)
         return found is not None and found.submodule_search_locations is not None
 
-    def get_code(self, fullname: str) -> Any:  # noqa: ARG002
+    def get_code(self, fullname: str) -> Any:
         """The code of ``jtorch.x``, for ``python -m torch.x``."""
         found = importlib.util.find_spec(self.name)
         return found.loader.get_code(self.name) if found is not None else None  # type: ignore[union-attr]
@@ -71,7 +71,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     stands_for_torch = True
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:  # noqa: ARG002
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         name = _real(fullname)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from . import dtypes
 from .core import Tensor, wrap
-from .engine import flush
+from .engine import check, flush
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "get_num_interop_threads", "get_num_threads",
@@ -114,6 +114,7 @@ def typename(obj: Any, /) -> str:
 def synchronize() -> None:
     """Runs what is pending in this thread and waits for it."""
     flush()
+    check()
     jax.effects_barrier()
 
 

@@ -23,7 +23,7 @@ _SEQUENCES = frozenset((list, tuple))
 
 #: What generated code finds under its names.
 _NAMES = {
-    "_M": MISSING, "_ACTIVE": ACTIVE, "_PLAIN": PLAIN, "_STATIC": STATIC, "_TENSORS": TENSORS,
+    "__name__": __name__, "_M": MISSING, "_ACTIVE": ACTIVE, "_PLAIN": PLAIN, "_STATIC": STATIC, "_TENSORS": TENSORS,
     "_SEQUENCES": _SEQUENCES, "_all_plain": PLAIN.issuperset, "_all_static": STATIC.issuperset,
 }  # fmt: skip
 
@@ -124,8 +124,8 @@ class _Caller:
             return tuple(self.extract(*args, **kwargs))
         if not kwargs:
             return args
-        order = self.layout.order
-        if len(kwargs) > 1:
+        if len(kwargs) > 1 and self.layout.open_ended:  # else they come in the order of the parameters
+            order = self.layout.order
             kwargs = dict(sorted(kwargs.items(), key=lambda item: order.get(item[0], len(order))))
         return (*args, *kwargs.values())
 

@@ -243,7 +243,7 @@ def _grad_fn_name(t: Tensor) -> str | None:
     if node is None:
         return None
     name = getattr(node, "name", None)
-    return name() if callable(name) else type(node).__name__
+    return str(name()) if callable(name) else type(node).__name__
 
 
 def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:

@@ -20,7 +20,7 @@ class Step:
 
     Attributes:
         get: call of the parent's value (and ``numbers``).
-        put: call of the parent's and the view's value (and ``numbers``); None where elements overlap.
+        put: call of the parent's and the view's value (and ``numbers``); None where elements repeat.
         geometric: whether shape, strides and offset describe the view; False where the dtype changes.
     """
 
@@ -86,10 +86,13 @@ class Storage:
             if target is not None:
                 np.copyto(target, np.asarray(read(value)))
             else:
-                np.copyto(host, np.asarray(read(put_through(concrete(jnp.array(host)), chain, value))))
+                np.copyto(host, np.asarray(read(put_through(concrete(jnp.array(host)), writable(alias, chain), value))))
         else:
             assert self.value is not None
-            self.value = put_through(self.value, chain, value) if chain else value
+            if chain:
+                self.value = put_through(self.value, writable(alias, chain), value)
+            else:
+                self.value = value
         self.version += 1
 
     def get(self, alias: Alias) -> Value:
@@ -128,6 +131,15 @@ class _Memory:
     def __init__(self, interface: dict[str, Any], owner: np.ndarray) -> None:
         self.__array_interface__ = interface
         self.owner = owner
+
+
+def writable(alias: Alias, chain: Sequence[Step]) -> Sequence[Step]:
+    """The chain, or where a step of it repeats elements, the strided look at the memory that comes to the same."""
+    if all(step.put is not None for step in chain):
+        return chain
+    from .steps import memory_steps
+
+    return memory_steps(alias.storage.strides, alias.aval.shape, alias.strides, alias.offset)
 
 
 def put_through(base: Value, chain: Sequence[Step], value: Value) -> Value:

@@ -14,7 +14,7 @@ from .applying import apply, converted, inplace, keep_layout
 from .autograd import engine as autograd_engine
 from .autograd.grad_mode import MODE
 from .binding import BOUND, composite, number
-from .core import Tensor, alias_of, check_inplace, contiguous_strides, detached, format_strides, from_host, from_value
+from .core import Tensor, alias_of, check_inplace, check_overlap, contiguous_strides, detached, format_strides, from_host, from_value
 from .engine import META, SPECIAL, concrete, read, record
 from .engine.record import leaf
 from .errors import must_be_tensor, not_offered
@@ -422,6 +422,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
             return fill_(self, src)
         raise must_be_tensor("copy_", "other", 1, src)
     check_inplace(self)
+    check_overlap(self, (src,))
     mine, v = self._aval, src._v or src._read()
     if mine.device == META:
         return self

@@ -14,58 +14,15 @@ from .autograd.tape import Node
 from .binding import _packed, composite, plain, signature_of
 from .core import Tensor, alias_of, contiguous_strides, detached, view
 from .engine import SPECIAL, Call, record
-from .errors import canonical_dim, must_be_tensor
+from .errors import canonical_dim, must_be_tensor, not_offered
 from .ops import views as view_ops
 from .ops._declare import Op
-from .ops._kernel import Fixed, Info, T, caches, call_of
+from .ops._kernel import Fixed, T, call_of
 from .overridable import specialise
+from .steps import dynamic_step, memory_steps, step_of
 from .storage import Step
 
-_steps: dict[Any, Step] = {}
 _geometries: dict[Any, Any] = {}
-caches.append(_steps)
-
-
-def _put_call(record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -> Call | None:
-    put = record_.put
-    if put is None:
-        return None
-
-    def fn(parent: Any, value: Any, *numbers: Any) -> Any:
-        args = list(statics)
-        if dynamic:  # the index or start is the second argument
-            args.insert(1, numbers[0])
-        return put(parent, value, *args)
-
-    fn.__name__ = fn.__qualname__ = f"{record_.op.name}_put"
-    info = Info(Op(name=f"{record_.op.name}_put", body=fn, params=(), namespace="_C", family="put"), ())
-    info.kernel = fn
-    info.saved = info.checked = (False, False)  # linear in both: only shapes matter
-    return Call(fn.__name__, fn, ("i",) if dynamic else (), info)
-
-
-def step_of(record_: view_ops.View, statics: tuple[Any, ...]) -> Step:
-    """The step of a view op with its arguments fixed."""
-    key = (record_, statics)
-    found = _steps.get(key)
-    if found is None:
-        layout = (T, *[Fixed(s) for s in _filled(record_.op, statics)])
-        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, statics, False), (), record_.geometric)
-    return found
-
-
-def _filled(op: Op, statics: tuple[Any, ...]) -> tuple[Any, ...]:
-    rest = op.params[1 + len(statics) :]
-    return (*statics, *[p.default for p in rest])
-
-
-def _dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> Step:
-    key = (record_, (dim, *rest))
-    found = _steps.get(key)
-    if found is None:
-        layout = (T, Fixed(dim), "i", *[Fixed(r) for r in rest])
-        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, (dim, *rest), True), (), record_.geometric)
-    return Step(found.get, found.put, (index,), record_.geometric)
 
 
 def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
@@ -149,7 +106,7 @@ def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Calla
 
 _V = view_ops.VIEWS
 _VIEW_SHAPE, _SLICE, _SLICE_AT = _V["Tensor._view_shape"], _V["_C._slice"], _V["_C._slice_at"]
-_SELECT, _SELECT_AT, _AS_STRIDED, _MEMORY = _V["_C._select"], _V["_C._select_at"], _V["_C._as_strided"], _V["_C._memory"]
+_SELECT, _SELECT_AT = _V["_C._select"], _V["_C._select_at"]
 _VIEW_DTYPE, _EXPAND = _V["_C._view_dtype"], _V["Tensor.expand"]
 
 
@@ -205,7 +162,7 @@ def select(input: Any, dim: int, index: int) -> Any:
 def select_at(t: Tensor, dim: int, index: int) -> Tensor:
     """``select`` with checked arguments."""
     strides = t._strides or contiguous_strides(t._aval.shape)
-    step = _dynamic_step(_SELECT_AT, dim, index) if _is_data(t) else step_of(_SELECT, (dim, index))
+    step = dynamic_step(_SELECT_AT, dim, index) if _is_data(t) else step_of(_SELECT, (dim, index))
     offset = (t._al.offset if t._al is not None else 0) + strides[dim] * index
     return view(t, step, (*strides[:dim], *strides[dim + 1 :]), offset)
 
@@ -215,7 +172,7 @@ def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
     strides = t._strides or contiguous_strides(t._aval.shape)
     stop = max(stop, start)
     if step == 1 and _is_data(t) and (start, stop) != (0, t._aval.shape[dim]):
-        made = _dynamic_step(_SLICE_AT, dim, start, stop - start)
+        made = dynamic_step(_SLICE_AT, dim, start, stop - start)
     else:
         made = step_of(_SLICE, (dim, start, stop, step))
     offset = (t._al.offset if t._al is not None else 0) + strides[dim] * start
@@ -438,24 +395,24 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a storage size of "
             f"{last * itemsize} are out of bounds for storage of size {total * itemsize}"
         )
-    base = al.base if al.base is not None else input
-    root = base if not al.chain else None
-    if root is None:
-        root = _whole(base, al)
-    if storage.strides is not None:
-        order = sorted(range(len(storage.strides)), key=lambda i: -storage.strides[i])  # type: ignore[index]
-        root = view(root, step_of(_MEMORY, (tuple(order),)), (1,), 0)
-    return view(root, step_of(_AS_STRIDED, (size, stride, offset)), stride, offset)
+    root = _whole(al.base if al.base is not None else input, al)
+    steps = memory_steps(storage.strides, size, stride, offset)
+    for step in steps[:-1]:
+        root = view(root, step, (1,), 0)
+    return view(root, steps[-1], stride, offset)
 
 
 def _whole(base: Tensor, al: Any) -> Tensor:
     """A tensor that looks at the whole storage, with the history of ``base`` where that is the whole."""
-    if base._al is al or not base._al.chain:  # type: ignore[union-attr]
+    mine = alias_of(base)
+    if not mine.chain:
         return base
     if base._rg:
-        raise NotImplementedError("as_strided of a detached part of a storage that requires grad is not offered: its history does not cover the whole storage")
+        raise not_offered("as_strided of a part of a storage that requires grad", "the history of that part does not cover the whole storage")
     whole = detached(base)
-    whole._al = type(al)(al.storage, (), al.storage.value, None, 0, 0)
+    whole._al = made = type(al)(al.storage, (), al.storage.value, None, 0, 0)
+    made.counter = al.counter
+    whole._strides = al.storage.strides
     return whole
 
 

@@ -136,6 +136,8 @@ def test_default_device(zeros):
         assert zeros(2) == device("meta") == devices.get_default_device()
         with device("cpu"):
             assert zeros(2) == device("cpu")
+            devices.set_default_device("meta")  # still the outermost
+            assert zeros(2) == device("cpu")
         devices.set_default_device("cpu")
         assert zeros(2) == device("cpu") and len(dispatch.mode_stack()) == 1
         elsewhere = []

@@ -273,6 +273,13 @@ def test_order_of_asking():
     )
 
 
+def test_order_follows_the_parameters_not_the_caller():
+    A, B = duck("a"), duck("b")
+    assert make()(other=B(), input=A()) == "a" and A.calls[0][1] == (A, B)
+    spread = specialise(lambda *tensors, first=None, second=None: None, "torch.spread", ("tensors", "first", "second"))
+    assert spread(1, second=B(), first=A()) == "a"
+
+
 def test_declining_passes_the_call_on():
     A, B = duck(NotImplemented), duck("b")
     assert make()(A(), B()) == "b" and A.calls[0][1] == B.calls[0][1] == (A, B)
@@ -321,6 +328,13 @@ def test_disabled_handler_is_never_asked_and_hides_nobody():
     assert add(Off(), 1)[0] == "plain"
     assert dispatch.disabled_torch_function_impl(add, (), (D(), 1), None)[0] == "plain"
     assert Off.__torch_function__ is Off().__torch_function__ is pickle.loads(pickle.dumps(Off.__torch_function__))
+
+
+def test_disabled_classes_of_the_package_become_plain():
+    mine = type("Parameter", (Plain,), {"__torch_function__": dispatch.disabled_torch_function_impl, "__module__": "jtorch.nn.parameter"})
+    users = type("Users", (Plain,), {"__torch_function__": dispatch.disabled_torch_function_impl, "__module__": "users"})
+    assert make()(mine(), users())[0] == "plain"
+    assert mine in dispatch.PLAIN and mine in dispatch.TENSORS and users not in dispatch.PLAIN
 
 
 def test_plain_method_handler_warns():

@@ -125,3 +125,11 @@ def test_is_tensor_like():
 
 def test_stored_tensors_are_not_converted():
     assert {torch.Tensor.grad.__get__, torch.Tensor._base.__get__} <= overrides.get_default_nowrap_functions()
+
+
+def test_the_old_module_name():
+    from jtorch import _overrides
+
+    names = [n for n in overrides.__all__ if n != "enable_reentrant_dispatch"]
+    assert [n for n in names if getattr(_overrides, n) is not getattr(overrides, n)] == []
+    assert _overrides.handle_torch_function is overrides.handle_torch_function

@@ -24,6 +24,8 @@ def show(values, dtype=dtypes.float32, **options):
         ([1, math.nan, -math.inf], dtypes.float32, "tensor([1., nan, -inf])"),
         (3.25, dtypes.float32, "tensor(3.2500)"),
         ([1e-5, 1.0], dtypes.float32, "tensor([1.0000e-05, 1.0000e+00])"),
+        ([1.5, 1500.0], dtypes.float32, "tensor([   1.5000, 1500.0000])"),
+        ([1.5, 1500.75], dtypes.float32, "tensor([1.5000e+00, 1.5008e+03])"),
         ([123456789.0], dtypes.float32, "tensor([1.2346e+08])"),
         ([0.1], dtypes.float64, "tensor([0.1000], dtype=torch.float64)"),
         ([1, -20], dtypes.int64, "tensor([  1, -20])"),

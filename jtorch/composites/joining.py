@@ -87,7 +87,8 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
         repeats = repeats.reshape(1).expand(size)
     elif repeats.dim() == 1 and repeats.numel() != size:
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.numel()} and input.size({dim}) = {size}"
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.numel()} "
+            f"and input.size({dim}) = {size}"
         )
     positions = _C._repeat_positions(repeats) if output_size is None else _C._repeat_positions_sized(repeats, output_size)
     return input.index_select(dim, positions)

@@ -114,27 +114,6 @@ def _as(number: Number | Array, x: Array) -> Array:
     return jnp.asarray(number).astype(x.dtype)
 
 
-@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="rrelu")
-def rrelu(input: Array, lower: float = 0.125, upper: float = 1 / 3, training: bool = False) -> Array:
-    """``leaky_relu`` with the slope between ``lower`` and ``upper``: their mean, and random for each element in training.
-
-    Raises:
-        NotImplementedError: for ``training=True``, which needs random numbers and is a function of its own.
-    """
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if training:
-        raise NotImplementedError("rrelu(training=True) draws random slopes; its kernel is rrelu_with_noise")
-    return leaky_relu(input, (lower + upper) / 2)
-
-
-def _rrelu_rule(g: Array, _: None, input: Array, lower: float = 0.125, upper: float = 1 / 3, *rest: bool) -> tuple[Array]:
-    return _leaky_relu_rule(g, None, input, (lower + upper) / 2)
-
-
-defvjp(rrelu, _rrelu_rule)
-
-
 @unary(name="rrelu_with_noise", namespace="_C", promote=None, out=False, saves=("input", "noise"), aten="rrelu_with_noise")
 def rrelu_with_noise(input: Array, noise: Array) -> Array:
     """``input`` where positive, else ``noise * input``: what ``rrelu`` computes in training with slopes drawn as ``noise``."""

@@ -13,40 +13,40 @@ from ._numeric import is_complex, is_float, is_integral, require, scalar_name
 
 
 @comparison(inplace=True, operators="==", aten="eq.Tensor")
-def eq(input: Array | Number, other: Array | Number) -> Array:
+def eq(input: Array, other: Array | Number) -> Array:
     """Whether elements are equal."""
     return jnp.equal(input, other)
 
 
 @comparison(inplace=True, operators="!=", aliases=("not_equal",), aten="ne.Tensor")
-def ne(input: Array | Number, other: Array | Number) -> Array:
+def ne(input: Array, other: Array | Number) -> Array:
     """Whether elements differ."""
     return jnp.not_equal(input, other)
 
 
 @comparison(inplace=True, operators="<", aliases=("less",), aten="lt.Tensor")
-def lt(input: Array | Number, other: Array | Number) -> Array:
+def lt(input: Array, other: Array | Number) -> Array:
     """Whether ``input < other``."""
     require("lt_cpu", input, "bif")
     return jnp.less(input, other)
 
 
 @comparison(inplace=True, operators="<=", aliases=("less_equal",), aten="le.Tensor")
-def le(input: Array | Number, other: Array | Number) -> Array:
+def le(input: Array, other: Array | Number) -> Array:
     """Whether ``input <= other``."""
     require("le_cpu", input, "bif")
     return jnp.less_equal(input, other)
 
 
 @comparison(inplace=True, operators=">", aliases=("greater",), aten="gt.Tensor")
-def gt(input: Array | Number, other: Array | Number) -> Array:
+def gt(input: Array, other: Array | Number) -> Array:
     """Whether ``input > other``."""
     require("gt_cpu", input, "bif")
     return jnp.greater(input, other)
 
 
 @comparison(inplace=True, operators=">=", aliases=("greater_equal",), aten="ge.Tensor")
-def ge(input: Array | Number, other: Array | Number) -> Array:
+def ge(input: Array, other: Array | Number) -> Array:
     """Whether ``input >= other``."""
     require("ge_cpu", input, "bif")
     return jnp.greater_equal(input, other)

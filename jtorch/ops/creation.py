@@ -87,6 +87,12 @@ def scalar_tensor(s: Number, *, dtype: Dtype | None = None) -> Array:
     return number_as(s, _default(dtype))
 
 
+@factory(namespace="_C", aten="scalar_tensor")
+def _scalar(s: Number, *, dtype: Dtype) -> Array:
+    """A 0-dim tensor of a number that is known to fit ``dtype``."""
+    return _cast(s, dtype)
+
+
 @factory(namespace="_C", aten="arange.start_step")
 def _arange(start: Number, step: Number, length: int, *, dtype: Dtype | None = None) -> Array:
     """``start + step * i`` for ``i`` below ``length``; floats are computed in float64. The public function counts the length."""

@@ -133,9 +133,7 @@ def block_diag(tensors: list[Array]) -> Array:
         return jnp.zeros((1, 0), get_default_dtype().np)
     for position, t in enumerate(tensors):
         if t.ndim > 2:
-            raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has {t.ndim} dimensions"
-            )
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has {t.ndim} dimensions")
     dtype = _common_dtype(tensors)
     blocks = [lax.convert_element_type(_at_least(t, 2), dtype) for t in tensors]
     width = sum(b.shape[1] for b in blocks)

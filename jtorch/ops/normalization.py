@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..errors import canonical_dim
 from ._declare import Array, defvjp, op
 from ._kernel import cast, unbroadcast
-from ._numeric import scalar_name, wide
+from ._numeric import require, scalar_name, wide
 
 
-def _check_normalized_shape(input: Array, normalized_shape: Sequence[int], **params: Array | None) -> tuple[int, ...]:
+def _check_normalized_shape(input: Array, normalized_shape: Sequence[int], star: str = "*, ", **params: Array | None) -> tuple[int, ...]:
     """The dimensions that ``normalized_shape`` names: the last ones.
 
     Raises:
@@ -35,8 +34,16 @@ def _check_normalized_shape(input: Array, normalized_shape: Sequence[int], **par
     if input.ndim < len(shape) or input.shape[input.ndim - len(shape) :] != shape:
         wanted = ", ".join(map(str, shape))
         given = list(input.shape)
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {wanted}], but got input of size{given}")
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [{star}{wanted}], but got input of size{given}")
     return tuple(range(input.ndim - len(shape), input.ndim))
+
+
+def _check_mixed(input: Array, params: Mapping[str, Array | None]) -> None:
+    """Parameters have the dtype of the input, or are float32 beside a half-precision input."""
+    for param in params.values():
+        if param is not None and param.dtype != input.dtype and (input.dtype.itemsize > 2 or param.dtype != np.float32):
+            wanted = scalar_name(np.float32 if input.dtype.itemsize == 2 else input.dtype)
+            raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {wanted}")
 
 
 def _like(param: Array | None, x: Array, dims: Sequence[int]) -> Array | None:
@@ -72,6 +79,8 @@ def _layer_norm_fwd(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
 ) -> tuple[Array, tuple[Array, ...]]:
     dims = _check_normalized_shape(input, normalized_shape, weight=weight, bias=bias)
+    require("LayerNormKernelImpl", input)
+    _check_mixed(input, {"weight": weight, "bias": bias})
     x = wide(input)
     mean, scale = _moments(x, dims, eps)
     return cast(_affine((x - mean) * scale, _like(weight, x, dims), _like(bias, x, dims)), input.dtype), (mean, scale)
@@ -115,7 +124,8 @@ defvjp(layer_norm, _layer_norm_rule, fwd=_layer_norm_fwd)
 def _rms_norm_fwd(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, eps: float | None = None
 ) -> tuple[Array, tuple[Array, ...]]:
-    dims = _check_normalized_shape(input, normalized_shape, weight=weight)
+    dims = _check_normalized_shape(input, normalized_shape, "*", weight=weight)
+    require("rms_norm", input, "fc")
     x = wide(input)
     smallest = float(jnp.finfo(input.dtype).eps) if eps is None else eps
     scale = lax.rsqrt(jnp.mean(x * x, dims, keepdims=True) + np.asarray(smallest, x.dtype))
@@ -158,10 +168,6 @@ def _channel(param: Array | None, x: Array) -> Array | None:
     return _like(param, x, (1,))
 
 
-def _batch_dims(x: Array) -> tuple[int, ...]:
-    return (0, *range(2, x.ndim))
-
-
 def _channel_sum(x: Array) -> Array:
     """The sum over all dimensions but the second, kept: first over what lies together in memory."""
     if x.ndim > 2:
@@ -170,25 +176,41 @@ def _channel_sum(x: Array) -> Array:
 
 
 def _batch_norm_train_fwd(
-    input: Array, weight: Array | None, bias: Array | None, eps: float
-) -> tuple[tuple[Array, Array, Array], tuple[Array, Array]]:
+    input: Array, weight: Array | None, bias: Array | None, running_mean: Array | None, running_var: Array | None, momentum: float, eps: float
+) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
+    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     x = wide(input)
-    n = np.asarray(max(x.size // max(x.shape[1], 1), 1), x.dtype)
+    count = x.size // max(x.shape[1], 1)
+    n = np.asarray(max(count, 1), x.dtype)
     mean = _channel_sum(x) / n
     centered = x - mean
     variance = _channel_sum(centered * centered) / n
     scale = lax.rsqrt(variance + np.asarray(eps, x.dtype))
     w = _channel(weight, x)
     out = _affine(centered * (scale if w is None else scale * w), None, _channel(bias, x))
-    return (cast(out, input.dtype), mean.reshape(-1), variance.reshape(-1)), (mean, scale)
+    moments = []
+    if running_mean is not None:
+        moments.append(_moved(running_mean, mean, momentum, 1.0))
+    if running_var is not None:
+        moments.append(_moved(running_var, variance, momentum, count / max(count - 1, 1)))
+    return (cast(out, input.dtype), *moments), (mean, scale)
+
+
+def _moved(running: Array, new: Array, momentum: float, factor: float) -> Array:
+    """A running statistic moved towards ``factor * new``."""
+    share = np.asarray(momentum * factor, new.dtype)
+    return cast(cast(running, new.dtype) * np.asarray(1 - momentum, new.dtype) + new.reshape(-1) * share, running.dtype)
 
 
 def _batch_norm_train_rule(
-    g: tuple[Array, Array, Array],
+    g: tuple[Array, ...],
     residuals: tuple[Array, Array],
     input: Array,
     weight: Array | None,
     bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    momentum: float,
     eps: float,
 ) -> tuple[Array | None, ...]:
     mean, scale = residuals
@@ -199,25 +221,37 @@ def _batch_norm_train_rule(
     centered = x - mean
     along = _channel_sum(grad * centered)
     gain = scale if w is None else scale * w
-    slope = (_channel(g[2], x) * 2 - gain * scale * scale * along) / n
-    shift = (_channel(g[1], x) - gain * total) / n
-    grad_input = cast(grad * gain + centered * slope + shift, input.dtype)
+    slope, shift = gain * scale * scale * along / n, gain * total / n
+    grad_input = cast(grad * gain - centered * slope - shift, input.dtype)
     grad_weight = None if weight is None else cast((along * scale).reshape(-1), weight.dtype)
-    return grad_input, grad_weight, None if bias is None else cast(total.reshape(-1), bias.dtype)
+    return grad_input, grad_weight, None if bias is None else cast(total.reshape(-1), bias.dtype), None, None
 
 
 @op(namespace="_C", aten="native_batch_norm", saves=("input", "weight"))
-def _batch_norm_train(input: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
-    """Each channel (dimension 1) normalised by its own mean and biased variance, then the parameters applied; and both moments."""
-    return _batch_norm_train_fwd(input, weight, bias, eps)[0]
+def _batch_norm_train(
+    input: Array, weight: Array | None, bias: Array | None, running_mean: Array | None, running_var: Array | None, momentum: float, eps: float
+) -> tuple[Array, ...]:
+    """Each channel (dimension 1) normalised by its own mean and biased variance, then the parameters applied; and the running statistics
+    (those given) moved by ``momentum`` towards the mean and the unbiased variance, which get no gradient."""
+    return _batch_norm_train_fwd(input, weight, bias, running_mean, running_var, momentum, eps)[0]
 
 
 defvjp(_batch_norm_train, _batch_norm_train_rule, fwd=_batch_norm_train_fwd)
 
 
+def _check_channels(input: Array, **params: Array | None) -> None:
+    """Raises torch's errors for integers, and for per-channel parameters of another size or a wider dtype than the input."""
+    require("batch_norm", input)
+    for name, param in params.items():
+        if param is not None and param.size != input.shape[1]:
+            raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {param.size}")
+    _check_mixed(input, params)
+
+
 @op(namespace="_C", aten="native_batch_norm", saves=("input", "mean", "variance", "weight"))
 def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
     """Each channel (dimension 1) normalised by the given moments, then the parameters applied."""
+    _check_channels(input, running_mean=mean, running_var=variance, weight=weight, bias=bias)
     x = wide(input)
     scale = lax.rsqrt(cast(variance, x.dtype) + np.asarray(eps, x.dtype))
     if weight is not None:
@@ -241,8 +275,7 @@ def _check_group_norm(input: Array, num_groups: int, **params: Array | None) -> 
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     channels = input.shape[1]
-    if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    _check_count(input.shape, [input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])
     if channels % num_groups:
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} "
@@ -256,10 +289,17 @@ def _check_group_norm(input: Array, num_groups: int, **params: Array | None) -> 
             )
 
 
+def _check_count(shape: Sequence[int], grouped: Sequence[int]) -> None:
+    if grouped[0] * int(np.prod(grouped[2:])) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
+
+
 def _group_norm_fwd(
     input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
 ) -> tuple[Array, tuple[Array, Array]]:
     _check_group_norm(input, num_groups, weight=weight, bias=bias)
+    require("GroupNormKernelImpl", input)
+    _check_mixed(input, {"weight": weight, "bias": bias})
     x = wide(input)
     grouped = _grouped(x, num_groups)
     mean, scale = _moments(grouped, (2, 3), eps)
@@ -314,20 +354,3 @@ def local_response_norm(input: Array, size: int, alpha: float = 0.0001, beta: fl
     padding = ((0, 0), (size // 2, (size - 1) // 2)) + ((0, 0),) * (input.ndim - 2)
     sums = lax.reduce_window(squares, np.zeros((), input.dtype), lax.add, window, (1,) * input.ndim, padding)
     return input / (sums * np.asarray(alpha / size, input.dtype) + np.asarray(k, input.dtype)) ** np.asarray(beta, input.dtype)
-
-
-def check_channel_params(input: Array, **params: Array | None) -> None:
-    """Raises torch's error if a per-channel parameter has another size than the channels."""
-    for name, param in params.items():
-        if param is not None and param.size != input.shape[1]:
-            raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {param.size}")
-
-
-def check_float(input: Array, kernel: str) -> None:
-    """Raises torch's error for integral inputs."""
-    if not jnp.issubdtype(input.dtype, jnp.inexact):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(input.dtype)}'")
-
-
-def _axis(dim: int, x: Array) -> int:
-    return canonical_dim(dim, x.ndim)

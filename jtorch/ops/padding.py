@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, guard, shape
@@ -107,7 +106,9 @@ def _mirrored(x: Array, mode: str, axis: int, low: int, high: int) -> Array:
         parts.insert(0, lax.rev(edge, (axis,)) if mode == "reflect" else _spread(edge, axis, low))
     if high > 0:
         edge = (
-            lax.slice_in_dim(x, size - 1 - high, size - 1, axis=axis) if mode == "reflect" else lax.slice_in_dim(x, size - 1, size, axis=axis)
+            lax.slice_in_dim(x, size - 1 - high, size - 1, axis=axis)
+            if mode == "reflect"
+            else lax.slice_in_dim(x, size - 1, size, axis=axis)
         )
         parts.append(lax.rev(edge, (axis,)) if mode == "reflect" else _spread(edge, axis, high))
     made = lax.concatenate(parts, axis) if len(parts) > 1 else x

@@ -40,7 +40,7 @@ def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
 
 
 @binary(method=False, saves=(), out=False, aten="rsub.Tensor")
-def rsub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
+def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged."""
     return sub(other, input, alpha=alpha)
 
@@ -197,7 +197,7 @@ defvjp(remainder, _remainder_rule)
 
 
 @binary(inplace=True, saves=("input", "other"), aten="fmod.Tensor")
-def fmod(input: Array | Number, other: Array | Number) -> Array:
+def fmod(input: Array, other: Array | Number) -> Array:
     """The remainder of the division rounded towards zero: it has the sign of ``input``, as C's ``fmod``.
 
     Raises:

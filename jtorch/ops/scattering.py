@@ -10,7 +10,20 @@ from jax import lax
 
 from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, Number, defvjp, shape
-from .indexing import _BOUNDS, along, as_vector, at_dim, fetch, fill_value, in_bounds, in_flat, index_parts, list_text, number_as, scalar_name
+from .indexing import (
+    _BOUNDS,
+    along,
+    as_vector,
+    at_dim,
+    fetch,
+    fill_value,
+    in_bounds,
+    in_flat,
+    index_parts,
+    list_text,
+    number_as,
+    scalar_name,
+)
 
 
 def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> Array:
@@ -57,7 +70,8 @@ def _scatter_operands(input: Array, dim: int, index: Array, src: Array | None) -
         if too_large or (s is not None and any(i.shape[d] > s.shape[d] for d in range(x.ndim))):
             tail = f" and to be no larger size than src {list_text(src.shape)}" if src is not None else ""
             raise RuntimeError(
-                f"Expected index {list_text(index.shape)} to be no larger than self {list_text(input.shape)} apart from dimension {axis}{tail}"
+                f"Expected index {list_text(index.shape)} to be no larger than self {list_text(input.shape)} "
+                f"apart from dimension {axis}{tail}"
             )
         i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]))
         s = None if s is None else _corner(s, i.shape)
@@ -83,7 +97,7 @@ def _scatter_value(src: Array | Number | None, value: Number | None, index: Arra
 def scatter(
     input: Array, dim: int, index: Array, src: Array | Number | None = None, *, reduce: str | None = None, value: Number | None = None
 ) -> Array:
-    """Writes ``src``, a tensor or one number, at the positions ``index`` along ``dim``: ``result[index[i][j]][j] = src[i][j]`` for ``dim=0``.
+    """Writes ``src``, a tensor or one number, at positions along ``dim``: ``result[index[i][j]][j] = src[i][j]`` for ``dim=0``.
 
     ``reduce`` ``"add"`` or ``"multiply"`` combines with what is there. Where a position is written more than once, one of the values stays.
 
@@ -105,7 +119,7 @@ def scatter(
     return write(x, _grid(axis, i), s, _LEGACY_REDUCE[reduce]).reshape(input.shape)
 
 
-def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=None):  # noqa: ANN001, ANN202
+def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=None):
     if reduce == "multiply":
         raise NotImplementedError("derivative for scatter with reduce='multiply' is not implemented; use scatter_reduce with 'prod'")
     tensor, _ = _scatter_value(src, value, index)
@@ -136,7 +150,7 @@ def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     return write(x, _grid(axis, i), s, "add").reshape(input.shape)
 
 
-def _scatter_add_rule(g, result, input, dim, index, src):  # noqa: ANN001, ANN202
+def _scatter_add_rule(g, result, input, dim, index, src):
     if index.size == 0:
         return (g, None, jnp.zeros(src.shape, g.dtype))
     gx, axis, i, _ = _scatter_operands(g, dim, index, None)
@@ -178,7 +192,9 @@ def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_s
     return jnp.where(count == 0, jnp.ones((), x.dtype), count)
 
 
-def _reduce_gradients(g: Array, result: Array, x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool) -> tuple[Array, Array]:
+def _reduce_gradients(
+    g: Array, result: Array, x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool
+) -> tuple[Array, Array]:
     """Gradients of ``_reduce_at``: ties of amax and amin share theirs, and a product copes with zeros."""
     if reduce == "sum":
         gx, gs = g, fetch(g, at)
@@ -226,7 +242,7 @@ def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str
     return _reduce_at(x, _grid(axis, i), s, reduce, include_self).reshape(input.shape)
 
 
-def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_self=True):  # noqa: ANN001, ANN202
+def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_self=True):
     x, axis, i, s = _scatter_operands(input, dim, index, src)
     if index.size == 0:
         return (g, None, jnp.zeros(src.shape, g.dtype))
@@ -240,7 +256,8 @@ defvjp(scatter_reduce, _scatter_reduce_rule)
 def _vector_index(name: str, index: Array, *, long: bool = False) -> None:
     if index.ndim > 1:
         raise IndexError(
-            f"{name}: Index is supposed to be a vector, but got dim: {index.ndim} with type: {scalar_name(index)} and size: {list_text(index.shape)}"
+            f"{name}: Index is supposed to be a vector, but got dim: {index.ndim} with type: {scalar_name(index)} "
+            f"and size: {list_text(index.shape)}"
         )
     if long and index.dtype != np.int64:
         raise RuntimeError(f"{name}: Expected a long tensor for index, but got {scalar_name(index)}")
@@ -282,7 +299,7 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
 
 @shape(inplace=True, out=True, saves=("input", "index", "source", "result"), aten="index_reduce")
 def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
-    """Reduces the slices of ``source`` into those of ``input`` at the positions ``index``: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
+    """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
 
     Raises:
         RuntimeError: if ``reduce`` is unknown, shapes or dtypes do not fit, or a position is out of range or negative.
@@ -293,7 +310,7 @@ def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: st
     return _reduce_at(x, at_dim(axis, i), s, reduce, include_self).reshape(input.shape)
 
 
-def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_self=True):  # noqa: ANN001, ANN202
+def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_self=True):
     x, axis, i, s = _added_slices("index_reduce()", input, dim, index, source)
     gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, at_dim(axis, i), s, reduce, include_self)
     return (gx.reshape(g.shape), None, gs.reshape(source.shape))
@@ -325,7 +342,8 @@ def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
         raise RuntimeError(f"{name}: Expected a long tensor for index, but got {scalar_name(index)}")
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"{name}: self and source expected to have the same dtype, but got (self) {scalar_name(input)} and (source) {scalar_name(source)}"
+            f"{name}: self and source expected to have the same dtype, but got (self) {scalar_name(input)} "
+            f"and (source) {scalar_name(source)}"
         )
     rest = input.shape[:axis] + input.shape[axis + 1 :]
     source_rest = source.shape[:axis] + source.shape[axis + 1 :]
@@ -350,7 +368,7 @@ def _copy_places(input: Array, axis: int, index: Array) -> tuple[Array, tuple[An
     return x, at_dim(axis, in_bounds(index.reshape(-1), x.shape[axis], IndexError, message))
 
 
-def _index_copy_rule(g, result, input, dim, index, source):  # noqa: ANN001, ANN202
+def _index_copy_rule(g, result, input, dim, index, source):
     axis = canonical_dim(dim, g.ndim)
     gx, at = _copy_places(g, axis, index)
     gs = fetch(gx, at)
@@ -409,7 +427,7 @@ def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> 
     return write(input.reshape(-1), at, source.reshape(-1), "add" if accumulate else "set").reshape(input.shape)
 
 
-def _put_rule(g, result, input, index, source, accumulate=False):  # noqa: ANN001, ANN202
+def _put_rule(g, result, input, index, source, accumulate=False):
     flat, at = g.reshape(-1), (in_flat(index.reshape(-1), g.size),)
     grad_input = g if accumulate else write(flat, at, jnp.zeros(index.size, g.dtype)).reshape(g.shape)
     return (grad_input, None, fetch(flat, at).reshape(source.shape))
@@ -436,7 +454,8 @@ def _values_as(values: Array, full: tuple[int, ...]) -> Array:
     sizes = (1,) * (len(full) - len(sizes)) + sizes
     if len(sizes) > len(full) or any(s not in (1, f) for s, f in zip(sizes, full, strict=True)):
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list_text(values.shape)} cannot be broadcast to indexing result of shape {list_text(full)}"
+            f"shape mismatch: value tensor of shape {list_text(values.shape)} cannot be broadcast "
+            f"to indexing result of shape {list_text(full)}"
         )
     return values.reshape(sizes)
 
@@ -471,7 +490,7 @@ def _index_put(input: Array, indices: list[Array | None], values: Array | Number
     return write(input, parts, spread, "add" if accumulate else "set")
 
 
-def _index_put_rule(g, result, input, indices, values, accumulate=False):  # noqa: ANN001, ANN202
+def _index_put_rule(g, result, input, indices, values, accumulate=False):
     parts = index_parts(g, indices)
     nothing = [None for _ in indices]
     if all(isinstance(p, slice) for p in parts):
@@ -494,7 +513,7 @@ defvjp(_index_put, _index_put_rule)
 
 @shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put")
 def _index_put_flat(input: Array, positions: Array, values: Array | Number, start: int, count: int) -> Array:
-    """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions from ``start``, which a mask has selected."""
+    """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions from ``start``, as a mask selected."""
     values = _written(input, values)
     merged, at = _merged(input, positions, start, count)
     full = (*merged.shape[:start], positions.size, *merged.shape[start + 1 :])
@@ -506,7 +525,7 @@ def _merged(x: Array, positions: Array, start: int, count: int) -> tuple[Array, 
     return x.reshape(*x.shape[:start], n, *x.shape[start + count :]), at_dim(start, positions)
 
 
-def _index_put_flat_rule(g, result, input, positions, values, start, count):  # noqa: ANN001, ANN202
+def _index_put_flat_rule(g, result, input, positions, values, start, count):
     merged, at = _merged(g, positions, start, count)
     taken = fetch(merged, at)
     grad_input = write(merged, at, jnp.zeros(taken.shape, g.dtype)).reshape(g.shape)

@@ -297,7 +297,8 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     for side, size, position in (("height", h, -2), ("width", w, -1)):
         if size % r:
             raise RuntimeError(
-                f"pixel_unshuffle expects {side} to be divisible by downscale_factor, but input.size({position})={size} is not divisible by {r}"
+                f"pixel_unshuffle expects {side} to be divisible by downscale_factor, "
+                f"but input.size({position})={size} is not divisible by {r}"
             )
     n = len(batch)
     split = input.reshape(*batch, c, h // r, r, w // r, r)
@@ -337,7 +338,9 @@ def _pair(name: str, value: int | tuple[int, ...]) -> tuple[int, int]:
     return (value[0], value[1])
 
 
-def _window(kernel_size: int | tuple[int, ...], dilation: int | tuple[int, ...], padding: int | tuple[int, ...], stride: int | tuple[int, ...]):
+def _window(
+    kernel_size: int | tuple[int, ...], dilation: int | tuple[int, ...], padding: int | tuple[int, ...], stride: int | tuple[int, ...]
+):
     kernel, dilate = _pair("kernel_size", kernel_size), _pair("dilation", dilation)
     pad, step = _pair("padding", padding), _pair("stride", stride)
     for words, names, values in (
@@ -446,7 +449,7 @@ def fold(
 
 
 def _overlap_add(x: Array, window: int, axis: int, size: int, dilation: int, stride: int) -> Array:
-    """Sums over dimension ``window``, element ``i`` of it being spread along ``axis`` (to ``size``) from ``i * dilation`` in ``stride``s."""
+    """Sums over dimension ``window``, element ``i`` of it spread along ``axis`` (to ``size``) from ``i * dilation`` in ``stride``s."""
     zero = jnp.zeros((), x.dtype)
     covered = (x.shape[axis] - 1) * stride + 1
     total = None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import math
 
+import jax
 import jax.numpy as jnp
 import jax.scipy.special as jsp
+import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
@@ -181,7 +183,7 @@ def _polygamma(n: int, x: Array) -> Array:
     if n == 1:
         return _trigamma(y).astype(x.dtype)
     factor = (1.0 if n % 2 else -1.0) * math.exp(math.lgamma(n + 1))
-    return (factor * zeta(jnp.asarray(n + 1, y.dtype), y)).astype(x.dtype)
+    return (factor * _zeta(lax.stop_gradient(jnp.full_like(y, n + 1)), y)).astype(x.dtype)
 
 
 @unary(aliases=("special.polygamma",), saves=("input",), aten="polygamma")
@@ -299,8 +301,39 @@ def zeta(input: Array | Number, other: Array | Number) -> Array:
     Gradient: for ``other``; that for ``input`` is not known and given as NaN.
     """
     require_full("zeta_cpu", input)
-    x, q = jnp.broadcast_arrays(input, other)
-    return lax.zeta(x, q)
+    return _zeta(*jnp.broadcast_arrays(input, other))
+
+
+#: How many terms of negative base are summed at most; those further from the poles are below rounding.
+_ZETA_TERMS = 100_000
+
+
+@jax.custom_jvp
+def _zeta(x: Array, q: Array) -> Array:
+    """The sum from where the base is positive, plus one term for each base before. These bases have real powers for whole ``x`` only."""
+    before = jnp.maximum(jnp.ceil(-q), 0)
+    before = jnp.where(jnp.isfinite(before), before, 0)
+    first = jnp.maximum(before - _ZETA_TERMS, 0)
+
+    def body(k: Array, total: Array) -> Array:
+        at = first + k.astype(q.dtype)
+        base = jnp.where(at < before, q + at, jnp.ones((), q.dtype))
+        return total + jnp.where(at < before, jnp.power(base, -x), jnp.zeros((), q.dtype))
+
+    steps = jnp.max(before - first, initial=0).astype(np.int32)
+    shifted = jnp.where(q > 0, q, q + before)
+    shifted = jnp.where(shifted > 0, shifted, jnp.ones((), q.dtype))
+    found = lax.fori_loop(jnp.asarray(0, np.int32), steps, body, jnp.zeros_like(q)) + lax.zeta(x, shifted)
+    pole = (q <= 0) & (q == jnp.floor(q))
+    undefined = (x < 1) | ((q < 0) & (x != jnp.floor(x))) | jnp.isnan(x) | jnp.isnan(q)
+    found = jnp.where(undefined, jnp.asarray(jnp.nan, q.dtype), found)
+    return jnp.where(pole & (x > 1) | (x == 1), jnp.asarray(jnp.inf, q.dtype), found)
+
+
+@_zeta.defjvp
+def _zeta_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    x, q = primals
+    return _zeta(x, q), tangents[0] * jnp.nan + tangents[1] * -x * _zeta(x + 1, q)
 
 
 def _zeta_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:

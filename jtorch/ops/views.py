@@ -22,7 +22,7 @@ Ints = tuple[int, ...]
 
 @dataclasses.dataclass(eq=False, slots=True)
 class View:
-    """The parts of a view op. ``put`` is None where the view's elements overlap; ``geometric`` is False where the dtype changes."""
+    """The parts of a view op. ``put`` is None where the view repeats elements: it is then written by its strides; ``geometric`` is False where the dtype changes."""
 
     op: Op
     put: Callable[..., Any] | None
@@ -313,12 +313,7 @@ def _geometry_expand(shape: Ints, strides: Ints, size: Ints, implicit: bool = Fa
     return tuple(new), 0
 
 
-def _put_expand(parent: Array, value: Array, size: Ints, implicit: bool = False) -> Array:
-    # Only reached where nothing is really repeated: writing to overlapping memory is refused before.
-    return value.reshape(parent.shape)
-
-
-@view(_put_expand, _geometry_expand, namespace="Tensor", varargs="size", aten="expand.default")
+@view(None, _geometry_expand, namespace="Tensor", varargs="size", aten="expand.default")
 def expand(input: Array, size: tuple[int, ...], *, implicit: bool = False) -> Array:
     """Repeats dimensions of size 1 to a larger size without copying; -1 keeps a size. A view.
 

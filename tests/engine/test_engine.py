@@ -94,7 +94,8 @@ def test_numbers_do_not_recompile():
         ((x * float(i)) + i).sum().item()
     compiled = stats.compiled
     for i in range(20):
-        assert ((x * (0.5 * i)) + i).sum().item() == pytest.approx(8 * 1.5 * i)
+        found = ((x * (0.5 * i)) + i).sum().item()
+        assert found == pytest.approx(8 * 1.5 * i)
     assert stats.compiled == compiled
 
 

@@ -284,7 +284,7 @@ def outcome(t: Any, expression: str) -> Any:
             words = [(w.category.__name__, str(w.message).split(" (Triggered")[0]) for w in caught]
             if isinstance(found, t.Tensor):
                 return tuple(found.shape), str(found.dtype), found.requires_grad, found.tolist(), words
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             text = str(error).split("\n")[0].split(" - got")[0]
             return type(error).__name__, re.sub(r" \(in \w+, recorded at .*\)$", "", text)
         return (str(found) if isinstance(found, t.dtype) else tuple(found) if isinstance(found, tuple) else found), words

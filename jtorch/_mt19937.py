@@ -1,0 +1,88 @@
+"""The Mersenne twister behind a generator, in NumPy, with states exchangeable with PyTorch's CPU generators byte for byte.
+
+Knows nothing of jtorch: words of 32 and 64 bits come out, seeds and states go in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_WORDS = 624
+#: What a state consists of: PyTorch's record, with the alignment of the C compiler that laid it out.
+_RECORD = np.dtype(
+    {
+        "names": ["seed", "left", "seeded", "next", "words", "normal_x", "normal_y", "normal_rho", "has_normal", "normal32", "has_normal32"],
+        "formats": ["<u8", "<i4", "<i4", "<u8", f"({_WORDS},)<u8", "<f8", "<f8", "<f8", "<i4", "<f4", "u1"],
+        "offsets": [0, 8, 12, 16, 24, 5016, 5024, 5032, 5040, 5048, 5052],
+        "itemsize": 5056,
+    }
+)
+STATE_BYTES: int = _RECORD.itemsize
+
+
+class Twister:
+    """A Mersenne twister (mt19937), and the second half of a pair of normal numbers whose first half was taken."""
+
+    __slots__ = ("_bits", "_words", "seed", "pending_normal")
+
+    def __init__(self, seed: int) -> None:
+        self._bits = np.random.MT19937()
+        self._words = np.random.Generator(self._bits)
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Starts anew. The twister itself takes the seed's low 32 bits."""
+        self.seed = seed
+        self.pending_normal: float | None = None
+        # NumPy's own seeding by one number is the reference initialisation (init_genrand).
+        self._bits._legacy_seeding(seed & 0xFFFFFFFF)
+
+    def bits32(self, n: int) -> np.ndarray:
+        """The next ``n`` words, uint32."""
+        return self._words.integers(0, 1 << 32, n, dtype=np.uint32)
+
+    def halves(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """The next ``n`` numbers of 64 bits as their high and low words: the high word is drawn first."""
+        pairs = self.bits32(2 * n).reshape(n, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def bits64(self, n: int) -> np.ndarray:
+        """The next ``n`` numbers of 64 bits, uint64."""
+        high, low = self.halves(n)
+        return (high.astype(np.uint64) << np.uint64(32)) | low
+
+    def get_state(self) -> np.ndarray:
+        """The state as ``STATE_BYTES`` bytes."""
+        record = np.zeros((), _RECORD)
+        state = self._bits.state["state"]
+        position = int(state["pos"])
+        fresh = position == _WORDS and self._untouched(state["key"])
+        record["seed"], record["seeded"] = self.seed, 1
+        record["left"], record["next"] = (1, 0) if fresh else (_WORDS + 1 - position, position)
+        record["words"] = state["key"]
+        if self.pending_normal is not None:
+            record["normal_y"], record["has_normal"] = self.pending_normal, 1
+        return np.frombuffer(record.tobytes(), np.uint8)
+
+    def _untouched(self, words: np.ndarray) -> bool:
+        """Whether no word was drawn since seeding: PyTorch writes such a state differently."""
+        first = self.seed & 0xFFFFFFFF
+        second = (1812433253 * (first ^ (first >> 30)) + 1) & 0xFFFFFFFF
+        return int(words[0]) == first and int(words[1]) == second
+
+    def set_state(self, data: np.ndarray) -> None:
+        """Takes over a state.
+
+        Raises:
+            RuntimeError: if it is none.
+        """
+        if data.size != STATE_BYTES:
+            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be {data.size}")
+        record = np.frombuffer(np.ascontiguousarray(data, np.uint8).tobytes(), _RECORD)[0]
+        left, following = int(record["left"]), int(record["next"])
+        if record["seeded"] != 1 or not 0 < left <= _WORDS or following > _WORDS:
+            raise RuntimeError("Invalid mt19937 state")
+        position = _WORDS if left == 1 else following
+        self._bits.state = {"bit_generator": "MT19937", "state": {"key": record["words"].astype(np.uint32), "pos": position}}
+        self.seed = int(record["seed"])
+        self.pending_normal = float(record["normal_y"]) if record["has_normal"] else None

@@ -1,0 +1,47 @@
+"""Activation functions that draw random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..applying import inplace as _inplace
+from ..binding import composite
+from ..core import Tensor, check_inplace
+from ..errors import must_be_tensor
+from ..functional import _C, PUBLIC
+
+
+@composite(operands=("input",))
+def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
+    """``input`` where positive, else times a slope in ``[lower, upper]``: random for each element in training, else the mean.
+
+    Raises:
+        RuntimeError: if ``lower`` exceeds ``upper``.
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("rrelu", "input", 1, input)
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return PUBLIC["nn.functional.leaky_relu"](input, (lower + upper) / 2)
+    noise = PUBLIC["empty_like"](input).uniform_(lower, upper, generator=generator)
+    return _C.rrelu_with_noise(input, noise)
+
+
+@composite(operands=("input",))
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
+    """In-place form of ``rrelu``."""
+    check_inplace(input)
+    return _inplace(input, rrelu(input, lower, upper, training, generator))
+
+
+@composite(namespace="nn.functional", name="rrelu", operands=("input",), native=False)
+def functional_rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+    """``rrelu``, written into ``input`` if ``inplace``."""
+    return PUBLIC["rrelu_" if inplace else "rrelu"](input, lower, upper, training)
+
+
+@composite(namespace="nn.functional", name="rrelu_", operands=("input",), native=False)
+def functional_rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """In-place form of ``rrelu``."""
+    return PUBLIC["rrelu_"](input, lower, upper, training)

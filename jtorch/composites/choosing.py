@@ -1,0 +1,52 @@
+"""Choosing by a condition, and comparisons whose answer is one Python bool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..applying import write_out
+from ..binding import composite
+from ..core import Tensor
+from ..errors import must_be_tensor
+from ..functional import _C
+
+
+@composite(operands=("condition", "input", "other"))
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of its nonzero elements by dimension.
+
+    Raises:
+        RuntimeError: if ``condition`` is not a bool tensor.
+    """
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    if not isinstance(condition, Tensor):
+        raise must_be_tensor("where", "condition", 1, condition)
+    result = _C._where(condition, input, other)
+    return result if out is None else write_out(result, out, "where", (condition, input, other))
+
+
+@composite(namespace="Tensor", name="where", operands=("self", "condition", "other"))
+def where_method(self: Any, condition: Any, other: Any) -> Any:
+    """Keeps elements where ``condition`` holds and takes those of ``other`` elsewhere."""
+    if not isinstance(condition, Tensor):
+        raise must_be_tensor("where", "condition", 1, condition)
+    return _C._where(condition, self, other)
+
+
+@composite(method=True, operands=("input", "other"))
+def equal(input: Any, other: Any) -> bool:
+    """Whether two tensors have the same shape and equal elements. Reads the answer on the host."""
+    if not isinstance(other, Tensor):
+        raise must_be_tensor("equal", "other", 2, other)
+    return input.shape == other.shape and _C._equal(input, other).item()
+
+
+@composite(method=True, operands=("input", "other"))
+def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether ``abs(input - other) <= atol + rtol * abs(other)`` holds of all elements. Reads the answer on the host.
+
+    Raises:
+        RuntimeError: if the dtypes differ, or a tolerance is negative.
+    """
+    return _C._allclose(input, other, rtol, atol, equal_nan).item()

@@ -1,0 +1,129 @@
+"""Look-ups in a table that may be renormalised in place first."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import dtypes
+from ..binding import composite
+from ..functional import _C, PUBLIC
+
+
+def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
+    from .. import _C as internals
+
+    internals._swap_([weight], [_C._embedding_renorm(weight, input, float(max_norm), float(norm_type))])
+
+
+@composite(namespace="nn.functional", operands=("input", "weight"), native=False)
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """The rows of ``weight`` at the indices ``input``; those longer than ``max_norm`` are first scaled down in place.
+
+    Shapes: input ``(*)``, weight ``(n, d)`` give ``(*, d)``.
+
+    Gradient: none for the row ``padding_idx``; with ``scale_grad_by_freq`` divided by how often a row is used.
+
+    Raises:
+        IndexError: if an index is out of range.
+        AssertionError: if ``padding_idx`` is.
+        NotImplementedError: for ``sparse``.
+    """
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        if not -weight.size(0) <= padding_idx < weight.size(0):
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= weight.size(0)
+    if max_norm is not None:
+        _renorm(weight, input, max_norm, norm_type)
+    return PUBLIC["embedding"](weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+@composite(namespace="nn.functional", operands=("input", "weight", "offsets", "per_sample_weights"), native=False)
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """The sum, mean or maximum (``mode``) of the rows of ``weight`` in each bag of indices, without keeping the rows.
+
+    Shapes: input ``(B, N)`` holds ``B`` bags; input ``(N)`` with ``offsets (B)`` the bags that begin there (with ``include_last_offset``
+    the last offset ends the last bag); the result is ``(B, d)``. Rows ``padding_idx`` do not count.
+
+    Raises:
+        IndexError: if an index is out of range.
+        ValueError: if shapes or ``mode`` do not fit.
+        NotImplementedError: for ``sparse``, and for ``per_sample_weights`` unless ``mode`` is ``"sum"``.
+    """
+    if weight.dtype is dtypes.int64 and input.is_floating_point():
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
+            "and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
+    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the "
+            f"input ({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+                f"However, found offsets of type {type(offsets)}"
+            )
+        offsets = PUBLIC["arange"](0, max(input.numel(), 1), max(input.size(1), 1), dtype=input.dtype, device=input.device)
+        offsets = offsets[: input.size(0)] if input.numel() else input.new_zeros(input.size(0))
+        input = input.reshape(-1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+        include_last_offset = False
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if sparse:
+        if mode == "max":
+            raise ValueError("max mode does not support sparse weights")
+        raise NotImplementedError("embedding_bag(sparse=True) is not offered by jtorch: gradients are dense arrays")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        if not -weight.size(0) <= padding_idx < weight.size(0):
+            raise ValueError("padding_idx must be within the number of embeddings")
+        padding_idx %= weight.size(0)
+    if max_norm is not None:
+        _renorm(weight, input, max_norm, norm_type)
+    return _C._embedding_bag(weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx)

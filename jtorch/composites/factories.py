@@ -1,0 +1,368 @@
+"""Factories that read their arguments before they make anything: ranges and lines, strided memory, and the ``new_*`` methods."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes, layouts
+from ..binding import composite, number
+from ..core import Tensor
+from ..factories import check_dtype, factory, make
+from ..ops import _kernel
+from ..ops._declare import OPS
+
+# ---- ranges ----------------------------------------------------------------------------------------------------------------------
+
+_arange = factory(OPS["_C._arange"], "_C._arange")
+
+
+def _bounds(name: str, args: Sequence[Any], start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+    """``start, end, step`` from up to three positional arguments and keywords.
+
+    Raises:
+        TypeError: for a combination that no signature has.
+    """
+    given = {k: v for k, v in (("start", start), ("end", end), ("step", step)) if v is not None}
+    order = ("end",) if len(args) == 1 and "end" not in given else ("start", "end", "step")
+    if len(args) > 3 or any(k in given for k in order[: len(args)]):
+        raise TypeError(_no_such_arange(name, args, given))
+    given.update(zip(order, args, strict=False))
+    if "end" not in given or ("step" in given and "start" not in given):
+        raise TypeError(_no_such_arange(name, args, given))
+    found = []
+    for k in ("start", "end", "step"):
+        value = given.get(k, 0 if k == "start" else 1)
+        position = order.index(k) + 1 if k in order else 1
+        if isinstance(value, (str, bytes, list, tuple)) or value is None:
+            raise TypeError(f"{name}(): argument '{k}' (position {position}) must be Number, not {type(value).__name__}")
+        found.append(number(name, k, value))
+    return found[0], found[1], found[2]
+
+
+def _no_such_arange(name: str, args: Sequence[Any], given: dict[str, Any]) -> str:
+    shown = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in given.items()])
+    return (
+        f"{name}() received an invalid combination of arguments - got ({shown}), but expected one of:\n"
+        " * (Number end, *, Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
+        "bool pin_memory = False, bool requires_grad = False)\n"
+        " * (Number start, Number end, Number step = 1, *, Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, "
+        "torch.device device = None, bool pin_memory = False, bool requires_grad = False)\n"
+    )
+
+
+def _check_range(start: Any, end: Any, step: Any) -> None:
+    for value in (start, end, step):
+        if isinstance(value, complex):
+            raise RuntimeError("value cannot be converted to type double without overflow")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {_double(start)} -> {_double(end)}")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+
+
+def _double(value: Any) -> str:
+    return f"{value:g}"
+
+
+def _range_dtype(given: dtypes.dtype | None, out: Any, values: Sequence[Any]) -> dtypes.dtype:
+    if given is not None:
+        return given
+    if isinstance(out, Tensor):
+        return out.dtype
+    return dtypes.get_default_dtype() if any(isinstance(v, float) for v in values) else dtypes.int64
+
+
+def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool, out: Any, dtype: Any, options: dict[str, Any]) -> Any:
+    first, last, stride = _bounds(name, args, start, end, step)
+    given = check_dtype(name, dtype)
+    wanted = (given or dtypes.get_default_dtype()) if closed else _range_dtype(given, out, (first, last, stride))
+    if wanted.category in (dtypes.BOOL, dtypes.COMPLEX):
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{wanted.scalar_name}'")
+    _check_range(first, last, stride)
+    if wanted.category == dtypes.INTEGRAL:
+        first, last, stride = int(first), int(last), int(stride)
+        if stride == 0:
+            raise ValueError("step must be nonzero")
+        length = (last - first) // stride + 1 if closed else -((first - last) // stride)
+    else:
+        steps = (last - first) / stride
+        length = math.floor(steps) + 1 if closed else math.ceil(steps)
+    return _arange(first, stride, max(length, 0), out=out, dtype=wanted, **options)
+
+
+_calls: dict[int, Any] = {}
+_kernel.caches.append(_calls)
+
+
+def _integers(*bounds: int) -> Tensor:
+    """``arange`` of ints alone, the usual case."""
+    first, last, stride = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    _check_range(first, last, stride)
+    length = -((first - last) // stride)
+    call = _calls.get(length)
+    if call is None:
+        layout = (_kernel.INT, _kernel.INT, _kernel.Fixed(length), _kernel.Fixed(dtypes.int64.np))
+        call = _calls[length] = _kernel.call_of(OPS["_C._arange"], layout)
+    return make(call, (first, stride), None)
+
+
+@composite(native=True)
+def arange(
+    *args: Any,
+    start: Any = None,
+    end: Any = None,
+    step: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``arange(end)``, ``arange(start, end, step=1)``: numbers from ``start`` (0) up to, but without, ``end``.
+
+    Dtypes: int64 if all arguments are integers, else the default dtype.
+
+    Raises:
+        RuntimeError: if ``step`` is zero, or leads away from ``end``.
+    """
+    if device is None and out is None and layout is layouts.strided and not requires_grad and (dtype is None or dtype is dtypes.int64):
+        if start is None and end is None and step is None and 0 < len(args) <= 3 and all([type(a) is int for a in args]):
+            return _integers(*args)
+    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    return _spread("arange", args, start, end, step, False, out, dtype, options)
+
+
+@composite(name="range", native=True)
+def range_(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """Numbers from ``start`` to ``end`` inclusive. Deprecated, as in torch: use ``arange``."""
+    if end is None:
+        raise TypeError('range() missing 1 required positional arguments: "end"')
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+        "builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=4,
+    )
+    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    return _spread("range", (start, end, step), None, None, None, True, out, dtype, options)
+
+
+_linspace = factory(OPS["_C._linspace"], "_C._linspace")
+_logspace = factory(OPS["_C._logspace"], "_C._logspace")
+
+
+def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
+    """The ends of a line as numbers.
+
+    Raises:
+        RuntimeError: for tensors with dimensions.
+    """
+    for which, value in (("start", start), ("end", end)):
+        if isinstance(value, Tensor) and value.dim():
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got {which} with {value.dim()} dimension(s)."
+            )
+    return number(name, "start", start), number(name, "end", end)
+
+
+@composite(native=True)
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    Raises:
+        RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
+    """
+    first, last = _ends("linspace", start, end)
+    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    return _linspace(first, last, steps, out=out, dtype=dtype, **options)
+
+
+@composite(native=True)
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included.
+
+    Raises:
+        RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
+    """
+    first, last = _ends("logspace", start, end)
+    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    return _logspace(first, last, steps, base, out=out, dtype=dtype, **options)
+
+
+# ---- memory order ----------------------------------------------------------------------------------------------------------------
+
+_empty = factory(OPS["empty"], "_C.empty")
+_zeros = factory(OPS["zeros"], "_C.zeros")
+_ones = factory(OPS["ones"], "_C.ones")
+_full = factory(OPS["full"], "_C.full")
+
+
+@composite(native=True)
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:
+    """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here)."""
+    size, stride = tuple(size), tuple(stride)
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    length = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    flat = _empty((length,), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+    made = flat.as_strided(size, stride).detach()
+    return made.requires_grad_(True) if requires_grad else made
+
+
+@composite(native=True)
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:
+    """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
+    size, order = tuple(size), tuple(physical_layout)
+    if len(size) != len(order):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; "
+            f"i.e. len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for d in order:
+        if not 0 <= d < len(size):
+            raise RuntimeError(f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got {d})")
+    if len(set(order)) != len(order):
+        raise RuntimeError("Duplicate dim not allowed")
+    flat = _empty(tuple(size[d] for d in order), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+    made = flat.permute(tuple(order.index(d) for d in range(len(order)))).detach()
+    return made.requires_grad_(True) if requires_grad else made
+
+
+# ---- new tensors of a tensor's dtype and device ------------------------------------------------------------------------------------
+
+
+def _new(make: Any, name: str, self: Any, size: Sequence[Any], more: Sequence[Any], options: dict[str, Any]) -> Any:
+    if len(size) == 1 and isinstance(size[0], (list, tuple)):
+        size = size[0]
+    elif not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    options["dtype"] = check_dtype(name, options["dtype"]) or self.dtype
+    if options["device"] is None:
+        options["device"] = self.device
+    return make(tuple(size), *more, **options)
+
+
+def _new_sized(name: str, make: Any, what: str) -> None:
+    def body(
+        self: Any,
+        *size: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        layout: Any = layouts.strided,
+        pin_memory: bool = False,
+        **named: Any,
+    ) -> Any:
+        if "size" in named:
+            size = (named.pop("size"),)
+        if named:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout, "pin_memory": pin_memory}
+        return _new(make, name, self, size, (), options)
+
+    body.__name__ = body.__qualname__ = name
+    body.__doc__ = f"A tensor of {what}, of this tensor's dtype and device unless they are given."
+    composite(namespace="Tensor", name=name, operands=("self",))(body)
+
+
+_new_sized("new_zeros", _zeros, "zeros")
+_new_sized("new_ones", _ones, "ones")
+_new_sized("new_empty", _empty, "values that the caller means to overwrite")
+
+
+@composite(namespace="Tensor", operands=("self",))
+def new_full(
+    self: Any,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = layouts.strided,
+    pin_memory: bool = False,
+) -> Any:
+    """A tensor of one number, of this tensor's dtype and device unless they are given."""
+    options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout, "pin_memory": pin_memory}
+    return _new(_full, "new_full", self, (tuple(size),), (fill_value,), options)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def new_empty_strided(
+    self: Any,
+    size: Any,
+    stride: Any,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``empty_strided`` of this tensor's dtype and device unless they are given."""
+    return empty_strided(
+        size,
+        stride,
+        dtype=check_dtype("new_empty_strided", dtype) or self.dtype,
+        device=self.device if device is None else device,
+        layout=layout,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+    )

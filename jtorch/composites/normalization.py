@@ -1,0 +1,180 @@
+"""Normalisation that updates running statistics in place, and the spellings of the ``torch`` namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..applying import write_out
+from ..binding import composite
+from ..functional import _C, PUBLIC
+
+_PARAMS = ("input", "running_mean", "running_var", "weight", "bias")
+
+
+def _swap(old: list[Any], new: list[Any]) -> None:
+    from .. import _C as internals
+
+    internals._swap_(old, new)
+
+
+@composite(namespace="nn.functional", operands=_PARAMS, native=False)
+def batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Any:
+    """Normalises each channel (dimension 1) and applies its parameters: in training by the batch's own moments, towards which the running
+    statistics are moved by ``momentum`` in place; else by the running statistics.
+
+    Raises:
+        ValueError: in training, if a channel holds a single value.
+        RuntimeError: if a size does not fit, or statistics are missing.
+    """
+    shape = input.shape
+    if training:
+        count = shape[0] if len(shape) else 1
+        for n in shape[2:]:
+            count *= n
+        if count == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
+        if (running_mean is None) != (running_var is None):
+            raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if len(shape) < 2:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, {max(len(shape), 1) - 1}], but got 1)")
+    if training:
+        return _trained(input, running_mean, running_var, weight, bias, momentum, eps)
+    if running_mean is None:
+        raise RuntimeError("running_mean must be defined in evaluation mode")
+    if running_var is None:
+        raise RuntimeError("running_var must be defined in evaluation mode")
+    return _C._batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+
+
+def _trained(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, momentum: float, eps: float) -> Any:
+    found = _C._batch_norm_train(input, weight, bias, running_mean, running_var, momentum, eps)
+    running = [r for r in (running_mean, running_var) if r is not None]
+    if running:
+        _swap(running, found[1:])
+    return found[0]
+
+
+@composite(namespace="torch", name="batch_norm", operands=_PARAMS)
+def _torch_batch_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,  # noqa: ARG001  a choice between torch's own kernels
+) -> Any:
+    """``nn.functional.batch_norm``, without its check for single values."""
+    if training:
+        return _trained(input, running_mean, running_var, weight, bias, momentum, eps)
+    return PUBLIC["nn.functional.batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
+
+
+@composite(namespace="nn.functional", operands=_PARAMS, native=False)
+def instance_norm(
+    input: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Any:
+    """Normalises each channel of each sample by its own moments and applies the channel's parameters.
+
+    Running statistics, if given, are moved towards the moments' means over the samples; with ``use_input_stats=False`` they are used
+    instead of the moments.
+
+    Raises:
+        ValueError: if a channel has one element.
+        RuntimeError: if a size does not fit, or statistics are missing.
+    """
+    shape = input.shape
+    if use_input_stats:
+        count = 1
+        for n in shape[2:]:
+            count *= n
+        if count == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {shape}")
+    return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+
+
+def _instance_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float
+) -> Any:
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    samples, channels = input.shape[0], input.shape[1]
+    flat = input.reshape(1, samples * channels, *input.shape[2:])
+    params = [None if p is None else p.repeat(samples) for p in (running_mean, running_var, weight, bias)]
+    found = (
+        _trained(flat, *params, momentum, eps)
+        if use_input_stats
+        else PUBLIC["nn.functional.batch_norm"](flat, *params, False, momentum, eps)
+    )
+    for running, repeated in ((running_mean, params[0]), (running_var, params[1])):
+        if use_input_stats and running is not None:
+            _swap([running], [repeated.detach().reshape(samples, channels).mean(0)])
+    return found.reshape(input.shape)
+
+
+@composite(namespace="torch", name="instance_norm", operands=_PARAMS)
+def _torch_instance_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,  # noqa: ARG001  a choice between torch's own kernels
+) -> Any:
+    """``nn.functional.instance_norm``, without its check for single elements."""
+    return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+
+
+@composite(namespace="torch", name="layer_norm", operands=("input", "weight", "bias"))
+def _torch_layer_norm(
+    input: Any,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,  # noqa: ARG001  a choice between torch's own kernels
+) -> Any:
+    """``nn.functional.layer_norm``."""
+    return PUBLIC["nn.functional.layer_norm"](input, normalized_shape, weight, bias, eps)
+
+
+@composite(namespace="torch", name="group_norm", operands=("input", "weight", "bias"))
+def _torch_group_norm(
+    input: Any,
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,  # noqa: ARG001  a choice between torch's own kernels
+) -> Any:
+    """``nn.functional.group_norm``."""
+    return PUBLIC["nn.functional.group_norm"](input, num_groups, weight, bias, eps)
+
+
+@composite(namespace="nn.functional", operands=("input",), native=False)
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller."""
+    norm = PUBLIC["linalg.vector_norm"](input, p, dim, keepdim=True)
+    found = input / norm.clamp_min(eps).expand_as(input)
+    return found if out is None else write_out(out, found)

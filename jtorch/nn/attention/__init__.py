@@ -1,0 +1,63 @@
+"""The choice of algorithm for ``scaled_dot_product_attention``: accepted and remembered, without effect on JAX."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Iterator
+
+__all__ = ["SDPBackend", "sdpa_kernel", "WARN_FOR_UNFUSED_KERNELS"]
+
+#: Whether torch explains why it does not use a fused kernel; XLA alone decides here.
+WARN_FOR_UNFUSED_KERNELS = False
+
+
+class SDPBackend(enum.IntEnum):
+    """The algorithms that PyTorch knows for attention."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+    def __repr__(self) -> str:
+        return f"<SDPBackend.{self.name}: {self.value}>"
+
+    def __str__(self) -> str:
+        return f"SDPBackend.{self.name}"
+
+
+_enabled: list[SDPBackend] = [
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.MATH,
+    SDPBackend.OVERRIDEABLE,
+]
+
+
+def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
+    """The backends that are enabled now."""
+    return list(_enabled)
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[str, object]]:
+    """Enables only ``backends`` inside the ``with`` block.
+
+    Differs from torch: it changes what is reported as enabled and nothing else, as there is one implementation of attention, which XLA
+    compiles for the device. All backends compute the same function.
+    """
+    if not isinstance(backends, (list, SDPBackend)):
+        raise AssertionError(
+            f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}"
+        )
+    global _enabled
+    before = _enabled
+    _enabled = list(dict.fromkeys([backends] if isinstance(backends, SDPBackend) else backends))
+    try:
+        yield {}
+    finally:
+        _enabled = before

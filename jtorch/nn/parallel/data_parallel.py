@@ -1,0 +1,44 @@
+"""``DataParallel`` on one device: a module that passes calls on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..modules.module import Module
+from .replicate import refuse_several
+
+__all__ = ["DataParallel", "data_parallel"]
+
+
+class DataParallel(Module):
+    """Wraps a module under the name ``module`` and calls it.
+
+    Differs from torch: no batch is split. Several ``device_ids`` are refused; without them, everything runs on the module's device.
+    """
+
+    def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0) -> None:
+        super().__init__()
+        refuse_several("DataParallel", device_ids)
+        self.module = module
+        self.device_ids = list(device_ids) if device_ids is not None else []
+        self.output_device = output_device
+        self.dim = dim
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Calls the wrapped module."""
+        return self.module(*inputs, **kwargs)
+
+
+def data_parallel(
+    module: Module,
+    inputs: Any,
+    device_ids: Sequence[Any] | None = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Calls ``module`` with ``inputs`` (a tuple of arguments or the only one) on one device."""
+    refuse_several("data_parallel", device_ids)
+    args = inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)
+    return module(*args, **(module_kwargs or {}))

@@ -1,0 +1,295 @@
+"""Sums and maxima over sliding windows, and their gradients; knows shapes and arrays, not torch's signatures or errors.
+
+A window's elements ("taps") are slices of the padded input, so that XLA fuses the whole window into one elementwise loop: on CPU that is
+several times faster than ``reduce_window``, and its gradient (``select_and_scatter``) slower still. The maximum is remembered as the tap
+it came from, which makes the gradient another elementwise loop.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._declare import Array
+
+#: Windows of more taps are reduced one dimension after the other.
+_MAX_TAPS = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class Windows:
+    """Windows over the last dimensions: one entry for each; ``padding`` is the one in front."""
+
+    size: tuple[int, ...]
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    out: tuple[int, ...]
+
+    @property
+    def tiles(self) -> bool:
+        """Whether the windows lie side by side from the beginning."""
+        return self.kernel == self.stride and not any(self.padding) and all(d == 1 or k == 1 for d, k in zip(self.dilation, self.kernel, strict=True))
+
+    @property
+    def taps(self) -> int:
+        """How many elements a window has."""
+        return math.prod(self.kernel)
+
+    def axis(self, i: int) -> Windows:
+        """The windows of one dimension alone."""
+        return Windows(*[(field[i],) for field in (self.size, self.kernel, self.stride, self.padding, self.dilation, self.out)])
+
+    def padded(self) -> list[tuple[int, int, int]]:
+        """``lax.pad`` configuration that puts every window inside; it may crop what no window reaches."""
+        config = []
+        for n, k, s, p, d, o in zip(self.size, self.kernel, self.stride, self.padding, self.dilation, self.out, strict=True):
+            config.append((p, (o - 1) * s + d * (k - 1) + 1 - n - p, 0))
+        return config
+
+
+def out_size(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    """Number of windows along a dimension of size ``n``, as torch counts them."""
+    out = (n + 2 * padding - dilation * (kernel - 1) - 1 + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (out - 1) * stride >= n + padding:  # the last window must start inside the input or the padding in front
+        out -= 1
+    return out
+
+
+def _pad(x: Array, value: object, win: Windows, axis: int) -> Array:
+    config = [(0, 0, 0)] * x.ndim
+    config[axis : axis + len(win.size)] = win.padded()
+    return lax.pad(x, jnp.asarray(value, x.dtype), config) if any(map(any, config)) else x
+
+
+def _slices(x: Array, win: Windows, axis: int) -> list[Array]:
+    """One array for each tap, of the padded ``x`` whose windowed dimensions begin at ``axis``."""
+    found = []
+    for offset in itertools.product(*map(range, win.kernel)):
+        start, stop, step = [0] * x.ndim, list(x.shape), [1] * x.ndim
+        for i, (t, s, d, o) in enumerate(zip(offset, win.stride, win.dilation, win.out, strict=True), axis):
+            start[i], stop[i], step[i] = t * d, t * d + (o - 1) * s + 1, s
+        found.append(lax.slice(x, start, stop, step))
+    return found
+
+
+def _separately(win: Windows) -> bool:
+    return win.taps > _MAX_TAPS and len(win.size) > 1
+
+
+# ------------------------------------------------------------------------------------------------------------------------ maxima
+
+
+def lowest(dtype: np.dtype) -> object:
+    """The value that is never the maximum."""
+    return -np.inf if jnp.issubdtype(dtype, jnp.floating) else np.iinfo(dtype).min
+
+
+def take_over(value: Array, best: Array) -> Array:
+    """Where torch's search for the maximum moves on to ``value``: the first of equals wins, a nan always."""
+    better = value > best
+    return better | (value != value) if jnp.issubdtype(value.dtype, jnp.floating) else better
+
+
+def window_max(x: Array, win: Windows) -> Array:
+    """The maximum of each window; nan where there is one."""
+    return _reduce(x, win, lowest(x.dtype), jnp.maximum)
+
+
+def window_argmax(x: Array, win: Windows) -> tuple[Array, Array]:
+    """The maximum of each window, and the tap (counted row by row in the window) that it is first found at."""
+    first = x.ndim - len(win.size)
+    value, tap = x, None
+    if _separately(win):
+        taps_below = 1
+        for i in reversed(range(len(win.size))):
+            value, tap = _argmax_step(value, tap, win.axis(i), first + i, taps_below)
+            taps_below *= win.kernel[i]
+    else:
+        value, tap = _argmax_step(value, None, win, first, 1)
+    assert tap is not None
+    return value, tap
+
+
+def _argmax_step(x: Array, carried: Array | None, win: Windows, axis: int, scale: int) -> tuple[Array, Array]:
+    """``window_argmax`` over some dimensions; ``carried`` are the taps already chosen in later dimensions, numbered below ``scale``."""
+    if win.taps > _MAX_TAPS * 4:
+        return _argmax_gathered(x, carried, win, axis, scale)
+    values = _slices(_pad(x, lowest(x.dtype), win, axis), win, axis)
+    shape = [1] * x.ndim
+    shape[axis : axis + len(win.out)] = win.out
+    initial = np.broadcast_to(_first_inside(win).reshape(shape), values[0].shape)
+    carried_taps = None if carried is None else _slices(_pad(carried, 0, win, axis), win, axis)
+    best, tap = values[0], jnp.asarray(initial * scale, np.int32)
+    if carried_taps is not None:
+        tap = tap + carried_taps[0]
+    for t, value in enumerate(values[1:], 1):
+        better = take_over(value, best)
+        candidate = jnp.int32(t * scale) if carried_taps is None else carried_taps[t] + jnp.int32(t * scale)
+        best, tap = jnp.where(better, value, best), jnp.where(better, candidate, tap)
+    return best, tap
+
+
+def _argmax_gathered(x: Array, carried: Array | None, win: Windows, axis: int, scale: int) -> tuple[Array, Array]:
+    """For wide windows over one dimension: all their elements side by side."""
+    if len(win.size) != 1:
+        raise AssertionError("wide windows are reduced one dimension after the other")
+    (k,), (s,), (d,), (o,) = win.kernel, win.stride, win.dilation, win.out
+    places = np.arange(o)[:, None] * s + np.arange(k) * d
+    values = jnp.take(_pad(x, lowest(x.dtype), win, axis), places, axis)
+    tap = jnp.argmax(values, axis + 1).astype(np.int32)
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        isnan = values != values
+        last_nan = jnp.int32(k - 1) - jnp.argmax(jnp.flip(isnan, axis + 1), axis + 1).astype(np.int32)
+        tap = jnp.where(jnp.any(isnan, axis + 1), last_nan, tap)
+    shape = [1] * x.ndim
+    shape[axis] = o
+    tap = jnp.maximum(tap, jnp.asarray(_first_inside(win).reshape(shape), np.int32))
+    index = jnp.expand_dims(tap, axis + 1)
+    best = jnp.take_along_axis(values, index, axis + 1).squeeze(axis + 1)
+    chosen = tap * jnp.int32(scale)
+    if carried is not None:
+        chosen = chosen + jnp.take_along_axis(jnp.take(_pad(carried, 0, win, axis), places, axis), index, axis + 1).squeeze(axis + 1)
+    return best, chosen
+
+
+def _first_inside(win: Windows) -> np.ndarray:
+    """For each window, its first tap that is not padding: what torch names where all elements are the lowest value."""
+    total = np.zeros(win.out, np.int64)
+    for i, (k, s, p, d, o) in enumerate(zip(win.kernel, win.stride, win.padding, win.dilation, win.out, strict=True)):
+        first = np.maximum(0, -(-(p - np.arange(o) * s) // d))
+        total = total * k + first.reshape([-1 if j == i else 1 for j in range(len(win.out))])
+    return total
+
+
+def flat_index(tap: Array, win: Windows) -> Array:
+    """The place of each window's chosen tap in its plane, counted row by row."""
+    first = tap.ndim - len(win.size)
+    rest = tap.astype(np.int64)
+    places: list[Array] = []
+    for i in reversed(range(len(win.size))):
+        k = win.kernel[i]
+        t, rest = rest % k, rest // k
+        start = lax.broadcasted_iota(np.int64, tap.shape, first + i) * win.stride[i] - win.padding[i]
+        places.insert(0, start + t * win.dilation[i])
+    flat = places[0]
+    for size, place in zip(win.size[1:], places[1:], strict=True):
+        flat = flat * size + place
+    return flat
+
+
+def spread_to_tap(g: Array, tap: Array, win: Windows) -> Array:
+    """The gradient of ``window_max``: each window's ``g`` at the element that was its maximum."""
+    n = len(win.size)
+    lead = g.shape[: g.ndim - n]
+    if win.tiles:
+        wide = tuple(v for o in win.out for v in (o, 1))
+        full = tuple(v for o, k in zip(win.out, win.kernel, strict=True) for v in (o, k))
+        numbers = np.arange(win.taps, dtype=np.int32).reshape([v for k in win.kernel for v in (1, k)])
+        mine = tap.reshape(*lead, *wide) == numbers.reshape((1,) * len(lead) + numbers.shape)
+        spread = jnp.where(mine, jnp.broadcast_to(g.reshape(*lead, *wide), (*lead, *full)), jnp.zeros((), g.dtype))
+        return _fit(spread.reshape(*lead, *(o * k for o, k in zip(win.out, win.kernel, strict=True))), win.size)
+    if win.taps > _MAX_TAPS:
+        return add_at(g, flat_index(tap, win), win.size)
+    zero = jnp.zeros((), g.dtype)
+    total = None
+    for t, offset in enumerate(itertools.product(*map(range, win.kernel))):
+        share = _placed(jnp.where(tap == t, g, zero), offset, win)
+        total = share if total is None else total + share
+    assert total is not None
+    return total
+
+
+def add_at(g: Array, index: Array, size: tuple[int, ...]) -> Array:
+    """A plane of ``size`` for each leading index of ``g``, holding the sum of ``g`` at the flat places ``index``."""
+    n = len(size)
+    lead = g.shape[: g.ndim - n]
+    planes = math.prod(lead)
+    rows = jnp.arange(planes, dtype=index.dtype)[:, None]
+    zeros = jnp.zeros((planes, math.prod(size)), g.dtype)
+    return zeros.at[rows, index.reshape(planes, -1)].add(g.reshape(planes, -1), mode="drop").reshape(*lead, *size)
+
+
+# -------------------------------------------------------------------------------------------------------------------------- sums
+
+
+def window_sum(x: Array, win: Windows) -> Array:
+    """The sum of each window; elements outside the input count as zero."""
+    return _reduce(x, win, 0, jnp.add)
+
+
+def spread_evenly(g: Array, win: Windows) -> Array:
+    """The gradient of ``window_sum``: ``g`` at every element of its window."""
+    n = len(win.size)
+    lead = g.shape[: g.ndim - n]
+    if win.tiles:
+        wide = tuple(v for o in win.out for v in (o, 1))
+        full = tuple(v for o, k in zip(win.out, win.kernel, strict=True) for v in (o, k))
+        spread = jnp.broadcast_to(g.reshape(*lead, *wide), (*lead, *full))
+        return _fit(spread.reshape(*lead, *(o * k for o, k in zip(win.out, win.kernel, strict=True))), win.size)
+    for i in range(n):  # the sum over a box is a sum in each dimension
+        one = win.axis(i)
+        axis = g.ndim - n + i
+        total = None
+        for t in range(win.kernel[i]):
+            share = _placed(jnp.moveaxis(g, axis, -1), (t,), one)
+            total = share if total is None else total + share
+        assert total is not None
+        g = jnp.moveaxis(total, -1, axis)
+    return g
+
+
+def _reduce(x: Array, win: Windows, outside: object, combine: object) -> Array:
+    first = x.ndim - len(win.size)
+    if _separately(win):
+        for i in reversed(range(len(win.size))):
+            x = _reduce_step(x, win.axis(i), first + i, outside, combine)
+        return x
+    return _reduce_step(x, win, first, outside, combine)
+
+
+def _reduce_step(x: Array, win: Windows, axis: int, outside: object, combine: object) -> Array:
+    padded = _pad(x, outside, win, axis)
+    n = len(win.size)
+    if all(o == 1 for o in win.out) and all(d == 1 for d in win.dilation):
+        reducer = jnp.max if combine is jnp.maximum else jnp.sum
+        reduced = reducer(padded, tuple(range(axis, axis + n)), keepdims=True)  # type: ignore[operator]
+        return reduced.astype(x.dtype)
+    if win.taps > _MAX_TAPS:
+        computation = lax.max if combine is jnp.maximum else lax.add
+        around = lambda values, rest: (1,) * axis + values + (1,) * rest  # noqa: E731
+        rest = x.ndim - axis - n
+        return lax.reduce_window(
+            padded, np.asarray(outside, x.dtype), computation, around(win.kernel, rest), around(win.stride, rest), "VALID",
+            window_dilation=around(win.dilation, rest),
+        )  # fmt: skip
+    slices = _slices(padded, win, axis)
+    total = slices[0]
+    for s in slices[1:]:
+        total = combine(total, s)  # type: ignore[operator]
+    return total
+
+
+# --------------------------------------------------------------------------------------------------------------------- rearranging
+
+
+def _placed(share: Array, offset: tuple[int, ...], win: Windows) -> Array:
+    """``share`` at the places of the input where the tap ``offset`` of each window lies, zeros elsewhere."""
+    config = [(0, 0, 0)] * (share.ndim - len(offset))
+    for t, n, s, p, d, o in zip(offset, win.size, win.stride, win.padding, win.dilation, win.out, strict=True):
+        low = t * d - p
+        config.append((low, n - low - ((o - 1) * s + 1), s - 1))
+    return lax.pad(share, jnp.zeros((), share.dtype), config)
+
+
+def _fit(x: Array, size: tuple[int, ...]) -> Array:
+    """Crops the last dimensions to ``size``, or fills them up with zeros."""
+    lead = x.ndim - len(size)
+    config = [(0, 0, 0)] * lead + [(0, n - have, 0) for n, have in zip(size, x.shape[lead:], strict=True)]
+    return lax.pad(x, jnp.zeros((), x.dtype), config) if any(map(any, config)) else x

@@ -1,0 +1,386 @@
+"""Losses of paired elements: regression, binary classification and distributions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import jax.numpy as jnp
+from jax import lax
+
+from ..errors import broadcast_shapes
+from ._declare import Array, defvjp, guard, op
+from ._losses import checked, hinge, number, reduced, reduction_of
+from ._numeric import require, scalar_name
+
+
+def _same_sizes(input: Array, target: Array) -> None:
+    if input.shape != target.shape:
+        warnings.warn(
+            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size (torch.Size({list(input.shape)})). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=2,
+        )
+
+
+def _aligned(*arrays: Array | None) -> list[Array | None]:
+    """The arrays with equal rank: size-1 dimensions in front of the shorter ones.
+
+    Raises:
+        RuntimeError: if they do not broadcast.
+    """
+    ndim = len(broadcast_shapes(*[a.shape for a in arrays if a is not None]))
+    return [None if a is None else a.reshape((1,) * (ndim - a.ndim) + a.shape) for a in arrays]
+
+
+def _weighted(loss: Array, weight: Array | None, reduction: str) -> Array:
+    """The reduced loss with a weight for each element; the mean is over the weights."""
+    if weight is None:
+        return reduced(loss, reduction)
+    loss = loss * weight
+    if reduction == "mean":
+        return jnp.sum(loss) / jnp.sum(jnp.broadcast_to(weight, loss.shape))
+    return reduced(loss, reduction)
+
+
+@op(namespace="nn.functional", promote="common", aten="mse_loss", saves=("input", "target", "weight"))
+def mse_loss(
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Array | None = None,
+) -> Array:
+    """The squared differences, averaged (over the weights, if given), summed or as they are."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    _same_sizes(input, target)
+    require("mse_cpu", input, "fc")
+    x, y, w = _aligned(input, target, weight)
+    difference = x - y  # type: ignore[operator]
+    return _weighted(difference * difference, w, reduction)
+
+
+@op(namespace="nn.functional", promote="common", aten="l1_loss", saves=("input", "target", "weight"))
+def l1_loss(
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Array | None = None,
+) -> Array:
+    """The absolute differences, averaged (over the weights, if given), summed or as they are."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    _same_sizes(input, target)
+    x, y, w = _aligned(input, target, weight)
+    difference = x - y  # type: ignore[operator]
+    if jnp.issubdtype(difference.dtype, jnp.complexfloating):
+        return _weighted(jnp.abs(difference), w, reduction)
+    sign = lax.stop_gradient(jnp.sign(difference))  # gradient 0, as torch's, where they are equal
+    return _weighted(difference * sign, w, reduction)
+
+
+@op(namespace="nn.functional", promote="common", aten="smooth_l1_loss", saves=("input", "target"))
+def smooth_l1_loss(
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Array:
+    """``0.5 * d**2 / beta`` for differences below ``beta``, ``|d| - 0.5 * beta`` beyond.
+
+    Raises:
+        RuntimeError: for a negative ``beta``.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _same_sizes(input, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    x, y = _aligned(input, target)
+    difference = x - y  # type: ignore[operator]
+    size = difference * lax.stop_gradient(jnp.sign(difference))
+    if beta == 0.0:
+        return reduced(size, reduction)
+    require("smooth_l1_cpu", difference)
+    near = difference * difference * number(0.5 / beta, x)  # type: ignore[arg-type]
+    return reduced(jnp.where(size < number(beta, size), near, size - number(0.5 * beta, size)), reduction)
+
+
+@op(namespace="nn.functional", promote="common", aten="huber_loss", saves=("input", "target", "weight"))
+def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
+    """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond.
+
+    Raises:
+        RuntimeError: unless ``delta`` is positive.
+    """
+    reduction = checked(reduction)
+    _same_sizes(input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    x, y, w = _aligned(input, target, weight)
+    difference = x - y  # type: ignore[operator]
+    require("huber_cpu", difference)
+    size = difference * lax.stop_gradient(jnp.sign(difference))
+    far = (size - number(0.5 * delta, size)) * number(delta, size)
+    return _weighted(jnp.where(size <= number(delta, size), difference * difference * number(0.5, size), far), w, reduction)
+
+
+def _check_binary(input: Array, target: Array, message: str) -> None:
+    if input.shape != target.shape:
+        raise ValueError(message.format(target=_size(target), input=_size(input)))
+
+
+def _size(x: Array) -> str:
+    return f"torch.Size({list(x.shape)})"
+
+
+@op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"))
+def binary_cross_entropy(
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """``-(target * log(input) + (1 - target) * log(1 - input))``, the logarithms no smaller than -100.
+
+    Raises:
+        RuntimeError: if an element of ``input`` is outside [0, 1].
+        ValueError: if the sizes differ.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _check_binary(input, target, "Using a target size ({target}) that is different to the input size ({input}) is deprecated. "
+                                 "Please ensure they have the same size.")  # fmt: skip
+    if target.dtype != input.dtype:
+        raise RuntimeError(f"Found dtype {scalar_name(target.dtype)} but expected {scalar_name(input.dtype)}")
+    guard(~((input >= 0) & (input <= 1)), RuntimeError, "all elements of input should be between 0 and 1")
+    low = number(-100, input)
+    loss = (target - number(1, input)) * jnp.maximum(jnp.log1p(-input), low) - target * jnp.maximum(jnp.log(input), low)
+    return reduced(loss if weight is None else loss * _over(weight, loss), reduction)
+
+
+def _over(weight: Array, x: Array) -> Array:
+    broadcast_shapes(weight.shape, x.shape)
+    return weight.reshape((1,) * (x.ndim - weight.ndim) + weight.shape)
+
+
+def _binary_cross_entropy_rule(
+    g: Array,
+    result: None,
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> tuple[Array, Array, Array | None]:
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    share = g / number(input.size, g) if reduction == "mean" else g
+    share = jnp.broadcast_to(share, input.shape)
+    scaled = share if weight is None else share * _over(weight, input)
+    one = number(1, input)
+    grad_input = scaled * (input - target) / jnp.maximum((one - input) * input, number(1e-12, input))
+    grad_target = scaled * (jnp.log1p(-input) - jnp.log(input))
+    if weight is None:
+        return grad_input, grad_target, None
+    low = number(-100, input)
+    loss = (target - one) * jnp.maximum(jnp.log1p(-input), low) - target * jnp.maximum(jnp.log(input), low)
+    return grad_input, grad_target, share * loss
+
+
+defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
+
+
+@op(namespace="nn.functional", promote="common", aten="binary_cross_entropy_with_logits", saves=("input", "target", "weight", "pos_weight"))
+def binary_cross_entropy_with_logits(
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Array | None = None,
+) -> Array:
+    """``binary_cross_entropy`` of ``sigmoid(input)``, computed so that large scores lose nothing; ``pos_weight`` multiplies the first term.
+
+    Raises:
+        ValueError: if the sizes differ.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _check_binary(input, target, "Target size ({target}) must be the same as input size ({input})")
+    soft = jnp.logaddexp(-input, number(0, input))
+    if pos_weight is not None:
+        soft = soft * ((_over(pos_weight, input) - number(1, input)) * target + number(1, input))
+    loss = (number(1, input) - target) * input + soft
+    return reduced(loss if weight is None else loss * _over(weight, loss), reduction)
+
+
+def _x_log_y(x: Array, y: Array) -> Array:
+    """``x * log(y)``, 0 where ``x`` is 0."""
+    return jnp.where(x == 0, number(0, x), x * jnp.log(jnp.where(x == 0, number(1, y), y)))
+
+
+@op(namespace="nn.functional", promote="common", aten="kl_div", saves=("input", "target"))
+def kl_div(
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Array:
+    """``target * (log(target) - input)`` for log probabilities ``input``; with ``log_target`` the target is in logarithms too.
+
+    ``"batchmean"`` divides the sum by the first dimension's size, ``"mean"`` by the number of elements.
+    """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce, reduction)
+    elif reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            stacklevel=2,
+        )
+    x, t = _aligned(input, target)
+    assert x is not None
+    assert t is not None
+    loss = jnp.exp(t) * (t - x) if log_target else _x_log_y(t, t) - t * x
+    if reduction == "batchmean":
+        total = jnp.sum(loss)
+        return total / number(input.shape[0], total) if input.ndim else total
+    return reduced(loss, checked(reduction))
+
+
+@op(namespace="nn.functional", promote="common", aliases=("poisson_nll_loss",), aten="poisson_nll_loss", saves=("input", "target"))
+def poisson_nll_loss(
+    input: Array,
+    target: Array,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-08,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The negative log likelihood of counts ``target`` under Poisson distributions with (the logarithms of) rates ``input``.
+
+    ``full`` adds Stirling's approximation of the constant for targets above 1.
+    """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce, reduction)
+    elif reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    x, t = _aligned(input, target)
+    assert x is not None
+    assert t is not None
+    loss = jnp.exp(x) - t * x if log_input else x - t * jnp.log(x + number(eps, x))
+    if full:
+        large = t > 1
+        safe = jnp.where(large, t, number(1, t))
+        stirling = t * jnp.log(safe) - t + number(0.5, t) * jnp.log(number(2 * math.pi, t) * safe)
+        loss = loss + jnp.where(large, stirling, number(0, t))
+    return reduced(loss, reduction)
+
+
+@op(namespace="nn.functional", aten="gaussian_nll_loss", saves=("input", "target", "var"))
+def gaussian_nll_loss(
+    input: Array, target: Array, var: Array | float, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+) -> Array:
+    """The negative log likelihood of ``target`` under normal distributions with means ``input`` and variances ``var``, at least ``eps``.
+
+    Shapes: ``var`` as the input, or with its last dimension missing or 1; or a number. ``full`` adds the constant.
+
+    Gradient: passes ``var`` where it was raised to ``eps``.
+
+    Raises:
+        ValueError: if the size or an entry of ``var`` is wrong.
+    """
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        variance = jnp.full(input.shape, var, input.dtype)
+    else:
+        variance = var
+    if variance.shape != input.shape:
+        if input.shape[:-1] == variance.shape:
+            variance = variance[..., None]
+        elif not (input.ndim and variance.ndim == input.ndim and input.shape[:-1] == variance.shape[:-1] and variance.shape[-1] == 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    guard(variance < 0, ValueError, "var has negative entry/entries")
+    dtype = jnp.promote_types(jnp.promote_types(input.dtype, target.dtype), variance.dtype)
+    x, t, v = _aligned(input.astype(dtype), target.astype(dtype), variance.astype(dtype))
+    assert x is not None
+    assert t is not None
+    assert v is not None
+    v = v + lax.stop_gradient(jnp.maximum(v, number(eps, v)) - v)
+    difference = x - t
+    loss = number(0.5, x) * (jnp.log(v) + difference * difference / v)
+    if full:
+        loss = loss + number(0.5 * math.log(2 * math.pi), loss)
+    return reduced(loss, reduction)
+
+
+@op(namespace="nn.functional", promote="common", aten="soft_margin_loss", saves=("input", "target"))
+def soft_margin_loss(
+    input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Array:
+    """``log(1 + exp(-target * input))`` for targets 1 and -1."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    x, t = _aligned(input, target)
+    return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
+
+
+@op(namespace="nn.functional", promote="common", aliases=("hinge_embedding_loss",), aten="hinge_embedding_loss", saves=("input", "target"))
+def hinge_embedding_loss(
+    input: Array,
+    target: Array,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    x, t = _aligned(input, target)
+    assert x is not None
+    zero = number(0, x)
+    return reduced(jnp.where(t != 1, hinge(number(margin, x) - x), zero) + jnp.where(t != -1, x, zero), reduction)
+
+
+@op(
+    namespace="nn.functional",
+    promote="common",
+    aliases=("margin_ranking_loss",),
+    aten="margin_ranking_loss",
+    saves=("input1", "input2", "target"),
+)
+def margin_ranking_loss(
+    input1: Array,
+    input2: Array,
+    target: Array,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """``max(0, -target * (input1 - input2) + margin)``: ``target`` is 1 where the first input should rank higher, -1 where the second.
+
+    Raises:
+        RuntimeError: if the ranks differ.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {_size(input1)}, "
+            f"input2: {_size(input2)}, target: {_size(target)} "
+        )
+    broadcast_shapes(input1.shape, input2.shape, target.shape)
+    return reduced(hinge(-target * (input1 - input2) + number(margin, input1)), reduction)

@@ -1,0 +1,66 @@
+"""Steps of view chains, made from the view ops' kernels. Floor 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .engine import Call
+from .ops import views as view_ops
+from .ops._declare import Op
+from .ops._kernel import Fixed, Info, T, caches, call_of
+from .storage import Step
+
+_steps: dict[Any, Step] = {}
+caches.append(_steps)
+
+
+def _put_call(record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -> Call | None:
+    put = record_.put
+    if put is None:
+        return None
+
+    def fn(parent: Any, value: Any, *numbers: Any) -> Any:
+        args = list(statics)
+        if dynamic:  # the index or start is the second argument
+            args.insert(1, numbers[0])
+        return put(parent, value, *args)
+
+    fn.__name__ = fn.__qualname__ = f"{record_.op.name}_put"
+    info = Info(Op(name=f"{record_.op.name}_put", body=fn, params=(), namespace="_C", family="put"), ())
+    info.kernel = fn
+    info.saved = info.checked = (False, False)  # linear in both: only shapes matter
+    return Call(fn.__name__, fn, ("i",) if dynamic else (), info)
+
+
+def step_of(record_: view_ops.View, statics: tuple[Any, ...]) -> Step:
+    """The step of a view op with its arguments fixed."""
+    key = (record_, statics)
+    found = _steps.get(key)
+    if found is None:
+        layout = (T, *[Fixed(s) for s in _filled(record_.op, statics)])
+        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, statics, False), (), record_.geometric)
+    return found
+
+
+def _filled(op: Op, statics: tuple[Any, ...]) -> tuple[Any, ...]:
+    rest = op.params[1 + len(statics) :]
+    return (*statics, *[p.default for p in rest])
+
+
+def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> Step:
+    key = (record_, (dim, *rest))
+    found = _steps.get(key)
+    if found is None:
+        layout = (T, Fixed(dim), "i", *[Fixed(r) for r in rest])
+        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, (dim, *rest), True), (), record_.geometric)
+    return Step(found.get, found.put, (index,), record_.geometric)
+
+
+def memory_steps(strides: tuple[int, ...] | None, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> list[Step]:
+    """The steps from a base with ``strides`` (None: contiguous) to any strided look at its memory."""
+    found = []
+    if strides is not None:
+        order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
+        found.append(step_of(view_ops.VIEWS["_C._memory"], (order,)))
+    found.append(step_of(view_ops.VIEWS["_C._as_strided"], (size, stride, offset)))
+    return found
