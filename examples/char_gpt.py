@@ -61,15 +61,15 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def write(self, ids, count, temperature, generator):
-        """Continues ``ids`` by ``count`` characters, each drawn from the model's distribution."""
+        """Continues a list of characters by ``count`` more, each drawn from the model's distribution."""
         self.eval()
+        ids = list(ids)
         for _ in range(count):
             # Always the full context, filled up behind the last character: one shape, and causal attention ignores what comes later.
-            recent = ids[:, -self.context :]
-            last = recent.size(1) - 1
-            window = F.pad(recent, (0, self.context - recent.size(1)))
-            probabilities = F.softmax(self(window)[:, last] / temperature, dim=-1)
-            ids = torch.cat([ids, torch.multinomial(probabilities, 1, generator=generator)], dim=1)
+            recent = ids[-self.context :]
+            window = torch.tensor([recent + [0] * (self.context - len(recent))])
+            probabilities = F.softmax(self(window)[0, len(recent) - 1] / temperature, dim=-1)
+            ids.append(torch.multinomial(probabilities, 1, generator=generator).item())
         return ids
 
 
@@ -149,9 +149,9 @@ def main():
     weights = args.out / "char_gpt.pt"
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "alphabet": alphabet}, weights)
     model.load_state_dict(torch.load(weights)["model"])
-    prompt = torch.tensor([[alphabet.index(c) for c in "The "]])
+    prompt = [alphabet.index(c) for c in "The "]
     written = model.write(prompt, args.sample, args.temperature, torch.Generator().manual_seed(args.seed))
-    sample = "".join(alphabet[i] for i in written[0].tolist())
+    sample = "".join(alphabet[i] for i in written)
     (args.out / "sample.txt").write_text(sample, encoding="utf-8")
     print(f"weights  {weights}\nsample   {args.out / 'sample.txt'}\n")
     sys.stdout.write(sample + "\n")

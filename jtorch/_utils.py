@@ -45,7 +45,7 @@ def _rebuild_tensor_v3(
 
 def _finish(tensor: torch.Tensor, requires_grad: bool, metadata: Any) -> torch.Tensor:
     if metadata:
-        raise NotImplementedError(f"loading a tensor with metadata {metadata!r} is not offered by jtorch: lazy conjugation does not exist here")
+        raise NotImplementedError(f"loading a tensor with metadata {metadata!r} is not offered by jtorch: it has no lazy conjugation")
     return tensor.requires_grad_() if requires_grad else tensor
 
 

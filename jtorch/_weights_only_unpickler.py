@@ -129,7 +129,10 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
         UnpicklingError: for a class or function that is not allowed, and for opcodes that weights do not need.
     """
 
-    dispatch: dict[int, Callable[[Any], None]] = {getattr(pickle, name)[0]: pickle._Unpickler.dispatch[getattr(pickle, name)[0]] for name in _OPCODES}  # type: ignore[attr-defined]
+    dispatch: dict[int, Callable[[Any], None]] = {
+        code: pickle._Unpickler.dispatch[code]  # type: ignore[attr-defined]
+        for code in [getattr(pickle, name)[0] for name in _OPCODES]
+    }
 
     def __init__(self, file: Any, *, encoding: str = "bytes") -> None:
         super().__init__(file, encoding=encoding)

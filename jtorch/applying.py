@@ -39,7 +39,16 @@ def _wrap(v: Value) -> Tensor:
 
 
 def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
-    edges = [(t if t._node is None else (t._node, t._nr)) if t._rg and v.aval.differentiable else None for t, v in zip(tensors, ins, strict=True)]
+    edges = []
+    for t, v in zip(tensors, ins, strict=True):
+        if not t._rg or not v.aval.differentiable:
+            edges.append(None)
+        elif t._al is None:
+            edges.append(t if t._node is None else (t._node, t._nr))
+        else:
+            if t._al.origin is not None:
+                t._check_origin()
+            edges.append(t._edge())
     info = call.extra
     if info.tracked is not None:
         call = info.tracked
@@ -66,6 +75,17 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
 # ---- strides of pointwise results ------------------------------------------------------------------------------------------------
 
 _layouts: dict[Any, tuple[int, ...] | None] = {}
+
+
+def preserve_layout(result: Tensor, source: Tensor) -> Tensor:
+    """Gives a copy the strides of a dense source, and those of the pointwise rule otherwise."""
+    strides = source._strides
+    if strides is not None:
+        if is_dense(source._aval.shape, strides):
+            result._strides = strides
+        else:
+            keep_layout(result, (source,))
+    return result
 
 
 def keep_layout(result: Tensor, tensors: Sequence[Tensor], number: bool = False) -> Tensor:

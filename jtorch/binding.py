@@ -37,6 +37,8 @@ _NONE = "none"
 KINDS: dict[type, str] = {**NUMBERS, type(None): _NONE}
 #: Families whose results follow the memory order of their operands.
 POINTWISE = {"unary", "binary", "comparison", "pointwise"}
+#: In-place ops that torch lets write to repeated elements, because each gets one value.
+IDEMPOTENT = {"masked_fill", "index_put"}
 #: NumPy's spellings that torch accepts.
 ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x",), "other": ("x2",)}
 
@@ -584,7 +586,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     names = {**_NAMES, "_core": core}
     others = ", ".join(n for n in operands if n != me) if op.family in POINTWISE else ""
     given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
-    body = [f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):", f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})", f"_check_inplace({me})", *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []), f"return _inplace({me}, _core({given}))"]
+    body = [f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):", f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})", f"_check_inplace({me}{', True' if op.name in IDEMPOTENT else ''})", *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []), f"return _inplace({me}, _core({given}))"]
     from .dispatch import TENSORS
 
     names["_TENSORS"] = TENSORS

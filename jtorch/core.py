@@ -38,12 +38,12 @@ class Tensor:
     _grad: Any = None
     _strides: tuple[int, ...] | None = None
     _ver: int = 0
-    _gen: int = 0
     _hooks: Any = None
     _post_hooks: Any = None
     _retains: bool = False
     _inference: bool = False
     _address: int = 0
+    _borrowed: bool = False
 
     __array_priority__ = 1000
     __hash__ = object.__hash__  # by identity, although == compares elements
@@ -59,8 +59,8 @@ class Tensor:
         if al is None:
             raise RuntimeError("this tensor has no data")
         base = al.base
-        if base is not None and al.gen != base._gen:
-            _refresh_history(self, al)
+        if base is not None and base._rg:
+            self._sync()
         storage = al.storage
         if not al.chain and storage.host is None and _references(storage) <= _ALONE and al.version == storage.version:
             # Nobody shares the storage any more: hold the value directly again.
@@ -179,6 +179,8 @@ class Tensor:
         """Whether the tensor was made by the user rather than by a recorded operation."""
         if self._v is None and self._al is not None:
             self._sync()
+            if self._al.origin is not None:
+                self._check_origin()
         return self._node is None
 
     @property
@@ -186,6 +188,8 @@ class Tensor:
         """The node of the operation that made this tensor, or None."""
         if self._v is None and self._al is not None:
             self._sync()
+            if self._al.origin is not None:
+                self._check_origin()
         return self._node
 
     @property
@@ -214,6 +218,7 @@ class Tensor:
         if value and self._inference and not MODE.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self._rg = value
+        self._borrowed = False
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Sets ``requires_grad`` in place and returns the tensor."""
@@ -221,9 +226,30 @@ class Tensor:
         return self
 
     def _sync(self) -> None:
+        """Brings a view's history up to date with its base's."""
         al = self._al
-        if al.base is not None and al.gen != al.base._gen:  # type: ignore[union-attr]
-            _refresh_history(self, al)  # type: ignore[arg-type]
+        base = al.base  # type: ignore[union-attr]
+        if base is not None and base._rg:
+            if al.gen != al.counter.n and al.origin is None:  # type: ignore[union-attr]
+                _refresh_history(self, al)  # type: ignore[arg-type]
+            elif not self._rg and self._aval.differentiable:
+                # The base was told to require grad after this view was made: torch says that the view does too, and gives it no gradient.
+                self._rg = self._borrowed = True
+
+    def _check_origin(self) -> None:
+        """Raises torch's error for views whose history cannot follow a change of their base."""
+        al = self._al
+        if al.base is None or not al.base._rg or al.gen == al.counter.n:  # type: ignore[union-attr]
+            return
+        if al.origin == "no_grad":  # type: ignore[union-attr]
+            raise RuntimeError(
+                "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled."
+                + AMBIGUOUS
+            )
+        raise RuntimeError(
+            f"Output {self._nr} of {self._node.name() if self._node else 'UnbindBackward0'} is a view and its base or another view of its base "
+            "has been modified inplace." + MULTI
+        )
 
     @property
     def grad(self) -> Any:
@@ -290,7 +316,6 @@ class Tensor:
             self._al = mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
             mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
             self._v, self._strides = None, value._strides
-        self._gen += 1
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``)."""
@@ -304,7 +329,9 @@ class Tensor:
         """Where this tensor's gradient goes: its node's output, itself if it is a leaf, or None."""
         if not self._rg:
             return None
-        return self if self._node is None else (self._node, self._nr)
+        if self._node is not None:
+            return (self._node, self._nr)
+        return None if self._borrowed else self
 
 
 def _dim(dim: int, ndim: int) -> int:
@@ -454,9 +481,9 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     if al is None:
         al = alias_of(t)
     base = al.base if al.base is not None else t
-    r._al = mine = Alias(al.storage, (*al.chain, step), value, base, base._gen, offset)
+    r._al = mine = Alias(al.storage, (*al.chain, step), value, base, al.counter.n, offset)
     mine.counter, mine.strides = al.counter, strides
-    if t._rg and not MODE.enabled:
+    if not MODE.enabled:
         mine.origin = "no_grad"
     _from(value, al.storage.value)
     if strides != contiguous_strides(value.aval.shape):
@@ -469,18 +496,17 @@ def _host_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offse
     aval = shapes_of(step.get, (t._aval,), t._aval.device).outs
     r = _new(Tensor)
     base = al.base if al.base is not None else t
-    r._al = mine = Alias(al.storage, (*al.chain, step), None, base, base._gen, offset)
+    r._al = mine = Alias(al.storage, (*al.chain, step), None, base, al.counter.n, offset)
     mine.aval, mine.strides, mine.counter = aval, strides, al.counter  # type: ignore[assignment]
     if strides != contiguous_strides(aval.shape):  # type: ignore[union-attr]
         r._strides = strides
-    if t._rg:
-        if MODE.enabled:
-            v = t._read()
-            value = record(step.get, (v,), step.numbers)
-            r._node = Node(step.get, (v,), (t._edge(),), step.numbers, (value,))
-            r._rg = True
-        else:
-            mine.origin = "no_grad"
+    if not MODE.enabled:
+        mine.origin = "no_grad"
+    elif t._rg:
+        v = t._read()
+        value = record(step.get, (v,), step.numbers)
+        r._node = Node(step.get, (v,), (t._edge(),), step.numbers, (value,))
+        r._rg = True
     return r
 
 
@@ -504,22 +530,28 @@ def detached(t: Tensor) -> Tensor:
     return r
 
 
-def _base_steps(al: Alias) -> tuple[Step, ...]:
+def _base_steps(al: Alias) -> Sequence[Step]:
     """The steps from the view's base to the view.
 
     Raises:
-        NotImplementedError: where the base was itself reshaped in place after the view was made.
+        NotImplementedError: where the base was itself reshaped in place after the view was made, and does not cover the storage.
     """
-    chain = al.base._al.chain
-    if al.chain[: len(chain)] != chain:
-        raise not_offered("an in-place change under autograd of a view whose base was transposed in place", "the view's history starts from the old shape")
-    return al.chain[len(chain) :]
+    base = al.base
+    chain = base._al.chain
+    if al.chain[: len(chain)] == chain:
+        return al.chain[len(chain) :]
+    strides = base._strides or contiguous_strides(base._aval.shape)
+    if base._aval.size != al.storage.aval.size or not is_dense(base._aval.shape, strides):
+        raise not_offered("autograd through a view whose base was reshaped in place", "the base no longer covers the view's memory")
+    from .steps import memory_steps
+
+    return memory_steps(strides, al.aval.shape, al.strides or contiguous_strides(al.aval.shape), al.offset)
 
 
 def _refresh_history(t: Tensor, al: Alias) -> None:
-    """Makes a view's history anew after its base was given another one by an in-place operation."""
+    """Makes a view's history anew from its base's after the memory was changed in place, as torch does."""
     base = al.base
-    al.gen = base._gen
+    al.gen = al.counter.n
     pair = (base._read(), base._edge())
     enabled, MODE.enabled = MODE.enabled, True
     try:
@@ -537,11 +569,22 @@ def _refresh_history(t: Tensor, al: Alias) -> None:
         t._rg = True
 
 
+AMBIGUOUS = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+    "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+    "to be tracked)."
+)
+MULTI = (
+    " This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+    "inplace. You should replace the inplace operation by an out-of-place one."
+)
+
+
 # ---- writing in place ------------------------------------------------------------------------------------------------------------
 
 
-def check_inplace(t: Tensor) -> None:
-    """Raises torch's errors for in-place changes that autograd forbids."""
+def check_inplace(t: Tensor, idempotent: bool = False) -> None:
+    """Raises torch's errors for in-place changes that autograd forbids, and for writes to repeated elements unless each gets one value."""
     if t._rg and MODE.enabled:
         if t._v is None:
             t._sync()
@@ -554,9 +597,7 @@ def check_inplace(t: Tensor) -> None:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
             if al.origin == "multi":
                 raise RuntimeError(
-                    f"Output {t._nr} of {t._node.name()} is a view and is being modified inplace. This view is the output of a function "
-                    "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
-                    "the inplace operation by an out-of-place one."
+                    f"Output {t._nr} of {t._node.name()} is a view and is being modified inplace." + MULTI
                 )
     elif MODE.enabled and t._al is not None and t._al.base is not None:
         base = t._al.base
@@ -564,12 +605,9 @@ def check_inplace(t: Tensor) -> None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if t._al.origin == "no_grad" and base._rg:
             raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-                "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
-                "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
-                "tracked)."
+                "A view was created in no_grad mode and is being modified inplace with grad mode enabled." + AMBIGUOUS
             )
-    if t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):
+    if not idempotent and t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):
         raise RuntimeError(OVERLAP)
     if t._inference and not MODE.inference:
         raise RuntimeError(
@@ -650,7 +688,6 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
         al.value, al.version = v, storage.version
         if edge is not None:
             _set_history(t, edge)
-            t._gen += 1
         return t
     if MODE.enabled and (edge is not None or base._rg):
         _rebase(t, al, v, edge)
@@ -676,7 +713,7 @@ def _rebase(t: Tensor, al: Alias, v: Value, edge: Any) -> None:
     if any(step.put is None for step in steps):
         if base._al.chain:
             raise not_offered("an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage")
-        steps = writable(al, steps)  # type: ignore[assignment]
+        steps = writable(al, steps)
     parents = [(base._read(), base._edge())]
     for step in steps[:-1]:
         parents.append(tracked(step.get, [parents[-1]], step.numbers)[0])
@@ -691,7 +728,6 @@ def _rebase(t: Tensor, al: Alias, v: Value, edge: Any) -> None:
     _set_history(base, new_edge)
     if new_edge is not None and type(new_edge) is tuple and new_edge[0].label is None:
         new_edge[0].label = "CopySlices"
-    base._gen += 1
 
 
 def swap(t: Tensor, v: Value) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from . import devices, dtypes, layouts
-from .applying import keep_layout, write_out
+from .applying import preserve_layout, write_out
 from .binding import KINDS
 from .binding import number, plain
 from .core import Tensor, format_strides, from_value
@@ -67,7 +67,7 @@ def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
     """A tensor that a call without operands gives, on a device."""
     place = devices.placement(device)
     if place == META:
-        outs = shapes_of(call, (), META).outs
+        outs = shapes_of(call, (), default_device()).outs
         return from_value(meta_value(outs.shape, outs.dtype))
     if place == default_device():
         return from_value(record(call, (), numbers))
@@ -174,8 +174,7 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
             result = from_value(record(call, (v,), numbers))
         if result._aval.shape == v.aval.shape:
             if memory_format is None or str(memory_format) == "torch.preserve_format":
-                if input._strides is not None:
-                    keep_layout(result, (input,))
+                preserve_layout(result, input)
             elif str(memory_format) != "torch.contiguous_format":
                 result._strides = format_strides(v.aval.shape, memory_format)
         return _finish(result, requires_grad)

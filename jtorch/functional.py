@@ -282,6 +282,8 @@ def _T(t: Tensor) -> Tensor:
 
 def _mT(t: Tensor) -> Tensor:
     """The tensor with its last two dimensions exchanged; a view."""
+    if t._aval.ndim == 0:
+        return t
     if t._aval.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {t._aval.ndim}-D tensor.")
     return views_module().make_view(view_ops.VIEWS["transpose"], t, (-2, -1))
@@ -296,6 +298,8 @@ def _H(t: Tensor) -> Tensor:
 
 def _mH(t: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
+    if t._aval.ndim == 0:
+        return t
     if t._aval.ndim < 2:
         raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {t._aval.ndim}-D tensor.")
     return views_module()._adjoint(t)

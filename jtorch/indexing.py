@@ -317,7 +317,8 @@ def _copy_to(target: Tensor, value: Any) -> None:
     if isinstance(value, Tensor):
         if value._aval.shape != target._aval.shape:
             value = _without_leading_ones(value, target)
-        target.copy_(value)  # type: ignore[attr-defined]
+        shape = target._aval.shape
+        target.copy_(value if value._aval.shape == shape or value._aval.ndim > len(shape) else value.expand(shape))  # type: ignore[attr-defined]
     else:
         if type(value) is complex and not target.dtype.is_complex:
             raise RuntimeError(too_large(target._aval.dtype))
@@ -343,7 +344,7 @@ def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
 
 def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> None:
     """Writes at positions and through masks."""
-    check_inplace(target)
+    check_inplace(target, idempotent=True)
     is_tensor = isinstance(value, Tensor)
     dim, item = advanced[0]
     if len(advanced) == 1 and isinstance(item, Tensor) and _is_mask(item):

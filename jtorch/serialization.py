@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 import warnings
-import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 import jtorch as torch
 
 from . import _utils, _weights_only_unpickler
+from ._archive import ALIGNMENT, Archive, Writer
 from ._saved_storage import DTYPE_OF, TYPED, LoadedStorage, Piece, geometry
 from ._weights_only_unpickler import StorageType, UntypedStorageType
 
@@ -30,7 +30,6 @@ __all__ = [
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",
-    "get_default_load_endianness",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
@@ -38,14 +37,12 @@ __all__ = [
     "register_package",
     "safe_globals",
     "save",
-    "set_default_load_endianness",
     "skip_data",
 ]
 
 DEFAULT_PROTOCOL = 2
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
-_ALIGNMENT = 64
 
 UNSAFE_MESSAGE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
@@ -55,11 +52,6 @@ UNSAFE_MESSAGE = (
 _DOCS = (
     "\n\nCheck the documentation of torch.load to learn more about types accepted by default with weights_only "
     "https://pytorch.org/docs/stable/generated/torch.load.html."
-)
-_CORRUPT = (
-    "PytorchStreamReader failed {}. This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
-    "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was transferred incorrectly, or the file was "
-    "modified after saving."
 )
 
 
@@ -101,7 +93,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     with _opened(f, "rb") as file:
         if not _is_zipfile(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
-        with _Archive(file) as archive:
+        with Archive(file) as archive:
             names = _weights_only_unpickler.get_globals_in_pkl(archive.record("data.pkl"))
     return [name for name in names if name not in known]
 
@@ -177,8 +169,8 @@ def default_restore_location(storage: Any, location: str) -> Any:
     module = getattr(torch, kind, None)
     if module is None or not module.is_available():
         raise RuntimeError(
-            f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you are running on a "
-            "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+            f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you are running on "
+            "a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
         )
     index = torch.device(location).index or 0
     if index >= module.device_count():
@@ -278,109 +270,6 @@ def _is_zipfile(f: Any) -> bool:
     return magic == b"PK\x03\x04"
 
 
-class _Writer:
-    """PyTorch's archive: uncompressed records under one folder, each storage aligned so that it can be mapped into memory."""
-
-    def __init__(self, file: Any, name: str) -> None:
-        # ZipFile must be able to tell where it is; what cannot seek gets the whole at the end.
-        self._target = file
-        seekable = getattr(file, "seekable", None)
-        self._buffer = file if seekable is not None and seekable() and hasattr(file, "tell") else io.BytesIO()
-        self._start = self._buffer.tell()
-        self._zip = zipfile.ZipFile(self._buffer, "w", zipfile.ZIP_STORED, allowZip64=True)
-        self._name = name
-        self._hash = 0
-
-    def record(self, name: str, data: Any) -> None:
-        """Writes one record (bytes, or an array)."""
-        info = zipfile.ZipInfo(f"{self._name}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
-        info.compress_type = zipfile.ZIP_STORED
-        view = memoryview(data).cast("B") if len(data) else memoryview(b"")
-        # Offset of the data without the padding: the header, the name, and the zip64 field that large records get.
-        large = len(view) * 1.05 > zipfile.ZIP64_LIMIT
-        offset = self._buffer.tell() - self._start + 30 + len(info.filename.encode()) + (20 if large else 0)
-        padding = -(offset + 4) % _ALIGNMENT
-        info.extra = b"FB" + struct.pack("<H", padding) + b"Z" * padding
-        info.file_size = len(view)
-        with self._zip.open(info, "w", force_zip64=large) as stream:
-            for i in range(0, len(view), 1 << 24):
-                stream.write(view[i : i + (1 << 24)])
-        self._hash = (self._hash * 1000003 + info.CRC + len(view)) % 10**20
-
-    def close(self) -> None:
-        """Writes the last records and the directory."""
-        self.record("version", b"3\n")
-        names = zlib_crc(self._name)
-        self.record(".data/serialization_id", f"{names:020d}{self._hash:020d}".encode())
-        self._zip.close()
-        if self._buffer is not self._target:
-            self._target.write(self._buffer.getvalue())
-
-
-def zlib_crc(text: str) -> int:
-    """A checksum of a string."""
-    import zlib
-
-    return zlib.crc32(text.encode())
-
-
-class _Archive:
-    """A reader of PyTorch's archive."""
-
-    def __init__(self, file: Any) -> None:
-        self.file = file
-        try:
-            self._zip = zipfile.ZipFile(file)
-            names = self._zip.namelist()
-        except zipfile.BadZipFile as e:
-            raise RuntimeError(_CORRUPT.format("reading zip archive: failed finding central directory")) from e
-        self._folder = names[0].split("/")[0] if names else ""
-        self._names = set(names)
-
-    def __enter__(self) -> _Archive:
-        return self
-
-    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
-        self._zip.close()
-
-    def has(self, name: str) -> bool:
-        """Whether there is such a record."""
-        return f"{self._folder}/{name}" in self._names
-
-    def record(self, name: str) -> bytes:
-        """A record's bytes."""
-        return self.array(name).tobytes()
-
-    def array(self, name: str) -> np.ndarray:
-        """A record as bytes in an array of its own; checksums are compared."""
-        try:
-            info = self._zip.getinfo(f"{self._folder}/{name}")
-        except KeyError:
-            raise RuntimeError(_CORRUPT.format(f"locating file {name}: file not found")) from None
-        data = np.empty(info.file_size, np.uint8)
-        try:
-            with self._zip.open(info) as stream:
-                view, start = memoryview(data), 0
-                while start < len(view):
-                    got = stream.readinto(view[start : start + (1 << 24)])  # type: ignore[attr-defined]
-                    if not got:
-                        raise zipfile.BadZipFile("the record is shorter than its header says")
-                    start += got
-                stream.read(1)  # compares the checksum
-        except (zipfile.BadZipFile, EOFError) as e:
-            raise RuntimeError(_CORRUPT.format(f"reading file {name}: file read failed")) from e
-        return data
-
-    def offset(self, name: str) -> tuple[int, int]:
-        """Where the bytes of a record begin in the file, and how many they are."""
-        info = self._zip.getinfo(f"{self._folder}/{name}")
-        at = self.file.tell()
-        self.file.seek(info.header_offset + 26)
-        name_length, extra_length = struct.unpack("<HH", self.file.read(4))
-        self.file.seek(at)
-        return info.header_offset + 30 + name_length + extra_length, info.file_size
-
-
 # ---- saving ------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -424,7 +313,7 @@ class _Data:
 
 def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
     if tensor.layout is not torch.strided:
-        raise NotImplementedError(f"torch.save() of tensors with layout {tensor.layout} is not offered by jtorch: convert them by to_dense()")
+        raise NotImplementedError(f"torch.save() of tensors with layout {tensor.layout} is not offered by jtorch: use to_dense() first")
     offset, size, stride = geometry(tensor)
     if tensor.device.type == "meta":
         return _NAMES["_rebuild_meta_tensor_no_storage"], (tensor.dtype, size, stride, requires_grad)
@@ -574,10 +463,10 @@ def save(
     _pickled(obj, pickle_module, pickle_protocol, storages.persistent_id, buffer)
     name = os.path.splitext(os.path.basename(os.fspath(f)))[0] if _is_path(f) else "archive"
     with _written(f) as file:
-        writer = _Writer(file, name if name.isascii() else "archive")
+        writer = Writer(file, name if name.isascii() else "archive")
         writer.record("data.pkl", buffer.getvalue())
         writer.record(".format_version", b"1")
-        writer.record(".storage_alignment", str(_ALIGNMENT).encode())
+        writer.record(".storage_alignment", str(ALIGNMENT).encode())
         if not _disable_byteorder_record:
             writer.record("byteorder", sys.byteorder.encode())
         for key, piece in storages.pieces.values():
@@ -674,7 +563,7 @@ def load(
     with _opened(f, "rb") as file:
         try:
             if _is_zipfile(file):
-                with _Archive(file) as archive:
+                with Archive(file) as archive:
                     return _load(archive, map_location, reader, f if mmap else None, pickle_load_args)
             if mmap:
                 raise RuntimeError(
@@ -714,7 +603,7 @@ def _text(value: Any) -> Any:
     return value.decode("ascii") if isinstance(value, bytes) else value
 
 
-def _load(archive: _Archive, map_location: Any, reader: Any, mapped: Any, options: dict[str, Any]) -> Any:
+def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options: dict[str, Any]) -> Any:
     if archive.has("constants.pkl"):
         raise NotImplementedError("torch.load() of a TorchScript archive is not offered by jtorch: it has no TorchScript interpreter")
     if mapped is not None and not _is_path(mapped):
@@ -786,7 +675,7 @@ def _storages_in(file: Any, options: dict[str, Any]) -> dict[str, tuple[Any, str
                 raise RuntimeError(f"Unknown saved id type: {_text(pid[0]) if isinstance(pid, tuple) else pid}")
             _, storage_type, key, location, numel, *view = pid
             if view and view[0] is not None:
-                raise NotImplementedError("torch.load() of storages that are views of storages is not offered by jtorch: the format is of 2017")
+                raise NotImplementedError("torch.load() of storages that are views of storages is not offered by jtorch (a format of 2017)")
             found[_text(key)] = (storage_type, _text(location), numel)
             return _Stub()
 

@@ -56,7 +56,7 @@ class Storage:
         self.host = host
         self.version = version
         self.strides = strides
-        self.aval = aval if value is None else value.aval
+        self.aval: Any = aval if value is None else value.aval
         self.address = next(_addresses) << 40
         self.counter = Counter(version)
 
@@ -165,7 +165,7 @@ class Alias:
     Attributes:
         value, version: the view's value and the storage version at which it was read.
         base: the tensor whose history this one shares (None for a base, and after ``detach``).
-        gen: the generation of the base's history at which this tensor's was made.
+        gen: the write count at which this tensor's history was made.
         aval, strides, offset: the geometry, which views of NumPy's memory are read by.
         origin: ``"no_grad"`` or ``"multi"`` for views that in-place operations treat specially under autograd.
     """

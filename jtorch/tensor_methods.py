@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from . import devices, dtypes, layouts
-from .applying import apply, converted, inplace, keep_layout
+from .applying import apply, converted, inplace, preserve_layout
 from .autograd import engine as autograd_engine
 from .autograd.grad_mode import MODE
 from .binding import BOUND, composite, number
@@ -245,7 +245,7 @@ def clone(input: Any, *, memory_format: Any = layouts.preserve_format) -> Any:
     """A copy with its own memory; gradients pass through."""
     if not isinstance(input, Tensor):
         raise must_be_tensor("clone", "input", 1, input)
-    r = BOUND["clone"].core(input)
+    r = preserve_layout(BOUND["clone"].core(input), input)
     if memory_format is not layouts.preserve_format:
         strides = format_strides(input._aval.shape, memory_format)
         r._strides = None if strides == contiguous_strides(input._aval.shape) else strides
@@ -281,9 +281,7 @@ def moved(t: Tensor, device: Any) -> Tensor:
 
             r._node = Node(call, (v,), (t._edge(),), (), (r._v,))
             r._rg = True
-    if t._strides is not None:
-        keep_layout(r, (t,))
-    return r
+    return preserve_layout(r, t)
 
 
 _moves: dict[Any, Any] = {}
@@ -356,10 +354,7 @@ def _convert(t: Tensor, dtype: dtypes.dtype) -> Tensor:
         import warnings
 
         warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
-    r = converted(t, dtype)
-    if t._strides is not None:
-        keep_layout(r, (t,))
-    return r
+    return preserve_layout(converted(t, dtype), t)
 
 
 def _conversion(name: str, dtype: dtypes.dtype) -> Callable[..., Any]:
@@ -421,6 +416,13 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         if isinstance(src, (bool, int, float, complex)):
             return fill_(self, src)
         raise must_be_tensor("copy_", "other", 1, src)
+    if src is self:
+        check_inplace(self, idempotent=True)
+        if self._al is None:
+            self._ver += 1
+        else:
+            self._al.counter.n += 1
+        return self
     check_inplace(self)
     check_overlap(self, (src,))
     mine, v = self._aval, src._v or src._read()
@@ -453,7 +455,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 @composite(namespace="Tensor", operands=("self", "value"))
 def fill_(self: Any, value: Any) -> Any:
     """Writes a number, or a 0-dim tensor's value, everywhere."""
-    check_inplace(self)
+    check_inplace(self, idempotent=True)
     me = self._v or self._read()
     if isinstance(value, Tensor):
         if value._aval.ndim:
@@ -667,7 +669,8 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits from Tensor."
         )
     r = _retyped(self, cls)
-    if self.requires_grad and MODE.enabled:
+    self._read()
+    if self._rg and MODE.enabled:
         v = self._v or self._read()
         from .autograd.tape import Node
 
@@ -676,7 +679,7 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
         r._node.label = "AliasBackward0"
         r._rg = True
         r._al.base = self._al.base if self._al.base is not None else self  # type: ignore[union-attr]
-        r._al.gen = r._al.base._gen  # type: ignore[union-attr]
+        r._al.gen = r._al.counter.n  # type: ignore[union-attr]
     return r
 
 

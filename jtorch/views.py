@@ -12,7 +12,7 @@ from .applying import rebind
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
 from .binding import _packed, composite, plain, signature_of
-from .core import Tensor, alias_of, contiguous_strides, detached, view
+from .core import Tensor, alias_of, check_inplace, contiguous_strides, detached, view
 from .engine import SPECIAL, Call, record
 from .errors import canonical_dim, must_be_tensor, not_offered
 from .ops import views as view_ops
@@ -75,17 +75,12 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
         if op.inplace:
 
             def update(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-                _check_rebind(self)
+                check_inplace(self)
                 return rebind(self, core(self, *args, **kwargs))
 
             update.__signature__ = signature_of(op, "self")  # type: ignore[attr-defined]
             found[f"Tensor.{name}_"] = specialise(update, f"torch.Tensor.{name}_", ["self"], signature=signature_of(op, "self"), doc=f"In-place form of ``{name}``.")
     return found
-
-
-def _check_rebind(t: Tensor) -> None:
-    if t._rg and MODE.enabled and t._node is None:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
 def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Callable[..., Any]:
@@ -94,6 +89,8 @@ def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Calla
         def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
             if op.varargs in kwargs:
                 return core(self, kwargs.pop(op.varargs), **kwargs)
+            if not args:
+                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{op.varargs}"')
             return core(self, _packed(args), **kwargs)
 
         spread.__name__ = op.name
@@ -330,6 +327,8 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     """Splits one dimension into several; a view."""
     _check_tensor("unflatten", input)
     shape = input._aval.shape
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     d = canonical_dim(dim, len(shape))
     sizes = _size("unflatten", (sizes,))
     if not sizes:

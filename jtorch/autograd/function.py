@@ -302,8 +302,6 @@ def _record(function: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], t
             if o._al is not None and o._al.base is not None and not dirty:
                 o = _same_view(o)
             o._node, o._nr, o._rg = node, j, True
-            if dirty:
-                o._gen += 1
         made.append(o)
     node.keep([_now(t, results, made) for t in ctx._to_save], made)
     ctx._node = node

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from .. import dtypes
+from ..autograd.grad_mode import is_grad_enabled
 from ..binding import composite
 from ..functional import _C, PUBLIC
 
@@ -14,6 +15,11 @@ def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
     from .. import _C as internals
 
     internals._swap_([weight], [_C._embedding_renorm(weight, input, float(max_norm), float(norm_type))])
+
+
+def _refuse_sparse(name: str, weight: Any) -> None:
+    if weight.requires_grad and is_grad_enabled():
+        raise NotImplementedError(f"{name}(sparse=True) with a gradient is not offered by jtorch: gradients are dense arrays")
 
 
 @composite(namespace="nn.functional", operands=("input", "weight"), native=False)
@@ -35,7 +41,7 @@ def embedding(
     Raises:
         IndexError: if an index is out of range.
         AssertionError: if ``padding_idx`` is.
-        NotImplementedError: for ``sparse``.
+        NotImplementedError: for ``sparse``, if a gradient is needed.
     """
     if padding_idx is None:
         padding_idx = -1
@@ -43,6 +49,8 @@ def embedding(
         if not -weight.size(0) <= padding_idx < weight.size(0):
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= weight.size(0)
+    if sparse:
+        _refuse_sparse("embedding", weight)
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
     return PUBLIC["embedding"](weight, input, padding_idx, scale_grad_by_freq, sparse)
@@ -70,7 +78,7 @@ def embedding_bag(
     Raises:
         IndexError: if an index is out of range.
         ValueError: if shapes or ``mode`` do not fit.
-        NotImplementedError: for ``sparse``, and for ``per_sample_weights`` unless ``mode`` is ``"sum"``.
+        NotImplementedError: for ``sparse`` if a gradient is needed, and for ``per_sample_weights`` unless ``mode`` is ``"sum"``.
     """
     if weight.dtype is dtypes.int64 and input.is_floating_point():
         warnings.warn(
@@ -112,7 +120,7 @@ def embedding_bag(
     if sparse:
         if mode == "max":
             raise ValueError("max mode does not support sparse weights")
-        raise NotImplementedError("embedding_bag(sparse=True) is not offered by jtorch: gradients are dense arrays")
+        _refuse_sparse("embedding_bag", weight)
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "

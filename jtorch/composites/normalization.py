@@ -6,6 +6,7 @@ from typing import Any
 
 from ..applying import write_out
 from ..binding import composite
+from ..errors import canonical_dim
 from ..functional import _C, PUBLIC
 
 _PARAMS = ("input", "running_mean", "running_var", "weight", "bias")
@@ -44,8 +45,10 @@ def batch_norm(
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
         if (running_mean is None) != (running_var is None):
             raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if input.numel() == 0:
+        return _empty(input, weight, bias)
     if len(shape) < 2:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, {max(len(shape), 1) - 1}], but got 1)")
+        canonical_dim(1, len(shape))
     if training:
         return _trained(input, running_mean, running_var, weight, bias, momentum, eps)
     if running_mean is None:
@@ -53,6 +56,14 @@ def batch_norm(
     if running_var is None:
         raise RuntimeError("running_var must be defined in evaluation mode")
     return _C._batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+
+
+def _empty(input: Any, weight: Any, bias: Any) -> Any:
+    """What torch makes of an empty input: itself, connected to the parameters."""
+    found = input.clone()
+    if weight is not None:
+        found = found * weight[0]
+    return found if bias is None else found + bias[0]
 
 
 def _trained(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, momentum: float, eps: float) -> Any:
@@ -170,6 +181,46 @@ def _torch_group_norm(
 ) -> Any:
     """``nn.functional.group_norm``."""
     return PUBLIC["nn.functional.group_norm"](input, num_groups, weight, bias, eps)
+
+
+@composite(namespace="torch", operands=("input", "weight", "bias"))
+def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """``nn.functional.layer_norm``, and the means and reciprocal standard deviations."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    found = PUBLIC["nn.functional.layer_norm"](input, shape, weight, bias, eps)
+    dims = tuple(range(-len(shape), 0))
+    variance, mean = PUBLIC["var_mean"](input, dims, correction=0, keepdim=True)
+    return found, mean, (variance + eps).rsqrt()
+
+
+@composite(namespace="torch", operands=("input", "weight", "bias"))
+def native_group_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,  # noqa: N803  torch's names
+) -> Any:
+    """``group_norm`` of ``N`` samples of ``C`` channels, and the groups' means and reciprocal standard deviations."""
+    found = PUBLIC["group_norm"](input, group, weight, bias, eps)
+    variance, mean = PUBLIC["var_mean"](input.reshape(N, group, C // group * HxW), 2, correction=0)
+    return found, mean, (variance + eps).rsqrt()
+
+
+@composite(namespace="torch", operands=_PARAMS)
+def native_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    """``batch_norm``, and in training the means and reciprocal standard deviations."""
+    if not training:
+        found = PUBLIC["nn.functional.batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
+        return found, input.new_zeros((0,)), input.new_zeros((0,))
+    dims = (0, *range(2, input.dim()))
+    variance, mean = PUBLIC["var_mean"](input, dims, correction=0)
+    return _trained(input, running_mean, running_var, weight, bias, momentum, eps), mean, (variance + eps).rsqrt()
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)

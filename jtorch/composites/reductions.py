@@ -7,7 +7,7 @@ from typing import Any
 from ..binding import composite
 from ..core import Tensor
 from ..errors import must_be_tensor
-from ..functional import PUBLIC, _C
+from ..functional import _C, PUBLIC
 from ..return_types import make
 
 

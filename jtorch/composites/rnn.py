@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..binding import composite
-from ..functional import PUBLIC, _C
+from ..functional import _C, PUBLIC
 
 
 def _layers(run: Any, input: Any, hx: Sequence[Any], params: Sequence[Any], num_layers: int, dropout: float, train: bool) -> tuple[Any, ...]:

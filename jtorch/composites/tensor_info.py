@@ -193,7 +193,6 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     if made._aval.torch_dtype is not self._aval.torch_dtype:
         raise RuntimeError(f"Could not set tensor of type {made.dtype} to a tensor of type {self.dtype}")
     self._v, self._al, self._strides = None, alias_of(made), made._strides
-    self._gen += 1
     return self
 
 

@@ -94,7 +94,7 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
 
 
 def _meta(call: Call, ins: Sequence[Value]) -> Any:
-    outs = shapes_of(call, tuple([v.aval for v in ins]), META).outs
+    outs = shapes_of(call, tuple([v.aval for v in ins]), default_device() if not ins else META).outs
     if type(outs) is Aval:
         return meta_value(outs.shape, outs.dtype)
     return [meta_value(a.shape, a.dtype) for a in outs]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._declare import Array
+from ._numeric import is_integral, scalar_name
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
@@ -41,6 +42,11 @@ def reduced(loss: Array, reduction: str) -> Array:
     """The loss itself, its mean or its sum."""
     if reduction == "none":
         return loss
+    if reduction == "mean" and is_integral(loss):
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {scalar_name(loss.dtype)}"
+        )
     return jnp.mean(loss) if reduction == "mean" else jnp.sum(loss)
 
 

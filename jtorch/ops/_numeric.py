@@ -71,6 +71,14 @@ def wide(x: Array) -> Array:
     return x.astype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else x
 
 
+def rounded(x: Array, dtype: Any) -> Array:
+    """``x``, computed in float32, as ``dtype``: really rounded to a half, where a plain cast back and forth may be optimised away."""
+    if x.dtype == dtype:
+        return x
+    info = jnp.finfo(dtype)
+    return lax.reduce_precision(x, info.nexp, info.nmant).astype(dtype)
+
+
 def conj(x: Array) -> Array:
     """The complex conjugate; real numbers as they are."""
     return lax.conj(x) if is_complex(x) else x

@@ -8,13 +8,13 @@ from ._declare import Array, Dtype, Number, defvjp, op
 from ._kernel import cast
 
 
-@op(saves=(), aten="clone.default", name="clone", family="pointwise", method=False)
+@op(saves=(), aten="clone.default", name="clone", family="op", method=False)
 def clone(input: Array) -> Array:
     """A copy with its own memory; gradients pass through."""
     return jnp.copy(input)
 
 
-@op(namespace="_C", name="_to_copy", saves=(), aten="_to_copy.default", family="pointwise")
+@op(namespace="_C", name="_to_copy", saves=(), aten="_to_copy.default", family="op")
 def _to_copy(input: Array, dtype: Dtype) -> Array:
     """A copy in another dtype. Complex to real drops the imaginary parts; numbers become bool by comparison with zero."""
     return cast(input, dtype)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from . import _sincos
 from ._declare import Array, defvjp, pointwise, unary
 from ._numeric import conj as _conj
 from ._numeric import is_complex, is_float, is_integral, scalar_name
@@ -98,7 +99,7 @@ def polar(abs: Array, angle: Array) -> Array:
         RuntimeError: unless both are of one dtype, float32 or float64.
     """
     _check_parts(abs, angle)
-    return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
+    return lax.complex(abs * _sincos.cos(angle), abs * _sincos.sin(angle))
 
 
 def _polar_rule(g: Array, result: Array, *_: object) -> tuple[Array, Array]:

@@ -96,7 +96,9 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
             raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
         low, high = jnp.full((), min, wide), jnp.full((), max, wide)
     low, high = _widened(low, high, 1)
-    return _count([_linear_bin_of(x, low, high, bins)], None, [bins], wide).astype(input.dtype)
+    # torch computes places in the input's own precision.
+    place = _linear_bin_of(x.astype(input.dtype), low.astype(input.dtype), high.astype(input.dtype), bins)
+    return _count([place], None, [bins], wide).astype(input.dtype)
 
 
 def _histogram_checks(input: Array, weight: Array | None) -> None:

@@ -180,7 +180,8 @@ def _cross_entropy_fwd(
     reduction = reduction_of(size_average, reduce, reduction)
     if _is_probabilities(input, target, ignore_index, label_smoothing):
         _check_weight(weight, input.shape[min(input.ndim - 1, 1)], input)
-        return _probability_loss(input, target, weight, reduction, label_smoothing), ()
+        # As many residuals as for indices: their number must not depend on shapes.
+        return _probability_loss(input, target, weight, reduction, label_smoothing), (jnp.zeros((), input.dtype),)
     return _index_fwd(input, target, weight, ignore_index, reduction, label_smoothing)
 
 

@@ -106,12 +106,27 @@ defvjp(cummax, _extremum_rule, fwd=_keeping_indices(cummax), saves=())
 defvjp(cummin, _extremum_rule, fwd=_keeping_indices(cummin), saves=())
 
 
-def _log_add(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Combines sums held as (exponent of the largest term, sum relative to it)."""
-    (m, s), (n, t) = a, b
-    top = jnp.maximum(m, n)
-    safe = jnp.where(jnp.isinf(top), jnp.zeros((), top.dtype), top)
-    return top, s * to_dtype(jnp.exp(m - safe), s.dtype) + t * to_dtype(jnp.exp(n - safe), t.dtype)
+def _log_add(x: Array, total: Array) -> Array:
+    """``log(exp(x) + exp(total))`` of complex numbers. Its imaginary part is not brought into (-pi, pi]: what torch gives depends on the order."""
+    first = jnp.real(x) < jnp.real(total)
+    small, large = jnp.where(first, x, total), jnp.where(first, total, x)
+    both_zero = (jnp.real(small) == jnp.real(large)) & (jnp.real(small) == -np.inf)
+    both_infinite = (jnp.real(small) == jnp.real(large)) & (jnp.real(small) == np.inf)
+    found = jnp.log(1 + jnp.exp(small - large)) + large
+    found = jnp.where(both_infinite, jnp.log(jnp.exp(small) + jnp.exp(large)), found)
+    return jnp.where(both_zero, small, found)
+
+
+def _complex_logcumsumexp(x: Array, axis: int) -> Array:
+    """One element after the other, since the imaginary part depends on the order."""
+    moved = jnp.moveaxis(x, axis, 0)
+
+    def step(total: Array, item: Array) -> tuple[Array, Array]:
+        total = _log_add(item, total)
+        return total, total
+
+    _, rest = lax.scan(step, moved[0], moved[1:])
+    return jnp.moveaxis(jnp.concatenate([moved[:1], rest]), 0, axis)
 
 
 @reduction(saves=("input", "result"), aten="logcumsumexp")
@@ -123,14 +138,7 @@ def logcumsumexp(input: Array, dim: int) -> Array:
     if input.ndim == 0 or input.size == 0:
         return input
     x = wide(input)
-    real = jnp.real(x)
-    if is_complex(x):
-        finite = jnp.where(jnp.isinf(real), jnp.zeros((), real.dtype), real)
-        start = jnp.where(real == -np.inf, jnp.zeros((), x.dtype), jnp.exp(x - to_dtype(finite, x.dtype)))
-        start = jnp.where(real == np.inf, to_dtype(jnp.full((), np.inf, real.dtype), x.dtype), start)
-        top, total = lax.associative_scan(_log_add, (finite, start), axis=axis)
-        return to_dtype(jnp.log(total) + to_dtype(top, x.dtype), input.dtype)
-    return to_dtype(_real_logcumsumexp(x, axis), input.dtype)
+    return to_dtype(_complex_logcumsumexp(x, axis) if is_complex(x) else _real_logcumsumexp(x, axis), input.dtype)
 
 
 def _real_logcumsumexp(x: Array, axis: int) -> Array:
@@ -158,9 +166,6 @@ def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple
         return (g,)
     axis = canonical_dim(dim, input.ndim)
     x, y, g = wide(input), wide(result), wide(g)
-
-    def backward_sum(log_weight: Array) -> Array:
-        return jnp.exp(logcumsumexp(lax.rev(log_weight, (axis,)), axis))
 
     if is_complex(x):
         # sum over later positions of g * conj(exp(x - y)), stabilised as in the forward direction

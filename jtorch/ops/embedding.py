@@ -53,10 +53,8 @@ def embedding(weight: Array, indices: Array, padding_idx: int = -1, scale_grad_b
     Raises:
         IndexError: if an index is out of range.
         RuntimeError: if ``weight`` is no matrix or ``indices`` are no integers.
-        NotImplementedError: for ``sparse``, as there are no sparse gradients.
+        NotImplementedError: in the backward pass, for ``sparse``: there are no sparse gradients.
     """
-    if sparse:
-        raise NotImplementedError("embedding(sparse=True) is not offered by jtorch: gradients are dense arrays")
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     check_indices(indices)
@@ -72,6 +70,8 @@ def _embedding_rule(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> tuple[Array, None]:
+    if sparse:
+        raise NotImplementedError("the gradient of embedding(sparse=True) is not offered by jtorch: gradients are dense arrays")
     flat, rows = indices.reshape(-1), g.reshape(-1, weight.shape[1])
     if padding_idx >= 0:
         rows = jnp.where((flat == padding_idx)[:, None], np.zeros((), rows.dtype), rows)

@@ -11,7 +11,7 @@ from jax import lax
 
 from .. import dtypes
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
-from ._numeric import conj, is_bool, is_complex, is_integral, require, unsupported, wide, zeros_where
+from ._numeric import conj, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
 
 # ---- powers ----------------------------------------------------------------------------------------------------------------------
 
@@ -59,9 +59,12 @@ def _pow_tensors(x: Array, y: Array) -> Array:
         # A negative power of an integer is rounded towards zero: only 1 and -1 keep a value.
         inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(y % 2 == 0, 1, -1), 0)).astype(x.dtype)
         return jnp.where(y < 0, inverse, jnp.power(x, jnp.maximum(y, 0)))
-    found = jnp.power(x, y)
+    if not is_complex(x):
+        return jnp.power(x, y)
+    # By exponential and logarithm, which lose digits where the result is large: in double precision.
+    found = jnp.power(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
     # XLA's complex power of 0 is NaN for real exponents that are not integers.
-    return jnp.where((x == 0) & (y.imag == 0) & (y.real > 0), jnp.zeros((), x.dtype), found) if is_complex(x) else found
+    return jnp.where((x == 0) & (y.imag == 0) & (y.real > 0), jnp.zeros((), x.dtype), found)
 
 
 def _pow_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[Any, Any]:
@@ -194,7 +197,16 @@ defvjp(exp, _exp_rule)
 @unary(inplace=True, aliases=("special.exp2",), saves=("result",), aten="exp2")
 def exp2(input: Array) -> Array:
     """Two to the power of each element."""
-    return jnp.exp2(input)
+    return _exp2(wide(input)).astype(input.dtype)
+
+
+def _exp2(x: Array) -> Array:
+    """By the fraction alone, in [-1/2, 1/2]: XLA's own goes through ``exp(x * log(2))``, whose rounding grows with ``x``."""
+    if is_complex(x):
+        return jnp.exp2(x)
+    whole = jnp.clip(jnp.round(x), -2000, 2000)
+    whole = lax.stop_gradient(jnp.where(jnp.isnan(x), jnp.zeros((), x.dtype), whole))
+    return jnp.ldexp(jnp.exp((x - whole) * math.log(2)), whole.astype(np.int32))
 
 
 def _exp2_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -220,11 +232,11 @@ defvjp(expm1, _expm1_rule)
 @pointwise(promote="float", inplace=True, saves=("result", "other"), aten="ldexp.Tensor")
 def ldexp(input: Array, other: Array) -> Array:
     """``input * 2**other``."""
-    return input * jnp.exp2(other)
+    return input * rounded(_exp2(wide(other)), input.dtype)
 
 
 def _ldexp_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Array, Array]:
-    return g * conj(jnp.exp2(other)), g * conj(result) * math.log(2)
+    return g * conj(exp2(other)), g * conj(result) * math.log(2)
 
 
 defvjp(ldexp, _ldexp_rule)
@@ -271,7 +283,7 @@ defvjp(log, _log_rule)
 @unary(inplace=True, saves=("input",), aten="log2")
 def log2(input: Array) -> Array:
     """The logarithm of base 2."""
-    return jnp.log2(input)
+    return jnp.log2(wide(input)).astype(input.dtype)
 
 
 def _log2_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -284,7 +296,7 @@ defvjp(log2, _log2_rule)
 @unary(inplace=True, saves=("input",), aten="log10")
 def log10(input: Array) -> Array:
     """The logarithm of base 10."""
-    return jnp.log10(input)
+    return jnp.log10(wide(input)).astype(input.dtype)
 
 
 def _log10_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -311,7 +323,18 @@ defvjp(log1p, _log1p_rule)
 def logaddexp(input: Array, other: Array) -> Array:
     """``log(exp(input) + exp(other))``, without overflow on the way."""
     require("logaddexp_cpu", input, "fc")
+    if is_complex(input):
+        return _complex_logaddexp(*jnp.broadcast_arrays(input, other))
     return jnp.logaddexp(wide(input), wide(other)).astype(input.dtype)
+
+
+def _complex_logaddexp(x: Array, y: Array) -> Array:
+    """Seen from the operand with the larger real part, whose imaginary part is kept as it is, not wrapped into [-pi, pi]."""
+    swap = x.real < y.real
+    high, low = jnp.where(swap, y, x), jnp.where(swap, x, y)
+    infinite = ~jnp.isfinite(low.real) & (low.real == high.real)
+    limit = jnp.where(low.real < 0, low, jnp.log(jnp.exp(low) + jnp.exp(high)))
+    return jnp.where(infinite, limit, high + jnp.log1p(jnp.exp(low - high)))
 
 
 def _logaddexp_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:

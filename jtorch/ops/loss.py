@@ -247,7 +247,7 @@ def kl_div(
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
             stacklevel=2,
         )
-    x, t = _aligned(input, target)
+    t, x = _aligned(target, input)
     assert x is not None
     assert t is not None
     loss = jnp.exp(t) * (t - x) if log_target else _x_log_y(t, t) - t * x
@@ -349,7 +349,7 @@ def hinge_embedding_loss(
 ) -> Array:
     """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_of(size_average, reduce, reduction)
-    x, t = _aligned(input, target)
+    t, x = _aligned(target, input)
     assert x is not None
     zero = number(0, x)
     return reduced(jnp.where(t != 1, hinge(number(margin, x) - x), zero) + jnp.where(t != -1, x, zero), reduction)

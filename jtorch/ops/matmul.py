@@ -311,6 +311,8 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     Raises:
         RuntimeError: if ranks, shapes or dtypes do not fit.
     """
+    if batch1.ndim == batch2.ndim == 3:
+        expanded(input, (batch1.shape[1], batch2.shape[2]))
     _check_batches(batch1, batch2)
     _check_addend(input, batch2)
     return blend(input, jnp.einsum("bij,bjk->ik", batch1, batch2), beta, alpha)

@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, binary, defvjp, guard, pointwise, unary
-from ._numeric import conj, default_float, is_bool, is_complex, is_float, is_integral, require, scalar_name, wide
+from ._numeric import conj, default_float, is_bool, is_complex, is_float, is_integral, require, rounded, scalar_name, wide
 
 _NO_BOOL_MINUS = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
@@ -117,7 +117,7 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
     if is_integral(input):
         _check_integer_divisor(other)
         return lax.div(*jnp.broadcast_arrays(input, other))
-    return jnp.trunc(wide(input) / wide(other)).astype(input.dtype)
+    return jnp.trunc(rounded(wide(input) / wide(other), input.dtype))
 
 
 def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str | None = None) -> tuple[Array, Array]:

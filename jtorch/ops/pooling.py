@@ -84,6 +84,8 @@ def _windows(
         if p > (d * (k - 1) + 1) // 2:
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
     size = input.shape[-n:]
+    if n == 3:
+        _check_3d(function, size, kernel, paddings)
     out = tuple(out_size(*each, ceil_mode) for each in zip(size, kernel, strides, paddings, dilations, strict=True))
     if any(o < 1 for o in out):
         if plain_1d:
@@ -112,6 +114,18 @@ def _check_1d(kernel: int, stride: int, padding: int, dilation: int) -> None:
         raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}")
     if dilation <= 0:
         raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
+
+
+def _check_3d(function: str, size: tuple[int, ...], kernel: tuple[int, ...], padding: tuple[int, ...]) -> None:
+    if function == "avg_pool3d" and any(n < k for n, k in zip(size, kernel, strict=True)):
+        image = " ".join(f"{a}: {v}" for a, v in zip("THW", size, strict=True))
+        raise RuntimeError(f"input image ({image}) smaller than kernel size ({' '.join(f'k{a}: {k}' for a, k in zip('THW', kernel, strict=True))})")
+    if any(p > k // 2 for p, k in zip(padding, kernel, strict=True)):
+        (kt, kh, kw), (pt, ph, pw) = kernel, padding
+        raise RuntimeError(
+            "pad should be smaller than or equal to half of kernel size, but got "
+            f"kT: {kt} kW: {kw} kH: {kh} padT: {pt} padW: {pw} padH: {ph}"
+        )
 
 
 def _refuse_types(name: str, input: Array, refused: tuple[str, ...]) -> None:

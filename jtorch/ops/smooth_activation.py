@@ -228,13 +228,21 @@ def mish(input: Array, inplace: bool = False) -> Array:
     """``input * tanh(softplus(input))``."""
     require("mish_cpu", input)
     x = wide(input)
-    return (x * jnp.tanh(softplus(x))).astype(input.dtype)
+    n = _mish_exponential(x)[1]
+    return (x * (n / (n + 2))).astype(input.dtype)
+
+
+def _mish_exponential(x: Array) -> tuple[Array, Array]:
+    """``e = exp(x)`` and ``n = e * (e + 2)``: ``tanh(log(1 + e))`` is ``n / (n + 2)``, and 1 to the last digit beyond the clamp."""
+    e = jnp.exp(jnp.minimum(x, 20))
+    return e, e * (e + 2)
 
 
 def _mish_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[Array]:
     x, wide_g = wide(input), wide(g)
-    t = jnp.tanh(softplus(x))
-    return ((wide_g * (t + x * lax.logistic(x) * (1 - t * t))).astype(g.dtype),)
+    e, n = _mish_exponential(x)
+    slope = n / (n + 2) + x * (e / (1 + e)) * (4 * (n + 1) / ((n + 2) * (n + 2)))
+    return ((wide_g * slope).astype(g.dtype),)
 
 
 defvjp(mish, _mish_rule)

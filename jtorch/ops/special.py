@@ -48,7 +48,16 @@ def erfinv(input: Array) -> Array:
 def erfcx(input: Array) -> Array:
     """``exp(input**2) * erfc(input)``, without overflow on the way."""
     require_full("erfcx_cpu", input)
-    return jsp.erfcx(input)
+    return _erfcx(input)
+
+
+def _erfcx(x: Array) -> Array:
+    # JAX's function is 0 from where exp(-x**2) underflows until its asymptotic formula begins; Laplace's continued fraction covers that.
+    far = jnp.maximum(x, 9)
+    tail = far
+    for k in range(16, 0, -1):
+        tail = far + k / 2 / tail
+    return jnp.where(x > 9, 1 / math.sqrt(math.pi) / tail, jsp.erfcx(jnp.minimum(x, 9)))
 
 
 def _erfcx_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
@@ -87,7 +96,7 @@ def log_ndtr(input: Array) -> Array:
     """The logarithm of ``ndtr``, exact far out on both sides."""
     require_full("log_ndtr_cpu", input)
     scaled = input * _SQRT_HALF
-    below = jnp.log(jsp.erfcx(-scaled) / 2) - scaled * scaled
+    below = jnp.log(_erfcx(-scaled) / 2) - scaled * scaled
     return jnp.where(input < -1, below, jnp.log1p(-lax.erfc(scaled) / 2))
 
 

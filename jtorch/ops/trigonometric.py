@@ -7,6 +7,7 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
+from . import _sincos
 from ._declare import Array, defvjp, pointwise, unary
 from ._numeric import conj, is_complex, require, wide, zeros_where
 
@@ -16,11 +17,11 @@ from ._numeric import conj, is_complex, require, wide, zeros_where
 @unary(inplace=True, saves=("input",), aten="sin")
 def sin(input: Array) -> Array:
     """The sine."""
-    return jnp.sin(input)
+    return _sincos.sin(wide(input)).astype(input.dtype)
 
 
 def _sin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
-    return (g * conj(jnp.cos(input)),)
+    return (g * conj(cos(input)),)
 
 
 defvjp(sin, _sin_rule)
@@ -29,11 +30,11 @@ defvjp(sin, _sin_rule)
 @unary(inplace=True, saves=("input",), aten="cos")
 def cos(input: Array) -> Array:
     """The cosine."""
-    return jnp.cos(input)
+    return _sincos.cos(wide(input)).astype(input.dtype)
 
 
 def _cos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
-    return (-g * conj(jnp.sin(input)),)
+    return (-g * conj(sin(input)),)
 
 
 defvjp(cos, _cos_rule)
@@ -116,7 +117,7 @@ def sinc(input: Array) -> Array:
     x = wide(input)
     at_zero = x == 0
     angle = math.pi * jnp.where(at_zero, jnp.ones((), x.dtype), x)
-    return jnp.where(at_zero, jnp.ones((), x.dtype), jnp.sin(angle) / angle).astype(input.dtype)
+    return jnp.where(at_zero, jnp.ones((), x.dtype), _sincos.sin(angle) / angle).astype(input.dtype)
 
 
 def _sinc_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -124,7 +125,7 @@ def _sinc_rule(g: Array, _: None, input: Array) -> tuple[Array]:
     at_zero = x == 0
     x = jnp.where(at_zero, jnp.ones((), x.dtype), x)
     angle = math.pi * x
-    slope = (angle * jnp.cos(angle) - jnp.sin(angle)) / (angle * x)
+    slope = (angle * _sincos.cos(angle) - _sincos.sin(angle)) / (angle * x)
     return (g * conj(zeros_where(at_zero, slope)).astype(g.dtype),)
 
 

@@ -14,15 +14,15 @@ class BackwardHookFunction(Function):
     """The identity on tensors whose backward hands the gradients to a function and goes on with what it returns."""
 
     @staticmethod
-    def forward(ctx: Any, on_backward: Any, *args: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, on_backward: Any, materialize: bool, *args: Tensor) -> tuple[Tensor, ...]:
         ctx.on_backward = on_backward
-        ctx.set_materialize_grads(False)
+        ctx.set_materialize_grads(materialize)
         ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
         return args
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        return (None, *ctx.on_backward(grads))
+        return (None, None, *ctx.on_backward(grads))
 
 
 class BackwardHook:
@@ -41,14 +41,14 @@ class BackwardHook:
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """``args`` with the tensors passed through the identity that calls the hooks."""
         self.n_inputs = len(args)
-        result, self.input_tensors_index = _through(self._at_inputs, args)
+        result, self.input_tensors_index = _through(self._at_inputs, True, args)
         return result
 
     def setup_output_hook(self, args: Any) -> Any:
         """The module's output with its tensors passed through the identity that calls the pre-hooks."""
         outputs = args if isinstance(args, tuple) else (args,)
         self.n_outputs = len(outputs)
-        result, self.output_tensors_index = _through(self._at_outputs, outputs)
+        result, self.output_tensors_index = _through(self._at_outputs, False, outputs)
         return result if isinstance(args, tuple) else result[0]
 
     def _at_outputs(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
@@ -102,13 +102,16 @@ class BackwardHook:
         return tuple(grad_inputs[i] for i in self.input_tensors_index)  # type: ignore[union-attr]
 
 
-def _through(on_backward: Any, args: tuple[Any, ...]) -> tuple[Any, list[int] | None]:
-    """``args`` with tensors through the identity and the tensors' places; None for the places if there is nothing to differentiate."""
+def _through(on_backward: Any, materialize: bool, args: tuple[Any, ...]) -> tuple[Any, list[int] | None]:
+    """``args`` with tensors through the identity and the tensors' places; None for the places if there is nothing to differentiate.
+
+    ``materialize``: gradients that do not arrive are zeros, otherwise None.
+    """
     index = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
     if not (torch.is_grad_enabled() and any(args[i].requires_grad for i in index)):
         return args, None
     result = list(args)
-    for i, new in zip(index, BackwardHookFunction.apply(on_backward, *(args[i] for i in index)), strict=True):
+    for i, new in zip(index, BackwardHookFunction.apply(on_backward, materialize, *(args[i] for i in index)), strict=True):
         result[i] = new
     return (tuple(result) if type(args) is tuple else type(args)(*result)), index
 

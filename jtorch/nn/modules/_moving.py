@@ -33,6 +33,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     fits = fits and isinstance(device, (str, int, torch.device, type(None))) and isinstance(dtype, (torch.dtype, type(None)))
     if not fits or not all(isinstance(given.get(k, False), bool) for k in ("non_blocking", "copy")):
         kinds = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+        kinds += ", " if kwargs else ""  # as torch writes it
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
             " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "

@@ -30,27 +30,15 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits dimension ``dim`` into ``unflattened_size``; for a named dimension, into ``(name, size)`` pairs."""
+    """Splits dimension ``dim`` into ``unflattened_size``."""
 
     __constants__ = ["dim", "unflattened_size"]
 
-    def __init__(self, dim: int | str, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
-        if isinstance(dim, int):
-            self._require_tuple_int(unflattened_size)
-        elif isinstance(dim, str):
-            self._require_tuple_tuple(unflattened_size)
-        else:
-            raise TypeError("invalid argument type for dim parameter")
+        self._require_tuple_int(unflattened_size)
         self.dim = dim
         self.unflattened_size = unflattened_size
-
-    def _require_tuple_tuple(self, input: Any) -> None:
-        if not isinstance(input, tuple):
-            raise TypeError(f"unflattened_size must be a tuple of tuples, but found type {type(input).__name__}")
-        for idx, elem in enumerate(input):
-            if not isinstance(elem, tuple):
-                raise TypeError(f"unflattened_size must be tuple of tuples, but found element of type {type(elem).__name__} at pos {idx}")
 
     def _require_tuple_int(self, input: Any) -> None:
         if not isinstance(input, (tuple, list)):

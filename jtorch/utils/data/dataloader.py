@@ -227,11 +227,12 @@ class DataLoader(Generic[_T_co]):
         with_set = hasattr(os, "sched_getaffinity")
         cpus = len(os.sched_getaffinity(0)) if with_set else os.cpu_count()
         if cpus is None or self.num_workers > cpus:
+            aside = "" if with_set else " (`cpuset` is not taken into account)"
             suggestion = (
                 "DataLoader is not able to compute a suggested max number of worker in current system."
                 if cpus is None
-                else f"Our suggested max number of worker in current system is {cpus}{'' if with_set else ' (`cpuset` is not taken into account)'}, "
-                "which is smaller than what this DataLoader is going to create."
+                else f"Our suggested max number of worker in current system is {cpus}{aside}, which is smaller than what this DataLoader "
+                "is going to create."
             )
             warnings.warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total. {suggestion} Please be aware that excessive "
@@ -261,7 +262,7 @@ class _BaseDataLoaderIter:
     def __iter__(self) -> Any:
         return self
 
-    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:  # noqa: ARG002
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 import jtorch as torch
@@ -92,6 +93,10 @@ def _rows(dataset: Any, indices: list[Any]) -> list[torch.Tensor] | None:
 
 
 def _take(tensor: torch.Tensor, at: np.ndarray) -> torch.Tensor:
-    if tensor.device.type == "cpu" and not tensor.requires_grad and tensor.dtype is not torch.bfloat16:
-        return torch.from_numpy(tensor.numpy()[at])
-    return tensor[torch.from_numpy(at).to(tensor.device)]
+    if tensor.requires_grad or tensor.device.type != "cpu":
+        return tensor[torch.from_numpy(at).to(tensor.device)]
+    # Read where the data lies: NumPy's memory, if the tensor was made on it and the program still holds the array, must not be copied
+    # as a whole for each batch.
+    alias = tensor._al
+    hosted = alias is not None and not alias.storage.adopt()
+    return torch.from_jax(jnp.asarray((tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]))

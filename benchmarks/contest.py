@@ -1,0 +1,210 @@
+"""Contests: one piece of work done by several contestants, in one process, in interleaved rounds, with bars on the ratios.
+
+A contestant's builder returns a ``Step``: a function that does the work once and waits for its result. What it returns is compared
+between contestants before anything is timed, so that nobody wins by doing less.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import importlib.util
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+#: In the order of the table's columns. ``jnp`` runs ``jax.numpy`` functions one by one, ``jit`` is written by hand.
+CONTESTANTS = ("deferred", "immediate", "torch", "jnp", "jit")
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+@dataclasses.dataclass
+class Step:
+    """The timed function, and what happens after each call of it, outside the clock."""
+
+    run: Callable[[], Any]
+    after: Callable[[], Any] | None = None
+
+
+Builder = Callable[[], Step]
+
+
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """``who`` may take at most ``limit`` times what ``over`` takes; without ``over``, at most ``limit`` seconds."""
+
+    who: str
+    limit: float
+    over: str | None = None
+    plus: float = 0.0  # seconds on top
+
+    def __str__(self) -> str:
+        if self.over is None:
+            return f"{self.who} <= {seconds(self.limit)}"
+        times = "" if self.limit == 1 else f"{self.limit:g} x "
+        return f"{self.who} <= {times}{self.over}" + (f" + {seconds(self.plus)}" if self.plus else "")
+
+
+@dataclasses.dataclass
+class Contest:
+    """One row of the table.
+
+    Attributes:
+        builders: a builder for each contestant that can do this work.
+        bars: what must hold.
+        ops: operations in one step; times are given for one of them.
+        agree: relative tolerance between the contestants' first results; None where they cannot be compared.
+        calls: calls of the step in one turn, if not as many as fill ``TURN`` seconds.
+        check: how many first results are compared.
+    """
+
+    name: str
+    builders: Mapping[str, Builder]
+    bars: Sequence[Bar] = ()
+    ops: int = 1
+    agree: float | None = 1e-4
+    calls: int | None = None
+    check: int = 3
+
+
+#: Seconds of one contestant's turn in a round.
+TURN = 0.1
+
+
+@contextlib.contextmanager
+def mode_of(who: str) -> Iterator[None]:
+    """The execution mode in which a contestant runs."""
+    if who in ("deferred", "immediate"):
+        import jtorch
+
+        with jtorch.execution(who):
+            yield
+    else:
+        yield
+
+
+def namespace(who: str) -> Any:
+    """What ``import torch`` means to a contestant."""
+    if who == "torch":
+        import torch
+
+        return torch
+    import jtorch
+
+    return jtorch
+
+
+def same_program(program: Callable[[Any], Step], **others: Builder) -> dict[str, Builder]:
+    """Builders of the contestants that run one PyTorch program unchanged, and of the others."""
+    builders: dict[str, Builder] = {who: (lambda who=who: program(namespace(who))) for who in ("deferred", "immediate", "torch")}
+    return {who: build for who, build in {**builders, **others}.items() if who != "torch" or HAS_TORCH}
+
+
+@dataclasses.dataclass
+class Result:
+    """Median times of a contest, in seconds, and the times of each round."""
+
+    contest: Contest
+    times: dict[str, float]
+    rounds: dict[str, list[float]]
+
+    def ratio(self, a: str, b: str) -> float | None:
+        """The median over rounds of ``a``'s time by ``b``'s in the same round, so that drifts of the machine cancel."""
+        if a not in self.rounds or b not in self.rounds:
+            return None
+        return statistics.median(x / y for x, y in zip(self.rounds[a], self.rounds[b], strict=True))
+
+    def verdict(self, bar: Bar) -> tuple[float | None, bool | None]:
+        """What was measured against a bar, and whether it holds; None if a contestant is missing."""
+        if bar.over is None:
+            measured = self.times.get(bar.who)
+            return measured, None if measured is None else measured <= bar.limit
+        measured = self.ratio(bar.who, bar.over)
+        if measured is None:
+            return None, None
+        return measured, measured <= bar.limit + bar.plus / self.times[bar.over]
+
+
+def run(contest: Contest, who: Sequence[str] = CONTESTANTS, rounds: int = 7, turn: float = TURN) -> Result:
+    """Checks that the contestants agree, then times them in interleaved rounds.
+
+    Raises:
+        AssertionError: if their first results differ.
+    """
+    names = [n for n in CONTESTANTS if n in contest.builders and n in who]
+    steps: dict[str, Step] = {}
+    first: dict[str, list[Any]] = {}
+    for name in names:
+        with mode_of(name):
+            steps[name] = contest.builders[name]()
+            first[name] = [_call(steps[name]) for _ in range(contest.check)]
+    _compare(contest, first)
+    counts = {}
+    for name in names:
+        with mode_of(name):
+            counts[name] = contest.calls or _calls(steps[name], turn)
+    found: dict[str, list[float]] = {name: [] for name in names}
+    gc.collect()
+    gc.freeze()  # what the imports made is not searched again in the middle of a turn
+    try:
+        for i in range(rounds):
+            k = i % len(names)
+            for name in names[k:] + names[:k]:
+                with mode_of(name):
+                    found[name].append(_turn(steps[name], counts[name], warm=contest.calls is None) / contest.ops)
+    finally:
+        gc.unfreeze()
+    return Result(contest, {n: statistics.median(t) for n, t in found.items()}, found)
+
+
+def _call(step: Step) -> Any:
+    result = step.run()
+    if step.after is not None:
+        step.after()
+    return result
+
+
+def _calls(step: Step, turn: float) -> int:
+    for _ in range(3):
+        _call(step)
+    begun = time.perf_counter()
+    for _ in range(3):
+        _call(step)
+    return max(3, min(1000, round(turn / max((time.perf_counter() - begun) / 3, 1e-6))))
+
+
+def _turn(step: Step, calls: int, warm: bool) -> float:
+    if warm:  # threads that the contestant before kept spinning have come to rest after this
+        _call(step)
+    spent = []
+    for _ in range(calls):
+        begun = time.perf_counter()
+        step.run()
+        spent.append(time.perf_counter() - begun)
+        if step.after is not None:
+            step.after()
+    return statistics.median(spent)
+
+
+def _compare(contest: Contest, first: dict[str, list[Any]]) -> None:
+    if contest.agree is None or not first:
+        return
+    reference, *others = first
+    for other in others:
+        for a, b in zip(first[reference], first[other], strict=True):
+            np.testing.assert_allclose(
+                np.asarray(b), np.asarray(a), rtol=contest.agree, atol=contest.agree, err_msg=f"{contest.name}: {other} differs from {reference}"
+            )
+
+
+def seconds(t: float) -> str:
+    """A time with a readable unit: ``1.85 us``."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if t >= size:
+            break
+    return f"{t / size:.3g} {unit}"

@@ -1,0 +1,114 @@
+"""PyTorch's archives: zip files of uncompressed records, written so that storages can be mapped into memory."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+
+ALIGNMENT = 64
+_CORRUPT = (
+    "PytorchStreamReader failed {}. This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
+    "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was transferred incorrectly, or the file was "
+    "modified after saving."
+)
+
+
+class Writer:
+    """PyTorch's archive: uncompressed records under one folder, each storage aligned so that it can be mapped into memory."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        # ZipFile must be able to tell where it is; what cannot seek gets the whole at the end.
+        self._target = file
+        seekable = getattr(file, "seekable", None)
+        self._buffer = file if seekable is not None and seekable() and hasattr(file, "tell") else io.BytesIO()
+        self._start = self._buffer.tell()
+        self._zip = zipfile.ZipFile(self._buffer, "w", zipfile.ZIP_STORED, allowZip64=True)
+        self._name = name
+        self._hash = 0
+
+    def record(self, name: str, data: Any) -> None:
+        """Writes one record (bytes, or an array)."""
+        info = zipfile.ZipInfo(f"{self._name}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+        info.compress_type = zipfile.ZIP_STORED
+        view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+        # Offset of the data without the padding: the header, the name, and the zip64 field that large records get.
+        large = len(view) * 1.05 > zipfile.ZIP64_LIMIT
+        offset = self._buffer.tell() - self._start + 30 + len(info.filename.encode()) + (20 if large else 0)
+        padding = -(offset + 4) % ALIGNMENT
+        info.extra = b"FB" + struct.pack("<H", padding) + b"Z" * padding
+        info.file_size = len(view)
+        with self._zip.open(info, "w", force_zip64=large) as stream:
+            for i in range(0, len(view), 1 << 24):
+                stream.write(view[i : i + (1 << 24)])
+        self._hash = (self._hash * 1000003 + info.CRC + len(view)) % 10**20
+
+    def close(self) -> None:
+        """Writes the last records and the directory."""
+        self.record("version", b"3\n")
+        names = zlib.crc32(self._name.encode())
+        self.record(".data/serialization_id", f"{names:020d}{self._hash:020d}".encode())
+        self._zip.close()
+        if self._buffer is not self._target:
+            self._target.write(self._buffer.getvalue())
+
+
+class Archive:
+    """A reader of PyTorch's archive."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        try:
+            self._zip = zipfile.ZipFile(file)
+            names = self._zip.namelist()
+        except zipfile.BadZipFile as e:
+            raise RuntimeError(_CORRUPT.format("reading zip archive: failed finding central directory")) from e
+        self._folder = names[0].split("/")[0] if names else ""
+        self._names = set(names)
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
+        self._zip.close()
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a record."""
+        return f"{self._folder}/{name}" in self._names
+
+    def record(self, name: str) -> bytes:
+        """A record's bytes."""
+        return self.array(name).tobytes()
+
+    def array(self, name: str) -> np.ndarray:
+        """A record as bytes in an array of its own; checksums are compared."""
+        try:
+            info = self._zip.getinfo(f"{self._folder}/{name}")
+        except KeyError:
+            raise RuntimeError(_CORRUPT.format(f"locating file {name}: file not found")) from None
+        data = np.empty(info.file_size, np.uint8)
+        try:
+            with self._zip.open(info) as stream:
+                view, start = memoryview(data), 0
+                while start < len(view):
+                    got = stream.readinto(view[start : start + (1 << 24)])  # type: ignore[attr-defined]
+                    if not got:
+                        raise zipfile.BadZipFile("the record is shorter than its header says")
+                    start += got
+                stream.read(1)  # compares the checksum
+        except (zipfile.BadZipFile, EOFError) as e:
+            raise RuntimeError(_CORRUPT.format(f"reading file {name}: file read failed")) from e
+        return data
+
+    def offset(self, name: str) -> tuple[int, int]:
+        """Where the bytes of a record begin in the file, and how many they are."""
+        info = self._zip.getinfo(f"{self._folder}/{name}")
+        at = self.file.tell()
+        self.file.seek(info.header_offset + 26)
+        name_length, extra_length = struct.unpack("<HH", self.file.read(4))
+        self.file.seek(at)
+        return info.header_offset + 30 + name_length + extra_length, info.file_size

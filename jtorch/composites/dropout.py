@@ -1,0 +1,187 @@
+"""Dropout in all its forms: masks are drawn on the host, one kernel multiplies them in."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import _sampling, dtypes
+from ..applying import inplace as write_into
+from ..binding import composite
+from ..core import check_inplace, from_host
+from ..engine import META
+from ..functional import _C, PUBLIC
+from ..random import twister_of
+from .sampling import drawn, strides_of, taken
+
+
+def _mask(input: Any, p: float, feature: bool) -> Any:
+    """A mask of the elements that stay, or of the channels: one for each of the first two dimensions."""
+    shape, strides = input._aval.shape, strides_of(input)
+    if feature:
+        if len(shape) < 2:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        shape, strides = (*shape[:2], *(1 for _ in shape[2:])), None
+    if input._aval.device == META:
+        return from_host(np.zeros(shape, np.bool_), input.device)
+    mask = drawn(lambda twister, n, _: _sampling.below(twister, n, 1 - p), twister_of(None), shape, strides)
+    return taken(mask, input.device)
+
+
+def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bool = False) -> Any:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+    if p == 0 or not train or input.numel() == 0:
+        return input
+    if p == 1:
+        return input * PUBLIC["zeros"]((), dtype=input.dtype, device=input.device)
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
+    mask = _mask(input, p, feature)
+    return _C._alpha_dropout(input, mask, float(p)) if alpha else _C._dropout(input, mask, 1.0 - p)
+
+
+@composite(operands=("input",))
+def dropout(input: Any, p: float, train: bool) -> Any:
+    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``train``."""
+    return _dropped(input, p, train)
+
+
+@composite(operands=("input",))
+def feature_dropout(input: Any, p: float, train: bool) -> Any:
+    """``dropout`` of whole channels: the first two dimensions are batch and channels."""
+    return _dropped(input, p, train, feature=True)
+
+
+@composite(operands=("input",))
+def alpha_dropout(input: Any, p: float, train: bool) -> Any:
+    """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs."""
+    return _dropped(input, p, train, alpha=True)
+
+
+@composite(operands=("input",))
+def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
+    """``alpha_dropout`` of whole channels."""
+    return _dropped(input, p, train, feature=True, alpha=True)
+
+
+def _written(input: Any, made: Any) -> Any:
+    """``made`` written into ``input``, as the in-place forms do."""
+    if made is input:
+        return input
+    check_inplace(input)
+    return write_into(input, made)
+
+
+@composite(operands=("input",))
+def dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place form of ``dropout``."""
+    return _written(input, _dropped(input, p, train))
+
+
+@composite(operands=("input",))
+def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place form of ``feature_dropout``."""
+    return _written(input, _dropped(input, p, train, feature=True))
+
+
+@composite(operands=("input",))
+def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place form of ``alpha_dropout``."""
+    return _written(input, _dropped(input, p, train, alpha=True))
+
+
+@composite(operands=("input",))
+def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place form of ``feature_alpha_dropout``."""
+    return _written(input, _dropped(input, p, train, feature=True, alpha=True))
+
+
+# ---- nn.functional ---------------------------------------------------------------------------------------------------------------
+
+
+def _call(name: str, input: Any, p: float, training: bool, inplace: bool) -> Any:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    return PUBLIC[f"{name}_" if inplace else name](input, p, training)
+
+
+@composite(namespace="nn.functional", name="dropout", operands=("input",), native=False)
+def _functional_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``training``."""
+    return _call("dropout", input, p, training, inplace)
+
+
+@composite(namespace="nn.functional", name="alpha_dropout", operands=("input",), native=False)
+def _functional_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs."""
+    return _call("alpha_dropout", input, p, training, inplace)
+
+
+@composite(namespace="nn.functional", name="feature_alpha_dropout", operands=("input",), native=False)
+def _functional_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels."""
+    return _call("feature_alpha_dropout", input, p, training, inplace)
+
+
+@composite(namespace="nn.functional", operands=("input",), native=False)
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout of whole channels. Shapes: (N, C, L) or (C, L)."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    ndim = input.dim()
+    if ndim not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide channel-wise dropout on "
+            "inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+        )
+    return _batched(input, p, training, inplace, ndim == 2)
+
+
+@composite(namespace="nn.functional", operands=("input",), native=False)
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout of whole channels. Shapes: (N, C, H, W); inputs of 3 dimensions are taken as (N, C, L), with a warning."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    ndim = input.dim()
+    if ndim not in (3, 4):
+        warnings.warn(
+            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an error in a future release. To retain "
+            "the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to provide channel-wise dropout on "
+            "inputs with 2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
+            stacklevel=2,
+        )
+    if ndim == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted as "
+            "shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one without a "
+            "batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _call("feature_dropout", input, p, training, inplace)
+
+
+@composite(namespace="nn.functional", operands=("input",), native=False)
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout of whole channels. Shapes: (N, C, D, H, W) or (C, D, H, W)."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    ndim = input.dim()
+    if ndim not in (4, 5):
+        warnings.warn(
+            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an error in a future release. To retain "
+            "the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to provide channel-wise dropout on "
+            "inputs with 3 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
+            stacklevel=2,
+        )
+    return _batched(input, p, training, inplace, ndim != 5)
+
+
+def _batched(input: Any, p: float, training: bool, inplace: bool, single: bool) -> Any:
+    """Feature dropout with a batch dimension added for the time being where there is none."""
+    if not single:
+        return _call("feature_dropout", input, p, training, inplace)
+    made = _call("feature_dropout", input.unsqueeze(0), p, training, False).squeeze(0)
+    return _written(input, made) if inplace else made

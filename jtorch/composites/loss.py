@@ -1,0 +1,181 @@
+"""Losses that are written with other functions: triplets, and label sequences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes
+from ..binding import composite
+from ..core import Tensor
+from ..functional import _C, PUBLIC
+
+
+def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    if size_average is not None or reduce is not None:
+        found = "none" if reduce is False else "sum" if size_average is False else "mean"
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=3)
+        return found
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def _reduced(loss: Any, reduction: str) -> Any:
+    if reduction == "none":
+        return loss
+    return loss.mean() if reduction == "mean" else loss.sum()
+
+
+def _check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
+    a, p, n = anchor.dim(), positive.dim(), negative.dim()
+    if not a == p == n:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
+            f"but got: anchor {a}D, positive {p}D, and negative {n}D inputs"
+        )
+
+
+@composite(namespace="nn.functional", operands=("anchor", "positive", "negative"), native=False)
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-06,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """``max(0, distance(anchor, positive) - distance(anchor, negative) + margin)`` with ``p``-norm distances.
+
+    With ``swap`` the distance to the negative is that from the anchor or the positive, whichever is less.
+
+    Raises:
+        RuntimeError: if the ranks differ.
+        ValueError: if ``margin`` is not positive.
+    """
+    reduction = _reduction(size_average, reduce, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+
+    def distance(x: Any, y: Any) -> Any:
+        return PUBLIC["nn.functional.pairwise_distance"](x, y, p, eps)
+
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def _triplet(anchor: Any, positive: Any, negative: Any, distance: Callable[..., Any], margin: float, swap: bool, reduction: str) -> Any:
+    _check_triplet(anchor, positive, negative)
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = PUBLIC["minimum"](far, distance(positive, negative))
+    return _reduced((margin + near - far).clamp_min(0), reduction)
+
+
+@composite(namespace="nn.functional", operands=("anchor", "positive", "negative"), native=False)
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Callable[..., Any] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """``triplet_margin_loss`` with any distance, the Euclidean one by default.
+
+    Raises:
+        RuntimeError: if the ranks differ.
+        ValueError: if ``margin`` is not positive or ``reduction`` is unknown.
+    """
+    reduction = _reduction(None, None, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if distance_function is None:
+        distance_function = PUBLIC["nn.functional.pairwise_distance"]
+    return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
+
+
+def _lengths(name: str, given: Any, like: Any) -> Any:
+    """Sequence lengths as an int64 tensor."""
+    if isinstance(given, Tensor):
+        if given.is_floating_point() or given.is_complex():
+            raise RuntimeError(f"{name} must be integral")
+        return given.to(dtypes.int64)
+    return PUBLIC["tensor"](list(given), dtype=dtypes.int64, device=like.device)
+
+
+@composite(namespace="nn.functional", operands=("log_probs", "targets", "input_lengths", "target_lengths"), native=False)
+def ctc_loss(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    """The negative log likelihood of label sequences, summed over their alignments to the frames, with ``blank`` between labels.
+
+    Shapes: log_probs ``(T, N, C)`` or ``(T, C)``; targets ``(N, S)``, or all sequences one after the other; lengths ``(N)``. The mean is
+    over the samples, each divided by its number of labels.
+
+    Raises:
+        RuntimeError: if a length or a shape does not fit, or ``blank`` is no class.
+    """
+    reduction = _reduction(None, None, reduction)
+    batched = log_probs.dim() == 3
+    if not batched:
+        log_probs = log_probs.unsqueeze(1)
+    n, classes = log_probs.size(1), log_probs.size(2)
+    input_lengths, target_lengths = _lengths("input_lengths", input_lengths, log_probs), _lengths("target_lengths", target_lengths, log_probs)
+    input_lengths, target_lengths = input_lengths.reshape(-1), target_lengths.reshape(-1)
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if lengths.size(0) != n:
+            raise RuntimeError(f"{name} must be of size batch_size")
+    if targets.dim() < 2:
+        targets = _padded(targets, target_lengths)
+    loss = _C._ctc_loss(log_probs, targets.to(dtypes.int64), input_lengths, target_lengths, blank, zero_infinity)
+    if reduction == "mean":
+        return (loss / target_lengths.clamp_min(1).to(loss.dtype)).mean()
+    if reduction == "sum":
+        return loss.sum()
+    return loss if batched else loss.squeeze(0)
+
+
+def _padded(targets: Any, target_lengths: Any) -> Any:
+    """Concatenated sequences as the rows of a matrix. Reads the lengths on the host."""
+    lengths = target_lengths.tolist()
+    total, width = sum(lengths), max(lengths, default=0)
+    if targets.size(0) != total:
+        raise RuntimeError(
+            f"Expected tensor to have size {total} at dimension 0, but got size {targets.size(0)} for argument #2 'targets' "
+            "(while checking arguments for ctc_loss_allocate_outputs)"
+        )
+    if not total:
+        return targets.new_zeros((len(lengths), width))
+    starts = (target_lengths.cumsum(0) - target_lengths).unsqueeze(1)
+    index = starts + PUBLIC["arange"](width, device=targets.device).unsqueeze(0)
+    return targets[index.clamp_max(total - 1)]
+
+
+@composite(operands=("log_probs", "targets", "input_lengths", "target_lengths"), name="ctc_loss")
+def _torch_ctc_loss(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: int = 1,
+    zero_infinity: bool = False,
+) -> Any:
+    """``nn.functional.ctc_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
+    name = ("none", "mean", "sum")[reduction]
+    return PUBLIC["nn.functional.ctc_loss"](log_probs, targets, input_lengths, target_lengths, blank, name, zero_infinity)

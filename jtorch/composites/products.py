@@ -1,0 +1,197 @@
+"""Functions that multiply by description: ``einsum`` in both notations, and chains of matrices."""
+
+from __future__ import annotations
+
+import string
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ..binding import composite
+from ..core import Tensor
+from ..functional import _C, PUBLIC
+
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
+
+
+
+
+
+def _from_sublists(args: Sequence[Any]) -> tuple[str, list[Any]]:
+    """Translates ``operand, labels, operand, labels, ..., [output labels]`` into an equation."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+        )
+
+    def term(labels: Sequence[Any]) -> str:
+        return "".join("..." if label is Ellipsis else _letter(label) for label in labels)
+
+    pairs = len(args) // 2
+    equation = ",".join(term(args[2 * i + 1]) for i in range(pairs))
+    if len(args) % 2:
+        equation += "->" + term(args[-1])
+    return equation, [args[2 * i] for i in range(pairs)]
+
+
+def _letter(label: Any) -> str:
+    if not 0 <= label < 52:
+        raise ValueError("einsum(): invalid subscript list, subscript values must be in range [0, 52)")
+    return _LETTERS[label]
+
+
+def _terms(equation: str) -> tuple[list[list[str]], list[str] | None]:
+    """The labels of every operand and of the output (None if it is left out), ``"..."`` among them.
+
+    Raises:
+        RuntimeError: for anything but letters, ellipses, commas and one arrow.
+    """
+    inputs, arrow, output = equation.partition("->")
+    if "->" in output:
+        raise RuntimeError("einsum(): expected only one arrow \"->\"")
+    terms = [_labels(t, f"for operand {i}") for i, t in enumerate(inputs.split(","))]
+    return terms, _labels(output, "in the output") if arrow else None
+
+
+def _labels(term: str, where: str) -> list[str]:
+    found: list[str] = []
+    i = 0
+    while i < len(term):
+        if term[i] == " ":
+            i += 1
+        elif term[i] == ".":
+            if term[i : i + 3] != "...":
+                raise RuntimeError(f"einsum(): found '.' {where} that is not part of any ellipsis")
+            if "..." in found:
+                raise RuntimeError(f"einsum(): found '.' {where} for which an ellipsis was already found")
+            found.append("...")
+            i += 3
+        elif term[i] in _LETTERS:
+            found.append(term[i])
+            i += 1
+        else:
+            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]")
+    return found
+
+
+@composite(lists=("args",), native=False)
+def einsum(*args: Any) -> Any:
+    """Sums products of elements, as an equation over the operands' dimensions says: ``einsum("ij,jk->ik", a, b)``.
+
+    Also as ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. Without ``->`` the labels that occur once stay, sorted; ``...`` stands for any number
+    of broadcast dimensions; dimensions of size 1 broadcast; a label twice in one operand takes the diagonal.
+
+    Raises:
+        RuntimeError: for an equation that is wrong or does not fit the operands.
+        ValueError: if operands are missing.
+    """
+    return _einsum(*args)
+
+
+def _einsum(*args: Any) -> Any:
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        equation, operands = _from_sublists(args)
+    else:
+        equation, operands = args[0], list(args[1:])
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        return PUBLIC["einsum"](equation, *operands[0])
+    terms, output = _terms(equation)
+    if len(terms) != len(operands):
+        word = "more" if len(operands) > len(terms) else "fewer"
+        raise RuntimeError(f"einsum(): {word} operands were provided than specified in the equation")
+    return _contract(operands, terms, output)
+
+
+def _contract(operands: list[Any], terms: list[list[str]], output: list[str] | None) -> Any:
+    labels, sizes = [], {}
+    covered = 0
+    for i, (x, term) in enumerate(zip(operands, terms, strict=True)):
+        extra = x.dim() - sum(label != "..." for label in term)
+        if extra < 0 or (extra > 0 and "..." not in term):
+            given = f"({len([t for t in term if t != '...'])})"
+            suffix = "but no ellipsis was given" if "..." not in term else "even with an ellipsis"
+            relation = "does not match" if "..." not in term else "is more than"
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation {given} {relation} the number of dimensions ({x.dim()}) "
+                f"for operand {i} and {suffix}" if "..." not in term else
+                f"einsum(): the number of subscripts in the equation {given} {relation} the number of dimensions ({x.dim()}) for operand {i}"
+            )  # fmt: skip
+        covered = max(covered, extra if "..." in term else 0)
+        names: list[int] = []
+        for label in term:
+            names.extend(range(-extra, 0) if label == "..." else [ord(label)])
+        seen: dict[int, int] = {}
+        for name, n in zip(names, x.shape, strict=True):
+            if seen.setdefault(name, n) != n:
+                raise RuntimeError(f"einsum(): subscript {chr(name)} is repeated for operand {i} but the sizes don't match, {n} != {seen[name]}")
+            if sizes.setdefault(name, n) != n and 1 not in (n, sizes[name]):
+                raise RuntimeError(_mismatch(operands, terms))
+            sizes[name] = max(sizes[name], n) if 0 not in (n, sizes[name]) else 0
+        labels.append(tuple(names))
+    return _C._einsum(operands, tuple(labels), _output(output, terms, covered))
+
+
+def _mismatch(operands: list[Any], terms: list[list[str]]) -> str:
+    """torch's message for sizes that differ: each operand's shape and its shape over all labels."""
+    order = sorted({label for term in terms for label in term if label != "..."})
+    extra = max([x.dim() - sum(t != "..." for t in term) for x, term in zip(operands, terms, strict=True) if "..." in term], default=0)
+    parts = []
+    for x, term in zip(operands, terms, strict=True):
+        sizes: dict[Any, int] = {}
+        width = x.dim() - sum(t != "..." for t in term)
+        at = 0
+        for label in term:
+            if label == "...":
+                for k in range(width):
+                    sizes[k - width] = x.shape[at + k]
+                at += width
+            else:
+                sizes[label] = x.shape[at]
+                at += 1
+        remapped = [sizes.get(k, 1) for k in range(-extra, 0)] + [sizes.get(label, 1) for label in order]
+        parts.append(f"{list(x.shape)}->{remapped}")
+    return "einsum(): operands do not broadcast with remapped shapes [original->remapped]: " + " ".join(parts)
+
+
+def _output(output: list[str] | None, terms: list[list[str]], covered: int) -> tuple[int, ...]:
+    used = [label for term in terms for label in term]
+    ellipsis = tuple(range(-covered, 0))
+    if output is None:
+        once = sorted({label for label in used if label != "..." and used.count(label) == 1})
+        return ellipsis + tuple(map(ord, once))
+    names: list[int] = []
+    for label in output:
+        if label == "...":
+            names.extend(ellipsis)
+            continue
+        if label not in used:
+            raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
+        if ord(label) in names:
+            raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+        names.append(ord(label))
+    return tuple(names)
+
+
+@composite(lists=("matrices",), native=False)
+def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+    """The product of matrices; deprecated in favour of ``linalg.multi_dot``."""
+    warnings.warn(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
+        "accepts a list of two or more tensors rather than multiple parameters.",
+        stacklevel=2,
+    )
+    if len(matrices) == 1 and out is None:
+        if matrices[0].dim() != 2:
+            raise RuntimeError("chain_matmul(): Expected one or more 2D matrices")
+        return matrices[0].clone()
+    return PUBLIC["linalg.multi_dot"](list(matrices), out=out)
+
+
+@composite(namespace="nn.functional", operands=("x1", "x2"), aliases=("pairwise_distance",))
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Any:
+    """The ``p``-norms over the last dimension of ``x1 - x2 + eps``."""
+    return PUBLIC["linalg.vector_norm"](x1 - x2 + eps, p, -1, keepdim)

@@ -1,0 +1,153 @@
+"""Losses with margins between classes, labels or embeddings."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import broadcast_shapes
+from ._declare import Array, guard, op
+from ._losses import hinge, number, reduced, reduction_of
+from ._numeric import scalar_name
+
+
+@op(namespace="nn.functional", aliases=("cosine_embedding_loss",), aten="cosine_embedding_loss", saves=("input1", "input2", "target"))
+def cosine_embedding_loss(
+    input1: Array,
+    input2: Array,
+    target: Array,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1.
+
+    Shapes: inputs ``(N, D)`` with target ``(N)``, or ``(D)`` with ``()``.
+
+    Raises:
+        RuntimeError: if the ranks do not fit.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if not input1.ndim == input2.ndim == target.ndim + 1:
+        raise RuntimeError(
+            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, "
+            f"but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."
+        )
+    dtype = jnp.promote_types(input1.dtype, input2.dtype)
+    x, y = input1.astype(dtype), input2.astype(dtype)
+    eps = number(1e-12, x)
+    cosine = jnp.sum(x * y, -1) / jnp.sqrt((jnp.sum(x * x, -1) + eps) * (jnp.sum(y * y, -1) + eps))
+    broadcast_shapes(target.shape, cosine.shape)
+    zero = number(0, cosine)
+    loss = jnp.where(target == 1, number(1, cosine) - cosine, zero)
+    return reduced(loss + jnp.where(target == -1, hinge(cosine - number(margin, cosine)), zero), reduction)
+
+
+def _rows_of(input: Array) -> Array:
+    """Scores as ``(N, C)``.
+
+    Raises:
+        RuntimeError: if they are neither a vector nor a matrix with classes.
+    """
+    if input.ndim > 2 or (input.ndim and input.shape[-1] == 0):
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+    return input.reshape(-1 if input.size else input.shape[0], input.shape[-1] if input.ndim else 1)
+
+
+@op(namespace="nn.functional", aten="multi_margin_loss", saves=("input", "target", "weight"))
+def multi_margin_loss(
+    input: Array,
+    target: Array,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The mean over all wrong classes of ``max(0, margin - input[target] + input[class]) ** p``, times the weight of the right one.
+
+    Shapes: input ``(N, C)`` or ``(C)``, target ``(N)`` or ``()``, weight ``(C)``.
+
+    Raises:
+        RuntimeError: if a shape does not fit or a class is out of range.
+        ValueError: if ``p`` is neither 1 nor 2, or the weight is no vector.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    rows = _rows_of(input)
+    n, classes = rows.shape
+    if target.ndim > 1 or target.size != n:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size [{n}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+        )
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    if weight is not None and weight.size != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {scalar_name(target.dtype)}")
+    right = target.reshape(n, 1)
+    guard((right < 0) | (right >= classes), RuntimeError, "target out of range")
+    loss = hinge(number(margin, rows) - jnp.take_along_axis(rows, right, 1, mode="clip") + rows)
+    if p == 2:
+        loss = loss * loss
+    if weight is not None:
+        loss = loss * jnp.take(weight.reshape(-1), right, mode="clip")
+    wrong = jnp.arange(classes, dtype=right.dtype)[None, :] != right
+    each = jnp.sum(jnp.where(wrong, loss, number(0, loss)), 1) / number(classes, loss)
+    return reduced(each.reshape(target.shape if input.ndim < 2 else (n,)), reduction)
+
+
+@op(namespace="nn.functional", aten="multilabel_margin_loss", saves=("input", "target"))
+def multilabel_margin_loss(
+    input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Array:
+    """The sum of ``max(0, 1 - (input[label] - input[other])) / C`` over a sample's labels and all classes that are none of them.
+
+    Shapes: input and target ``(N, C)`` or ``(C)``; the labels of a sample end at the first -1.
+
+    Raises:
+        RuntimeError: if the shapes do not fit or a label is out of range.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    rows = _rows_of(input)
+    if target.shape != input.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    labels = target.reshape(rows.shape)
+    n, classes = rows.shape
+    guard((labels < -1) | (labels >= classes), RuntimeError, "argument #2 'target' is out of range")
+    given = jnp.cumsum((labels < 0).astype(np.int32), 1) == 0
+    is_label = jnp.any((labels[:, :, None] == jnp.arange(classes, dtype=labels.dtype)[None, None, :]) & given[:, :, None], 1)
+    scores = jnp.take_along_axis(rows, jnp.where(given, labels, 0), 1, mode="clip")
+    terms = hinge(number(1, rows) - scores[:, :, None] + rows[:, None, :])
+    counts = given[:, :, None] & ~is_label[:, None, :]
+    each = jnp.sum(jnp.where(counts, terms, number(0, terms)), (1, 2)) / number(classes, rows)
+    return reduced(each.reshape((n,) if input.ndim == 2 else ()), reduction)
+
+
+@op(namespace="nn.functional", promote="common", aten="multilabel_soft_margin_loss", saves=("input", "target", "weight"))
+def multilabel_soft_margin_loss(
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The mean over classes of the binary cross entropy between the sigmoid of the scores and the labels 0 or 1."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    ndim = len(broadcast_shapes(target.shape, input.shape))
+    x, t = (a.reshape((1,) * (ndim - a.ndim) + a.shape) for a in (input, target))
+    zero = number(0, x)
+    loss = t * jnp.logaddexp(-x, zero) + (number(1, x) - t) * jnp.logaddexp(x, zero)
+    if weight is not None:
+        broadcast_shapes(loss.shape, weight.shape)
+        loss = loss * weight.reshape((1,) * (ndim - weight.ndim) + weight.shape)
+    classes = input.shape[-1] if input.ndim else 1
+    return reduced(jnp.sum(loss, -1) / number(classes, loss) if ndim else loss, reduction)

@@ -1,0 +1,209 @@
+"""Products over chosen dimensions: ``tensordot``, ``einsum``, chains of matrices, ``cross``, ``vecdot`` and ``bilinear``."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+from jax import lax
+
+from ..errors import broadcast_shapes, canonical_dim
+from ._declare import Array, op
+from ._matrix import product
+from ._numeric import conj, is_bool, unsupported
+
+
+@op(out=True, aten="tensordot", method=False)
+def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, ...]] = 2) -> Array:
+    """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.
+
+    Shapes: the dimensions left over of ``a``, then those of ``b``.
+
+    Raises:
+        RuntimeError: if the dimensions to sum over differ in number or size, or the dtypes differ.
+    """
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        dims_a, dims_b = tuple(range(-dims, 0)), tuple(range(dims))
+    else:
+        dims_a, dims_b = ((d,) if isinstance(d, int) else tuple(d) for d in dims)
+    if len(dims_a) != len(dims_b):
+        raise RuntimeError("both dimension lists should have same length")
+    if a.dtype != b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    axes_a, axes_b = [canonical_dim(d, a.ndim) for d in dims_a], [canonical_dim(d, b.ndim) for d in dims_b]
+    for i, j, given_a, given_b in zip(axes_a, axes_b, dims_a, dims_b, strict=True):
+        if a.shape[i] == b.shape[j]:
+            continue
+        if a.shape[i] == 1:  # the sum of one operand's elements, times the other's single one
+            b = jnp.sum(b, j, keepdims=True)
+        elif b.shape[j] == 1:
+            a = jnp.sum(a, i, keepdims=True)
+        else:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {given_a} "
+                f"and second has size {b.shape[j]} in dim {given_b}"
+            )
+    return lax.dot_general(a, b, ((axes_a, axes_b), ((), ())))
+
+
+@op(namespace="_C", aten="einsum")
+def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: tuple[int, ...]) -> Array:
+    """The sum of products over all labels that ``output`` lacks; each operand's dimensions carry ``labels``, sizes 1 broadcast.
+
+    The order of contraction is the cheapest.
+    """
+    sizes: dict[int, int] = {}
+    for x, names in zip(operands, labels, strict=True):
+        for name, n in zip(names, x.shape, strict=True):
+            sizes[name] = n if sizes.get(name, 1) == 1 else sizes[name]
+    letters = {name: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) if i < 52 else chr(192 + i) for i, name in enumerate(sizes)}
+    terms, squeezed = [], []
+    for x, names in zip(operands, labels, strict=True):
+        broadcast = [i for i, name in enumerate(names) if x.shape[i] == 1 and sizes[name] != 1]
+        squeezed.append(lax.squeeze(x, broadcast))
+        terms.append("".join(letters[name] for i, name in enumerate(names) if i not in broadcast))
+    equation = ",".join(terms) + "->" + "".join(letters[name] for name in output)
+    return jnp.einsum(equation, *squeezed, optimize="optimal" if len(operands) < 8 else "greedy")
+
+
+@op(namespace="linalg", out=True, aten="linalg_multi_dot")
+def multi_dot(tensors: list[Array]) -> Array:
+    """The product of two or more matrices, in the order that takes the fewest multiplications.
+
+    Shapes: the first and the last may be vectors: a row and a column that the result drops.
+
+    Raises:
+        RuntimeError: if there are fewer than two, a rank or a shape does not fit, or the dtypes differ.
+    """
+    n = len(tensors)
+    if n < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    for i, x in enumerate(tensors):
+        ends = i in (0, n - 1)
+        if x.ndim != 2 and not (ends and x.ndim == 1):
+            place = ("the first" if i == 0 else "the last") if ends else ""
+            raise RuntimeError(
+                f"multi_dot(): {place} tensor must be 1D or 2D but got {x.ndim}D" if ends else f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D"
+            )
+        if x.dtype != tensors[0].dtype:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {_torch_name(tensors[0])} and tensor {i} {_torch_name(x)}"
+            )
+    matrices = list(tensors)
+    first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if first:
+        matrices[0] = matrices[0][None, :]
+    if last:
+        matrices[-1] = matrices[-1][:, None]
+    for i, (x, y) in enumerate(zip(matrices, matrices[1:])):  # noqa: B905
+        if x.shape[1] != y.shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and {list(tensors[i + 1].shape)} cannot be multiplied"
+            )
+    found = _chain(matrices, _splits([x.shape[0] for x in matrices] + [matrices[-1].shape[1]]), 0, n - 1)
+    return found.reshape(() if first and last else (-1,) if first or last else found.shape)
+
+
+def _torch_name(x: Array) -> str:
+    from .. import dtypes
+
+    return str(dtypes.from_np(x.dtype))
+
+
+def _splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """For matrices i to j of a chain with those inner sizes, the last matrix of the cheapest left part."""
+    n = len(sizes) - 1
+    cost: dict[tuple[int, int], int] = {(i, i): 0 for i in range(n)}
+    split = {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            costs = [cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)]
+            cost[i, j] = min(costs)
+            split[i, j] = i + costs.index(cost[i, j])
+    return split
+
+
+def _chain(matrices: list[Array], split: dict[tuple[int, int], int], i: int, j: int) -> Array:
+    if i == j:
+        return matrices[i]
+    k = split[i, j]
+    return product(_chain(matrices, split, i, k), _chain(matrices, split, k + 1, j))
+
+
+@op(namespace="linalg", name="cross", out=True, promote="common", aten="linalg_cross")
+def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
+    """The cross products of vectors of length 3 along ``dim``, over the broadcast of the other dimensions.
+
+    Raises:
+        RuntimeError: if a length is not 3 or the shapes do not fit.
+    """
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    axis = canonical_dim(dim, input.ndim)
+    if input.ndim == 0 or input.shape[axis] != 3 or other.shape[axis] != 3:
+        sizes = (input.shape[axis], other.shape[axis]) if input.ndim else (1, 1)
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+    shape = broadcast_shapes(input.shape, other.shape)
+    x, y = jnp.broadcast_to(input, shape), jnp.broadcast_to(other, shape)
+    return _turned(x, axis, 1) * _turned(y, axis, 2) - _turned(x, axis, 2) * _turned(y, axis, 1)
+
+
+def _turned(x: Array, axis: int, by: int) -> Array:
+    return jnp.concatenate([lax.slice_in_dim(x, by, 3, axis=axis), lax.slice_in_dim(x, 0, by, axis=axis)], axis)
+
+
+@op(out=True, promote="common", aten="cross")
+def cross(input: Array, other: Array, dim: int | None = None) -> Array:
+    """``linalg.cross`` along ``dim``, by default the first dimension of size 3.
+
+    Raises:
+        RuntimeError: if there is none, or the shapes do not fit.
+    """
+    if dim is None:
+        if 3 not in input.shape and input.ndim == other.ndim:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = input.shape.index(3) if 3 in input.shape else -1
+    return linalg_cross(input, other, dim=dim)
+
+
+@op(namespace="linalg", out=True, promote="common", aten="linalg_vecdot")
+def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
+    """The inner products along ``dim``, the elements of ``x`` conjugated, over the broadcast of the other dimensions."""
+    if is_bool(x):
+        raise unsupported("dot", x)
+    shape = broadcast_shapes(x.shape, y.shape)
+    axis = canonical_dim(dim, len(shape))
+    x, y = jnp.broadcast_to(x, shape), jnp.broadcast_to(y, shape)
+    return conj(x) * y if not shape else jnp.sum(conj(x) * y, axis, dtype=x.dtype)
+
+
+@op(namespace="nn.functional", aliases=("bilinear",), aten="bilinear", saves=("input1", "input2", "weight"))
+def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
+    """``input1 @ weight[k] @ input2 + bias[k]`` for every ``k``.
+
+    Shapes: inputs ``(*, m)`` and ``(*, n)``, weight ``(out, m, n)``, bias ``(out)`` give ``(*, out)``.
+
+    Raises:
+        RuntimeError: if a shape does not fit.
+    """
+    if input1.ndim != input2.ndim:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
+    for i in range(input1.ndim - 1):
+        if input1.shape[i] != input2.shape[i]:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {input1.shape[i]} and {input2.shape[i]}")
+    for i, x in enumerate((input1, input2), 1):
+        if x.shape[-1] != weight.shape[i]:
+            raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i]}")
+    if bias is not None and bias.shape[0] != weight.shape[0]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+    count = math.prod(input1.shape[:-1])
+    a, b = input1.reshape(count, input1.shape[-1]), input2.reshape(count, input2.shape[-1])
+    found = jnp.einsum("ni,oij,nj->no", a, weight, b, optimize="optimal")
+    if bias is not None:
+        found = found + bias[None, :]
+    return found.reshape(*input1.shape[:-1], weight.shape[0])

@@ -1,0 +1,187 @@
+"""Generators of random numbers, and ``torch.random``. For the same seed a generator gives the numbers that PyTorch's CPU generator gives.
+
+Numbers are drawn on the host, at once, in program order, whatever device the tensor is on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from . import devices, dtypes
+from ._mt19937 import Twister
+from .core import Tensor, from_host
+from .engine import read
+
+__all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+_DEFAULT_SEED = 67280421310721
+
+
+def _seed_of(value: int) -> int:
+    """A seed as 64 bits; negative ones count from the end.
+
+    Raises:
+        ValueError: if it has more bits.
+    """
+    if not -(1 << 63) <= value < 1 << 64:
+        raise ValueError("Overflow when unpacking long long")
+    return value % (1 << 64)
+
+
+class Generator:
+    """A source of random numbers: pass it as ``generator=`` to the functions that draw.
+
+    Differs from torch: generators of other devices than the CPU give the CPU's numbers too.
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self._device = devices.device(device)
+        if self._device.type == "meta":
+            raise RuntimeError("META device type not an accelerator.")
+        self._twister = Twister(_DEFAULT_SEED)
+
+    @property
+    def device(self) -> Any:
+        """The device that it is meant for."""
+        return self._device
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts anew from ``seed``; returns the generator."""
+        if not hasattr(seed, "__index__"):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        self._twister.reseed(_seed_of(seed.__index__()))
+        return self
+
+    def seed(self) -> int:
+        """Starts anew from a seed that the operating system gives, and returns that."""
+        found = secrets.randbits(53)
+        self._twister.reseed(found)
+        return found
+
+    def initial_seed(self) -> int:
+        """The seed that it started from."""
+        return self._twister.seed
+
+    def get_state(self) -> Tensor:
+        """The state in a tensor of bytes, in the form that PyTorch's CPU generators have."""
+        return from_host(self._twister.get_state(), "cpu")
+
+    def set_state(self, new_state: Tensor) -> None:
+        """Takes over a state.
+
+        Raises:
+            RuntimeError: if it is none.
+        """
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state.dtype is not dtypes.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        self._twister.set_state(np.asarray(read(new_state._read())))
+
+    def clone_state(self) -> Generator:
+        """Another generator in the same state."""
+        made = Generator(self._device)
+        made._twister.set_state(self._twister.get_state())
+        return made
+
+    graphsafe_get_state = clone_state
+
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """Takes over another generator's state; returns this one."""
+        self._twister.set_state(state._twister.get_state())
+        return self
+
+    def get_offset(self) -> int:
+        """CPU generators have no offset."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        """CPU generators have no offset."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restored, (str(self._device), self._twister.get_state().tobytes()))
+
+
+Generator.__module__ = "torch._C"
+
+
+def _restored(device: str, state: bytes) -> Generator:
+    made = Generator(device)
+    made._twister.set_state(np.frombuffer(state, np.uint8))
+    return made
+
+
+#: The generator that serves where none is given.
+default_generator: Generator = Generator()
+
+
+def twister_of(generator: Generator | None) -> Twister:
+    """The twister to draw from.
+
+    Raises:
+        TypeError: if ``generator`` is none.
+    """
+    if generator is None:
+        return default_generator._twister
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}")
+    return generator._twister
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Starts the default generator anew from ``seed``, and returns it."""
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Starts the default generator anew from a seed that the operating system gives, and returns that."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default generator started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The default generator's state in a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Gives the default generator a state."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(
+    devices: Iterable[Any] | None = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: Any = None,
+) -> Iterator[None]:
+    """A block after which the default generator is as it was before.
+
+    One generator serves all devices, so ``devices`` and ``device_type`` change nothing.
+    """
+    del devices, _caller, _devices_kw, device_type
+    if not enabled:
+        yield
+        return
+    state = default_generator._twister.get_state()
+    try:
+        yield
+    finally:
+        default_generator._twister.set_state(state)
+
+
+def thread_safe_generator() -> Generator | None:
+    """A generator of the calling worker thread, or None: there are none here, so None."""
+    return None

@@ -1,0 +1,275 @@
+"""Activation checkpointing: a part of the model forgets what it computed and computes it again in backward."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jtorch as torch
+
+__all__ = [
+    "checkpoint",
+    "checkpoint_sequential",
+    "CheckpointError",
+    "CheckpointFunction",
+    "check_backward_validity",
+    "detach_variable",
+    "noop_context_fn",
+    "set_checkpoint_early_stop",
+]
+
+_USE_REENTRANT = (
+    "the use_reentrant parameter should be passed explicitly. {} use_reentrant=False is recommended, but if you need to preserve the "
+    "current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants."
+)
+_DEFAULT_DETERMINISM_MODE = "default"
+
+
+class CheckpointError(RuntimeError):
+    """The second computation saved other tensors than the first."""
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs with tensors detached from their history; those that require gradients still do."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warns if no input requires gradients."""
+    if not any(x.requires_grad for x in inputs if isinstance(x, torch.Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+def noop_context_fn() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    """Contexts for the first and second computation that do nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+class _Surroundings:
+    """What a computation depends on besides its arguments: the random generator's state and autocasting."""
+
+    def __init__(self, preserve_rng_state: bool) -> None:
+        self.rng = torch.get_rng_state() if preserve_rng_state else None
+        self.autocast: dict[str, Any] | None = None
+        if hasattr(torch, "is_autocast_enabled") and torch.is_autocast_enabled("cpu"):
+            self.autocast = {"enabled": True, "dtype": torch.get_autocast_dtype("cpu"), "cache_enabled": torch.is_autocast_cache_enabled()}
+
+    @contextlib.contextmanager
+    def restored(self) -> Iterator[None]:
+        """Within, everything is as it was; after, as it is now."""
+        now = torch.get_rng_state() if self.rng is not None else None
+        autocast = torch.autocast("cpu", **self.autocast) if self.autocast else contextlib.nullcontext()
+        try:
+            if self.rng is not None:
+                torch.set_rng_state(self.rng)
+            with autocast, torch.enable_grad():
+                yield
+        finally:
+            if now is not None:
+                torch.set_rng_state(now)
+
+
+class CheckpointFunction(torch.autograd.Function):
+    """The reentrant variant: the function runs without recording, and again, recorded, within backward."""
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
+        """Runs the function without recording."""
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.surroundings = _Surroundings(preserve_rng_state)
+        ctx.places = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+        ctx.inputs = [None if isinstance(arg, torch.Tensor) else arg for arg in args]
+        ctx.save_for_backward(*[args[i] for i in ctx.places])
+        with torch.no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *args: Any) -> Any:
+        """Runs the function again and walks back through it; gradients of tensors it closes over are accumulated on the way."""
+        inputs = list(ctx.inputs)
+        for i, tensor in zip(ctx.places, ctx.saved_tensors):
+            inputs[i] = tensor
+        with ctx.surroundings.restored():
+            detached = detach_variable(tuple(inputs))
+            outputs = ctx.run_function(*detached)
+        if isinstance(outputs, torch.Tensor):
+            outputs = (outputs,)
+        pairs = [(o, g) for o, g in zip(outputs, args) if isinstance(o, torch.Tensor) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(x.grad if isinstance(x, torch.Tensor) else None for x in detached))
+
+
+class _Slot:
+    """Stands in the graph for a tensor that was not kept."""
+
+    __slots__ = ("index", "__weakref__")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class _Enough(Exception):
+    """Stops the second computation when all that was saved has been computed."""
+
+
+def _describe(x: torch.Tensor) -> dict[str, Any]:
+    return {"shape": x.shape, "dtype": x.dtype, "device": x.device}
+
+
+class _Frame:
+    """One checkpointed call: what was saved in its first computation, and the tensors of the second."""
+
+    def __init__(self, again: Callable[[], None], early_stop: bool, compare: bool) -> None:
+        self.again = again
+        self.early_stop = early_stop
+        self.compare = compare
+        self.slots: list[weakref.ref[_Slot]] = []
+        self.descriptions: list[dict[str, Any]] = []
+        self.tensors: dict[int, torch.Tensor] = {}
+
+    def pack(self, x: torch.Tensor) -> _Slot:
+        slot = _Slot(len(self.slots))
+        self.slots.append(weakref.ref(slot))
+        self.descriptions.append(_describe(x))
+        return slot
+
+    def unpack(self, slot: _Slot) -> torch.Tensor:
+        if slot.index not in self.tensors:  # not computed yet, or used up by an earlier backward
+            self.compute_again()
+        return self.tensors.pop(slot.index)
+
+    def compute_again(self) -> None:
+        found: list[torch.Tensor] = []
+
+        def keep(x: torch.Tensor) -> torch.Tensor:
+            index = len(found)
+            found.append(x.detach())
+            if self.early_stop and index + 1 == len(self.slots):
+                raise _Enough
+            return found[index]
+
+        try:
+            with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+                self.again()
+        except _Enough:
+            pass
+        if len(found) != len(self.slots):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self.slots)}\nNumber of tensors saved during recomputation: {len(found)}."
+            )
+        if self.compare:
+            self.check(found)
+        self.tensors = {i: x for i, (x, slot) in enumerate(zip(found, self.slots)) if slot() is not None}
+
+    def check(self, found: list[torch.Tensor]) -> None:
+        text = ""
+        for i, (x, before) in enumerate(zip(found, self.descriptions)):
+            if _describe(x) != before:
+                text += f"tensor at position {i}:\nsaved metadata: {before}\nrecomputed metadata: {_describe(x)}\n"
+        if text:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward "
+                f"pass.\n{text}"
+            )
+
+
+_early_stop: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether calls within stop their second computation as soon as nothing more is needed, whatever they say themselves."""
+    global _early_stop
+    before, _early_stop = _early_stop, enable
+    try:
+        yield
+    finally:
+        _early_stop = before
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] = noop_context_fn,
+    determinism_check: str = _DEFAULT_DETERMINISM_MODE,
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """``function(*args, **kwargs)`` that keeps its arguments only and is computed again in backward.
+
+    ``preserve_rng_state`` (True unless given) makes the second computation draw the same random numbers. ``context_fn`` gives contexts
+    for the two computations; ``determinism_check="none"`` leaves out the comparison of shapes.
+
+    Raises:
+        CheckpointError: in backward, if the second computation saves other tensors.
+
+    Differs from torch:
+        ``debug=True`` is not offered. Within one recorded step XLA may still merge both computations.
+    """
+    if use_reentrant is None:
+        later = "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception."
+        warnings.warn(f"torch.utils.checkpoint: {_USE_REENTRANT.format(later)}", stacklevel=2)
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug is not False:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+    if debug:
+        raise NotImplementedError("checkpoint(debug=True) is not offered by jtorch: it keeps no log of operations")
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    first, second = context_fn()
+    surroundings = _Surroundings(preserve)
+
+    def again() -> None:
+        with surroundings.restored(), second:
+            function(*args, **kwargs)
+
+    stop = early_stop if _early_stop is None else _early_stop
+    frame = _Frame(again, stop, determinism_check == "default")
+    if not torch.is_grad_enabled():
+        with first:
+            return function(*args, **kwargs)
+    with torch.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+    """Applies a list of functions (or ``Sequential``) in ``segments`` parts, all but the last one checkpointed."""
+    if use_reentrant is None:
+        later = "In version 2.9 we will raise an exception if use_reentrant is not passed."
+        warnings.warn(f"torch.utils.checkpoint.checkpoint_sequential: {_USE_REENTRANT.format(later)}", stacklevel=2)
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if isinstance(functions, torch.nn.Sequential):
+        functions = list(functions.children())
+
+    def part(start: int, end: int) -> Callable[[Any], Any]:
+        def forward(x: Any) -> Any:
+            for f in functions[start:end]:
+                x = f(x)
+            return x
+
+        return forward
+
+    size = len(functions) // segments
+    for k in range(segments - 1):
+        input = checkpoint(part(k * size, (k + 1) * size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return part(size * (segments - 1), len(functions))(input)

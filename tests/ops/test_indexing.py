@@ -1,0 +1,93 @@
+"""Reading by position: values by NumPy, bounds, masks and gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    return torch.arange(12.0).reshape(3, 4)
+
+
+def test_gather_and_take_along_dim(x: torch.Tensor) -> None:
+    index = torch.tensor([[0, 2, 1, 0], [2, 2, 0, 1]])
+    expected = np.take_along_axis(x.numpy(), index.numpy(), 0)
+    np.testing.assert_array_equal(torch.gather(x, 0, index).numpy(), expected)
+    np.testing.assert_array_equal(x.take_along_dim(index, 0).numpy(), expected)
+    assert x.gather(1, torch.tensor([[3]])).tolist() == [[3.0]]  # a smaller index reads the front corner
+    assert torch.take_along_dim(x, torch.tensor([5, 0])).tolist() == [5.0, 0.0]
+    assert x.take_along_dim(torch.tensor([[1]]), 1).tolist() == [[1.0], [5.0], [9.0]]
+
+
+def test_index_select_and_take(x: torch.Tensor) -> None:
+    assert x.index_select(1, torch.tensor([3, 3, 0])).tolist() == [[3.0, 3.0, 0.0], [7.0, 7.0, 4.0], [11.0, 11.0, 8.0]]
+    assert torch.take(x, torch.tensor([[0, -1]])).tolist() == [[0.0, 11.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: x.gather(0, torch.tensor([[3]])), RuntimeError, "index 3 is out of bounds for dimension 0 with size 3"),
+        (lambda x: x.gather(0, torch.tensor([[-1]])), RuntimeError, "index -1 is out of bounds for dimension 0 with size 3"),
+        (lambda x: x.gather(0, torch.tensor([0])), RuntimeError, "Index tensor must have the same number of dimensions as input tensor"),
+        (lambda x: x.gather(0, torch.tensor([[0.0]])), RuntimeError, "gather(): Expected dtype int32/int64 for index"),
+        (
+            lambda x: x.gather(0, torch.zeros(1, 5, dtype=torch.int64)),
+            RuntimeError,
+            "to be no larger than self [3, 4] apart from dimension 0",
+        ),
+        (lambda x: x.index_select(0, torch.tensor([3])), IndexError, "index out of range in self"),
+        (lambda x: x.index_select(0, torch.tensor([[0]])), IndexError, "index_select(): Index is supposed to be a vector"),
+        (lambda x: torch.take(x, torch.tensor([12])), IndexError, "tried to access index 12 on a tensor of 12 elements"),
+        (lambda x: x.masked_fill(x, 0), RuntimeError, "masked_fill_ only supports boolean masks, but got mask with dtype float"),
+        (lambda x: x.masked_fill(x > 1, torch.ones(2)), RuntimeError, "masked_fill_ only supports a 0-dimensional value tensor"),
+        (lambda x: x.half().masked_fill(x > 1, 1e9), RuntimeError, "value cannot be converted to type c10::Half without overflow"),
+        (lambda x: x.masked_scatter(x > 1, torch.ones(2)), RuntimeError, "Number of elements of source < number of ones in mask"),
+    ],
+)
+def test_refuses(x: torch.Tensor, call, error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as caught:
+        call(x).tolist()  # values are checked when they are needed
+    assert words in str(caught.value)
+
+
+def test_a_wrong_position_does_not_spoil_what_comes_after(x: torch.Tensor) -> None:
+    with pytest.raises(RuntimeError):
+        x.gather(0, torch.tensor([[9]])).tolist()
+    assert (x + 1).sum().item() == 78.0
+
+
+def test_nonzero(x: torch.Tensor) -> None:
+    even = x % 2 == 0
+    np.testing.assert_array_equal(torch.nonzero(even).numpy(), np.argwhere(even.numpy()))
+    rows, columns = even.nonzero(as_tuple=True)
+    assert rows.dtype is torch.int64
+    assert torch.equal(x[rows, columns], x[even])
+    assert torch.nonzero(torch.tensor(3)).shape == (1, 0)
+    assert [i.tolist() for i in torch.nonzero(torch.tensor(3), as_tuple=True)] == [[0]]
+    assert torch.nonzero_static(torch.tensor([0, 5, 0, 6]), size=3).tolist() == [[1], [3], [-1]]
+
+
+def test_masks(x: torch.Tensor) -> None:
+    mask = torch.tensor([True, False, True, False])
+    assert torch.masked_select(x, mask).tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    assert x.masked_fill(mask, -1)[0].tolist() == [-1.0, 1.0, -1.0, 3.0]
+    assert x[0].masked_scatter(mask, torch.tensor([7.0, 8.0, 9.0])).tolist() == [7.0, 1.0, 8.0, 3.0]
+    assert torch.tensor([1, 2]).masked_fill(torch.tensor([True, False]), 7.9).tolist() == [7, 2]
+
+
+def test_gradients_count_what_was_read(x: torch.Tensor) -> None:
+    for read, expected in [
+        (lambda x: x.gather(1, torch.tensor([[0, 0, 1]])), [[2.0, 1.0, 0.0, 0.0], [0.0] * 4, [0.0] * 4]),
+        (lambda x: x.index_select(0, torch.tensor([1, 1])), [[0.0] * 4, [2.0] * 4, [0.0] * 4]),
+        (lambda x: x.take(torch.tensor([-1, -1, 0])), [[1.0, 0.0, 0.0, 0.0], [0.0] * 4, [0.0, 0.0, 0.0, 2.0]]),
+        (lambda x: x.masked_fill(x > 3, 0.0), [[1.0] * 4, [0.0] * 4, [0.0] * 4]),
+        (lambda x: x.masked_select(x > 9), [[0.0] * 4, [0.0] * 4, [0.0, 0.0, 1.0, 1.0]]),
+    ]:
+        leaf = x.clone().requires_grad_()
+        read(leaf).sum().backward()
+        assert leaf.grad.tolist() == expected

@@ -1,0 +1,64 @@
+"""Padding in every mode, against NumPy's ``pad``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+from jtorch.nn import functional as F
+
+NUMPY_MODE = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+@pytest.mark.parametrize("mode", NUMPY_MODE)
+@pytest.mark.parametrize(
+    ("shape", "pad"), [((2, 5), (2, 1)), ((1, 2, 5), (0, 3)), ((2, 3, 4), (1, 2, 2, 0)), ((1, 2, 3, 4, 5), (1, 1, 2, 0, 0, 2))]
+)
+def test_modes_follow_numpy(mode: str, shape: tuple[int, ...], pad: tuple[int, ...]) -> None:
+    x = torch.arange(float(np.prod(shape))).reshape(shape)
+    pairs = [(0, 0)] * (len(shape) - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    np.testing.assert_array_equal(F.pad(x, pad, mode).numpy(), np.pad(x.numpy(), pairs, NUMPY_MODE[mode]))
+
+
+def test_constant_pads_and_crops() -> None:
+    x = torch.tensor([[1, 2, 3]])
+    assert F.pad(x, (1, -1), value=9).tolist() == [[9, 1, 2]]
+    assert F.pad(x, (0, 0, 1, 0)).tolist() == [[0, 0, 0], [1, 2, 3]]
+    assert torch.constant_pad_nd(x, (-1, 1), 9.5).tolist() == [[2, 3, 9]]
+
+
+def test_gradients() -> None:
+    for mode, expected in [("reflect", [1.0, 3.0, 1.0]), ("replicate", [2.0, 1.0, 2.0]), ("circular", [2.0, 1.0, 2.0])]:
+        x = torch.ones(1, 3, requires_grad=True)
+        F.pad(x, (1, 1), mode).sum().backward()
+        assert x.grad.tolist() == [expected], mode
+
+
+def test_negative_padding_mirrors_what_it_crops() -> None:
+    x = torch.tensor([[0.0, 1.0, 2.0]])
+    assert F.pad(x, (-1, 2), "reflect").tolist() == [[1.0, 2.0, 1.0, 0.0]]
+    assert F.pad(x, (-1, 2), "circular").tolist() == [[1.0, 2.0, 1.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("pad", "mode", "error", "words"),
+    [
+        ((1,), "constant", RuntimeError, "Padding length must be divisible by 2"),
+        ((3, 0), "reflect", RuntimeError, "Padding size should be less than the corresponding input dimension"),
+        ((4, 0), "circular", RuntimeError, "Padding value causes wrapping around more than once."),
+        ((1, 1, 1, 1), "replicate", NotImplementedError, "Padding size 4 is not supported for 2D input tensor."),
+        ((1, 1), "sideways", NotImplementedError, "Unrecognised padding mode sideways"),
+        ((-2, -2), "constant", RuntimeError, "narrow(): length must be non-negative."),
+    ],
+)
+def test_refuses(pad: tuple[int, ...], mode: str, error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as caught:
+        F.pad(torch.zeros(2, 3), pad, mode)
+    assert words in str(caught.value)
+
+
+def test_a_value_belongs_to_constant_mode() -> None:
+    with pytest.raises(RuntimeError, match='Padding mode "reflect" doesn\'t take in value argument'):
+        F.pad(torch.zeros(2, 3), (1, 1), "reflect", 1.0).tolist()
+    assert F.pad(torch.zeros(2, 3), (1, 1), "reflect", 0.0).shape == (2, 5)

@@ -1,0 +1,152 @@
+"""Writing by position: values by loops in NumPy, gradients by finite differences, torch's words for what does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+
+INDEX = np.array([[0, 2, 1], [2, 2, 0]])
+SRC = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]])
+NUMPY = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+def base() -> np.ndarray:
+    return np.arange(1.0, 10.0).reshape(3, 3)
+
+
+def columns() -> np.ndarray:
+    return np.broadcast_to(np.arange(3), INDEX.shape)
+
+
+@pytest.mark.parametrize("reduce", NUMPY)
+def test_scatter_reduce_with_self(reduce: str) -> None:
+    expected = base()
+    NUMPY[reduce].at(expected, (INDEX, columns()), SRC)
+    found = torch.tensor(base()).scatter_reduce(0, torch.tensor(INDEX), torch.tensor(SRC), reduce)
+    np.testing.assert_allclose(found.numpy(), expected)
+
+
+@pytest.mark.parametrize(("reduce", "start"), [("sum", 0.0), ("prod", 1.0), ("amax", -np.inf), ("amin", np.inf)])
+def test_scatter_reduce_without_self(reduce: str, start: float) -> None:
+    expected = base()
+    expected[INDEX, columns()] = start
+    NUMPY[reduce].at(expected, (INDEX, columns()), SRC)
+    found = torch.tensor(base()).scatter_reduce(0, torch.tensor(INDEX), torch.tensor(SRC), reduce, include_self=False)
+    np.testing.assert_allclose(found.numpy(), expected)
+
+
+def test_mean_of_integers_is_rounded_down() -> None:
+    found = torch.tensor([1, 2]).scatter_reduce(0, torch.tensor([0, 0]), torch.tensor([3, 4]), "mean")
+    assert found.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("reduce", [*NUMPY, "mean"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_scatter_reduce_gradient(reduce: str, include_self: bool) -> None:
+    index = torch.tensor(INDEX)
+    x = torch.tensor(base() / 7, requires_grad=True)
+    src = torch.tensor(SRC / 11, requires_grad=True)
+    weights = torch.arange(9.0, dtype=torch.float64).reshape(3, 3)
+
+    def loss(x: torch.Tensor, src: torch.Tensor) -> torch.Tensor:
+        return (x.scatter_reduce(0, index, src, reduce, include_self=include_self) * weights).sum()
+
+    loss(x, src).backward()
+    step = 1e-6
+    for t in (x, src):
+        for place in [(0, 0), (1, 1), (1, 2)]:
+            shift = torch.zeros(t.shape, dtype=t.dtype)
+            shift[place] = step
+            high, low = (loss(*(u.detach() + sign * shift if u is t else u.detach() for u in (x, src))) for sign in (1, -1))
+            assert t.grad[place].item() == pytest.approx((high - low).item() / (2 * step), abs=1e-5)
+
+
+def test_ties_share_the_gradient() -> None:
+    x = torch.tensor([5.0, 1.0], requires_grad=True)
+    src = torch.tensor([5.0, 5.0], requires_grad=True)
+    x.scatter_reduce(0, torch.tensor([0, 0]), src, "amax").sum().backward()
+    assert x.grad.tolist() == pytest.approx([1 / 3, 1.0])
+    assert src.grad.tolist() == pytest.approx([1 / 3, 1 / 3])
+
+
+def test_products_with_zeros_have_gradients() -> None:
+    src = torch.tensor([0.0, 3.0], requires_grad=True)
+    torch.tensor([2.0]).scatter_reduce(0, torch.tensor([0, 0]), src, "prod").sum().backward()
+    assert src.grad.tolist() == [6.0, 0.0]
+
+
+def test_scatter_writes_tensors_and_numbers() -> None:
+    x = torch.zeros(2, 3)
+    assert x.scatter(1, torch.tensor([[2], [0]]), 5.0).tolist() == [[0.0, 0.0, 5.0], [5.0, 0.0, 0.0]]
+    assert x.scatter(1, torch.tensor([[2], [0]]), value=5).tolist() == [[0.0, 0.0, 5.0], [5.0, 0.0, 0.0]]
+    assert x.scatter(0, torch.tensor([[1, 0]]), torch.tensor([[7.0, 8.0, 9.0]])).tolist() == [[0.0, 8.0, 0.0], [7.0, 0.0, 0.0]]
+    assert (x + 2).scatter(1, torch.tensor([[0], [0]]), 3.0, reduce="multiply")[:, 0].tolist() == [6.0, 6.0]
+    assert x.scatter_(1, torch.tensor([[0]]), 1.0) is x
+    assert x[0, 0].item() == 1.0
+
+
+def test_scatter_gradient() -> None:
+    x, src = torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)
+    (x.scatter(0, torch.tensor([2, 0]), src) * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert x.grad.tolist() == [0.0, 2.0, 0.0]
+    assert src.grad.tolist() == [3.0, 1.0]
+
+
+def test_index_add_copy_and_fill() -> None:
+    x = torch.zeros(3, 2)
+    rows = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    index = torch.tensor([2, 0])
+    assert x.index_add(0, index, rows, alpha=2).tolist() == [[6.0, 8.0], [0.0, 0.0], [2.0, 4.0]]
+    assert x.index_add(0, torch.tensor([1, 1]), rows)[1].tolist() == [4.0, 6.0]
+    assert x.index_copy(0, index, rows).tolist() == [[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]]
+    assert x.index_fill(0, torch.tensor([-1]), 9).tolist() == [[0.0, 0.0], [0.0, 0.0], [9.0, 9.0]]
+    assert x.index_reduce(0, index, rows, "amax").tolist() == [[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]]
+
+
+def test_put_and_index_put() -> None:
+    x = torch.zeros(2, 2)
+    twice = torch.tensor([-1, -1])
+    assert x.put(twice, torch.tensor([3.0, 4.0]), accumulate=True).tolist() == [[0.0, 0.0], [0.0, 7.0]]
+    index = (torch.tensor([0, 0]), torch.tensor([1, 1]))
+    assert x.index_put(index, torch.tensor(2.0), accumulate=True).tolist() == [[0.0, 4.0], [0.0, 0.0]]
+    assert x.index_put((torch.tensor([True, False]),), torch.tensor([5.0, 6.0])).tolist() == [[5.0, 6.0], [0.0, 0.0]]
+    assert x.index_put_(index, torch.tensor(1.0)) is x
+    assert x[0, 1].item() == 1.0
+
+
+def test_parts_written_over_a_copy() -> None:
+    x = torch.zeros(2, 3, requires_grad=True)
+    src = torch.ones(3, requires_grad=True)
+    found = torch.select_scatter(x, src, 0, -1)
+    assert found.tolist() == [[0.0] * 3, [1.0] * 3]
+    (found * 2).sum().backward()
+    assert x.grad.tolist() == [[2.0] * 3, [0.0] * 3]
+    assert src.grad.tolist() == [2.0] * 3
+    assert torch.slice_scatter(torch.zeros(4), torch.ones(2), 0, 0, 4, 2).tolist() == [1.0, 0.0, 1.0, 0.0]
+    assert torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(1), 1).tolist() == [[0.0, 1.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x, i: x.scatter(0, i + 9, x), RuntimeError, "index 9 is out of bounds for dimension 0 with size 2"),
+        (lambda x, i: x.scatter(0, i, x.long()), RuntimeError, "scatter(): Expected self.dtype to be equal to src.dtype"),
+        (lambda x, i: x.scatter_add(0, i[0], x), RuntimeError, "Index tensor must have the same number of dimensions as self tensor"),
+        (lambda x, i: x.scatter_reduce(0, i, x, "median"), RuntimeError, "reduce argument must be either sum, prod, mean, amax or amin"),
+        (
+            lambda x, i: x.index_add(0, i[0], x[:1]),
+            RuntimeError,
+            "Number of indices (2) should be equal to source.size(dim): (1), for dim: 0",
+        ),
+        (lambda x, i: x.index_copy(0, i[0] + 5, x), IndexError, "index_copy_(): index 5 is out of bounds for dimension 0 with size 2"),
+        (lambda x, i: x.index_fill(0, i.int()[0], 1), IndexError, "index_fill_(): Expected dtype int64 for index."),
+        (lambda x, i: x.put(i, x.long()), RuntimeError, "put_(): self and source expected to have the same dtype"),
+        (lambda x, i: x.index_put((i[0], i[0], i[0]), x), IndexError, "too many indices for tensor of dimension 2 (got 3)"),
+    ],
+)
+def test_refuses(call, error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as caught:
+        call(torch.zeros(2, 2), torch.zeros(2, 2, dtype=torch.int64)).tolist()
+    assert words in str(caught.value)

@@ -1,0 +1,163 @@
+"""Tensors from Python and NumPy data: dtypes, sharing, and torch's words for what it cannot take."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "shape"),
+    [
+        (1, torch.int64, ()),
+        (1.5, torch.float32, ()),
+        (True, torch.bool, ()),
+        (2j, torch.complex64, ()),
+        ([True, 2], torch.int64, (2,)),
+        ([1, 2.0], torch.float32, (2,)),
+        ([1, 2j], torch.complex64, (2,)),
+        ([], torch.float32, (0,)),
+        ([[], []], torch.float32, (2, 0)),
+        (((1, 2), [3, 4]), torch.int64, (2, 2)),
+        (range(3), torch.int64, (3,)),
+        (np.float32(1), torch.float32, ()),
+        (np.float64(1), torch.float64, ()),
+        ([np.float64(1)], torch.float64, (1,)),
+        ([np.int16(1), 2], torch.int64, (2,)),
+        (np.zeros(2, np.uint16), torch.uint16, (2,)),
+        (bytearray(b"ab"), torch.int64, (2,)),
+    ],
+)
+def test_dtype_and_shape(data, dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    found = torch.tensor(data)
+    assert found.dtype is dtype
+    assert found.shape == shape
+
+
+def test_tensors_inside_lists() -> None:
+    found = torch.tensor([torch.tensor(1), torch.tensor(2.5)])
+    assert found.tolist() == [1.0, 2.5]
+    with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+        torch.tensor([torch.ones(2), torch.ones(2)])
+
+
+def test_values_survive() -> None:
+    data = [[[1, -2], [3, 2**62]], [[5, 6], [7, 8]]]
+    assert torch.tensor(data).tolist() == data
+    assert torch.tensor([0.5, 0], dtype=torch.bool).tolist() == [True, False]
+    assert torch.tensor([1.9], dtype=int).tolist() == [1]
+    assert torch.tensor([-1], dtype=torch.uint8).tolist() == [255]
+    assert torch.tensor(2**63, dtype=torch.uint64).tolist() == 2**63
+    assert torch.tensor(1e40).tolist() == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "error", "words"),
+    [
+        ([[1, 2], [1]], {}, ValueError, "expected sequence of length 2 at dim 1 (got 1)"),
+        ([[[1, 2]], [[3]]], {}, ValueError, "expected sequence of length 2 at dim 2 (got 1)"),
+        ([[1, 2], 3], {}, TypeError, "not a sequence"),
+        ([1, [2]], {}, TypeError, "'list' object cannot be interpreted as an integer"),
+        (None, {}, RuntimeError, "Could not infer dtype of NoneType"),
+        ({}, {}, RuntimeError, "Could not infer dtype of dict"),
+        ("a", {}, TypeError, "new(): invalid data type 'str'"),
+        (2**64, {}, ValueError, "Overflow when unpacking long long"),
+        ([300], {"dtype": torch.uint8}, RuntimeError, "value cannot be converted to type uint8 without overflow"),
+        (float("nan"), {"dtype": torch.int64}, RuntimeError, "value cannot be converted to type int64 without overflow"),
+        ([1j], {"dtype": torch.float32}, TypeError, "must be real number, not complex"),
+        ([1], {"dtype": "float"}, TypeError, "tensor(): argument 'dtype' must be torch.dtype, not str"),
+        ([1], {"requires_grad": True}, RuntimeError, "Only Tensors of floating point and complex dtype can require gradients"),
+        (np.arange(3)[::-1], {}, ValueError, "At least one stride in the given numpy array is negative"),
+        (np.zeros(2, ">f4"), {}, ValueError, "byte order different from the native byte order"),
+        (np.array(["a"]), {}, TypeError, "The only supported types are: float64, float32"),
+    ],
+)
+def test_refuses(data, options: dict, error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as caught:
+        torch.tensor(data, **options)
+    assert words in str(caught.value)
+
+
+def test_copying_a_tensor_warns_and_cuts_history() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="To copy construct from a tensor"):
+        y = torch.tensor(x)
+    assert not y.requires_grad
+    y.fill_(5)
+    assert x.tolist() == [1.0, 1.0]
+
+
+def test_tensor_copies_and_from_numpy_shares() -> None:
+    array = np.zeros(3, np.float32)
+    copied, shared = torch.tensor(array), torch.from_numpy(array)
+    array[0] = 1
+    assert copied.tolist() == [0.0, 0.0, 0.0]
+    assert shared.tolist() == [1.0, 0.0, 0.0]
+    shared[1] = 2
+    assert array.tolist() == [1.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [([1], "expected np.ndarray (got list)"), (np.float32(1), "expected np.ndarray (got numpy.float32)")]
+)
+def test_from_numpy_wants_an_array(value, words: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        torch.from_numpy(value)
+    assert str(caught.value) == words
+
+
+def test_as_tensor_shares_where_it_can() -> None:
+    x = torch.ones(2)
+    assert torch.as_tensor(x) is x
+    assert torch.as_tensor(x, dtype=torch.float64).dtype is torch.float64
+    array = np.zeros(2)
+    torch.as_tensor(array)[0] = 3
+    assert array[0] == 3
+    torch.as_tensor(array, dtype=torch.float32)[1] = 3
+    assert array[1] == 0
+    assert torch.as_tensor([1, 2]).dtype is torch.int64
+
+
+def test_asarray() -> None:
+    x = torch.ones(2)
+    assert torch.asarray(x) is x
+    assert torch.asarray(x, copy=True) is not x
+    with pytest.raises(ValueError, match="can't alias arbitrary sequence into a tensor"):
+        torch.asarray([1.0], copy=False)
+    with pytest.raises(ValueError, match="can't alias tensor with dtype 'Float' into dtype 'Long'"):
+        torch.asarray(x, dtype=torch.int64, copy=False)
+
+
+def test_frombuffer() -> None:
+    memory = bytearray(b"abcd")
+    found = torch.frombuffer(memory, dtype=torch.uint8, count=2, offset=1)
+    assert found.tolist() == [98, 99]
+    found[0] = 122
+    assert memory == bytearray(b"azcd")
+    with pytest.raises(ValueError, match="must be a multiple of element size"):
+        torch.frombuffer(memory, dtype=torch.int32, offset=1)
+    with pytest.raises(ValueError, match="object does not implement Python buffer protocol"):
+        torch.frombuffer([1], dtype=torch.uint8)
+
+
+def test_default_dtype_is_followed() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.tensor(1.5).dtype is torch.float64
+        assert torch.tensor([1.5]).dtype is torch.float64
+        assert torch.arange(1.5).dtype is torch.float64
+        assert torch.tensor(1j).dtype is torch.complex128
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.tensor(1.5).dtype is torch.float32
+
+
+def test_no_warning_without_reason() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.tensor([1, 2])
+        torch.from_numpy(np.zeros(2))
