@@ -173,7 +173,7 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
             result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
     al = t._al
     if al is None:
-        stale(t._v, t, t._ver)
+        stale(t._v, t, t._ver, result._node)
         t._v = result._v
         t._ver += 1
         if result._rg:

@@ -229,7 +229,7 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
                 *[
                     ("" if p.required else "    ") + line
                     for line in (
-                        [f"k_{n} = _KINDS.get(type({n}))", f"if k_{n} is None:", *_number_or_tensor(op, p, i + 1), f"elif k_{n} is not _NONE:", *_take_number(p)]
+                        [f"k_{n} = _KINDS.get(type({n}))", f"if k_{n} is None:", *_number_or_tensor(op, p, i + 1), f"elif k_{n} is not _NONE:", *_take_number(p), *_refuse_none(op, p, i + 1)]
                     )
                 ],
             ]
@@ -272,6 +272,15 @@ def _number_or_tensor(op: Op, p: Param, position: int) -> list[str]:
         f"        _ins.append(v_{n}); _ts.append({n}); k_{n} = _T",
     ]
     return lines
+
+
+def _refuse_none(op: Op, p: Param, position: int) -> list[str]:
+    """None is an answer only where the annotation says so."""
+    if "None" in p.annotation or p.default is None:
+        return []
+    if p.kind == NUMBER:
+        return ["else:", f"    raise TypeError(\"{op.name}(): argument '{p.name}' must be Number, not NoneType\")"]
+    return ["else:", f"    raise _must_be_tensor({op.name!r}, {p.name!r}, {position}, None)"]
 
 
 def _take_number(p: Param) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import devices, dtypes
 from .autograd.grad_mode import MODE
-from .autograd.tape import Node, tracked
+from .autograd.tape import SAVING, Node, next_seq, tracked
 from .engine import META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
 from .size import Size
 from .errors import not_offered
@@ -444,6 +444,9 @@ def _count_alone() -> int:
 _ALONE = _count_alone()
 
 
+type(SAVING).wrap = staticmethod(from_value)  # the tape knows no Tensor
+
+
 # ---- views -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -657,21 +660,22 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
-def stale(v: Value | None, owner: Any, version: int) -> None:
-    """Marks a value as superseded: a saved use of it must be refused by ``backward``."""
+def stale(v: Value | None, owner: Any, version: int, node: Node | None = None) -> None:
+    """Marks a value as superseded: uses of it saved before ``node``, the operation that overwrote it, must be refused by ``backward``."""
     if v is None:
         return
+    mark = (version, weakref.ref(owner), node.seq if node is not None else next_seq())
     if v.meta is None:
-        v.meta = Meta(stale=(version, weakref.ref(owner)))
+        v.meta = Meta(stale=mark)
     else:
-        v.meta.stale = (version, weakref.ref(owner))
+        v.meta.stale = mark
 
 
 def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
     """Writes a new value of the same aval into ``t``, through its view chain, with ``edge`` as the new history."""
     al = t._al
     if al is None:
-        stale(t._v, t, t._ver)
+        stale(t._v, t, t._ver, edge[0] if type(edge) is tuple else None)
         t._v = v
         t._ver += 1
         _set_history(t, edge)
@@ -679,8 +683,9 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
     storage = al.storage
     if al.counter is storage.counter:  # what is written through ``.data`` escapes the version check, as in torch
         before = al.counter.n
-        stale(storage.value, t, before)
-        stale(al.value, t, before)
+        node = edge[0] if type(edge) is tuple else None
+        stale(storage.value, t, before, node)
+        stale(al.value, t, before, node)
     al.counter.n += 1
     base = al.base
     if base is None:

@@ -394,6 +394,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     elif isinstance(obj, Tensor):
         source = obj
     elif hasattr(obj, "__dlpack__"):
+        from .interop import from_dlpack
+
         source = from_dlpack(obj)
     else:
         source = _from_buffer(obj, wanted)
@@ -429,12 +431,3 @@ def _from_buffer(obj: Any, dtype: dtypes.dtype | None) -> Tensor | None:
     except TypeError:
         return None
     return frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
-
-
-def from_dlpack(obj: Any) -> Any:
-    """A tensor of an object with DLPack's protocol."""
-    import jax
-
-    from .core import wrap
-
-    return wrap(jax.dlpack.from_dlpack(obj))

@@ -75,7 +75,7 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
         if op.inplace:
 
             def update(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-                check_inplace(self)
+                check_inplace(self, idempotent=True)
                 return rebind(self, core(self, *args, **kwargs))
 
             update.__signature__ = signature_of(op, "self")  # type: ignore[attr-defined]

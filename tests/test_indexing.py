@@ -30,6 +30,7 @@ INDICES = [
     (S(None), [0, 2]),
     (S(None), [0, 2], [1, 1]),
     (S(None), [[0], [2]], [1, 3]),
+    (S(None), [0, 2, 1], [1, 1, 0]),
     np.array([[1], [0]]),
     np.arange(24).reshape(2, 3, 4) % 5 == 0,
     (S(None), np.array([True, False, True])),
@@ -192,7 +193,7 @@ def test_gradients_flow_through_reads_and_writes() -> None:
 def test_a_leaf_cannot_be_written() -> None:
     leaf = torch.zeros(2, requires_grad=True)
     for index in (0, [0], torch.tensor([True, False])):
-        with pytest.raises(RuntimeError, match="a (view of a )?leaf Variable that requires grad"):
+        with pytest.raises(RuntimeError, match=r"a (view of a )?leaf Variable that requires grad"):
             leaf[index] = 1.0
 
 

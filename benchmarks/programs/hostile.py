@@ -61,12 +61,12 @@ def branches(torch: Any) -> Step:
         x = start
         for i in range(50):
             mean = x.mean().item()
-            if mean > 0.1:
-                x = x * 0.5 - 0.3
-            elif mean < -0.1:
-                x = torch.relu(x + 0.4)
+            if mean > 0.113:
+                x = x * 0.5 - 0.31
+            elif mean < -0.127:
+                x = torch.relu(x + 0.43)
             else:
-                x = torch.sin(x) + 0.05 * (i % 7) - 0.1
+                x = torch.sin(x) + 0.053 * (i % 7) - 0.11
         return x.sum().item()
 
     return Step(step)

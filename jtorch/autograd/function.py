@@ -85,11 +85,12 @@ _ContextMethodMixin = FunctionCtx
 class FunctionNode(Node):
     """The node of one application of a ``Function``."""
 
-    __slots__ = ("ctx", "function", "kept", "freed", "materialize", "non_differentiable", "given")
+    __slots__ = ("ctx", "function", "stored", "freed", "materialize", "non_differentiable", "given")
 
     def __init__(self, function: type[Function], ctx: FunctionCtx, edges: Sequence[Edge], given: int, results: Sequence[Any]) -> None:
         self.call = None
         self.saved = []
+        self.hooked = None
         self.avals = ()
         self.outs = tuple([t._aval for t in results])
         self.visible = len(results)
@@ -100,7 +101,7 @@ class FunctionNode(Node):
         self.label = f"{function.__name__}Backward"
         self.ctx, self.function = ctx, function
         self.given = given
-        self.kept: tuple[Any, ...] = ()
+        self.stored: tuple[Any, ...] = ()
         self.freed = False
         self.materialize = ctx._materialize
         self.non_differentiable: frozenset[int] = frozenset()
@@ -114,12 +115,12 @@ class FunctionNode(Node):
                 kept.append((t, None if t is None else t._version, None))
             else:
                 kept.append((detached(t), t._version, place))
-        self.kept = tuple(kept)
+        self.stored = tuple(kept)
 
     def unpack(self) -> tuple[Any, ...]:
         """The saved tensors, outputs with this node as their history."""
         found = []
-        for t, version, place in self.kept:
+        for t, version, place in self.stored:
             if t is not None and t._version != version:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -138,7 +139,7 @@ class FunctionNode(Node):
     def release(self) -> None:
         self.saved = None
         self.freed = True
-        self.kept = ()
+        self.stored = ()
 
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         return self._run([None if g is None else from_value(g) for g in grads], False)

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..engine import Call, Value, record
-from ..ops._kernel import saved_results, vjp_of
+from ..ops._kernel import kept_for, saved_results, vjp_of
 from .grad_mode import MODE
 
 _numbers = itertools.count().__next__
+
+
+def next_seq() -> int:
+    """The creation number that the next node will have, or a later one."""
+    return _numbers()
+
 _ONE = (True,)
 
 #: Where a gradient goes: into a node's output (node, number), or a leaf tensor, or nowhere.
 Edge: TypeAlias = Any
+
+
+class _Saving(threading.local):
+    """The thread's ``saved_tensors_hooks``, innermost last, and how a value becomes the tensor they are given."""
+
+    wrap: Callable[[Value], Any]
+
+    def __init__(self) -> None:
+        self.hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
+
+
+SAVING = _Saving()
 
 
 class Node:
@@ -27,22 +46,32 @@ class Node:
         seq: creation number; ``backward`` visits higher ones first.
     """
 
-    __slots__ = ("call", "saved", "avals", "outs", "edges", "numbers", "seq", "hooks", "prehooks", "label", "visible", "retained", "meta", "__weakref__")
+    __slots__ = ("call", "saved", "avals", "outs", "edges", "numbers", "kept", "hooked", "seq", "hooks", "prehooks", "label", "visible", "retained", "meta", "__weakref__")
 
     call: Call | None
 
     def __init__(self, call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[Any, ...], results: Sequence[Value]) -> None:
         info = call.extra
         self.call = call
-        kept = info.kept
-        saved = [*ins] if kept is None else [ins[i] for i in kept]
+        self.avals = avals = tuple([v.aval for v in ins])
+        self.outs = outs = tuple([v.aval for v in results])
+        needs = tuple([e is not None for e in edges])
+        if False in needs or call.kinds:
+            kept = info.masks.get((avals, needs))
+            if kept is None:
+                kept = kept_for(call, avals, outs, needs)
+        else:
+            kept = info.saved
+        self.kept = kept
+        saved = [v for v, keep in zip(ins, kept, strict=True) if keep]
         if info.hidden:
             saved += results[len(results) - info.hidden :]
         elif info.saves_result:
             saved += results
-        self.saved: list[Value] | None = saved
-        self.avals = tuple([v.aval for v in ins])
-        self.outs = tuple([v.aval for v in results])
+        self.saved: list[Any] | None = saved
+        self.hooked = None
+        if SAVING.hooks:
+            self.pack()
         self.visible = len(results) - info.hidden
         self.edges = edges
         self.numbers = numbers
@@ -79,27 +108,31 @@ class Node:
     def release(self) -> None:
         """Frees what was saved: the graph cannot be walked again."""
         self.saved = None
+        self.hooked = None
 
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         """Gradients of the operands that need one, from gradients of the results (None: zero). Values only, nothing recorded."""
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
-        for v in saved:
-            if v.meta is not None:
-                _check_version(self, v)
+        if self.hooked is not None:
+            saved = [v for v, _ in self.unpack()]
+        else:
+            for v in saved:
+                if v.meta is not None:
+                    _check_version(self, v)
         needs = tuple([e is not None for e in self.edges])
         call = self.call
         if len(grads) == 1:
-            key = (self.avals, needs, _ONE, False)
+            key = (self.avals, needs, _ONE, False, self.kept)
             given = _ONE
         else:
             given = tuple([g is not None for g in grads])
-            key = (self.avals, needs, given, False)
+            key = (self.avals, needs, given, False, self.kept)
             grads = [g for g in grads if g is not None]
         derivative = call.extra.vjps.get(key)  # type: ignore[union-attr]
         if derivative is None:
-            derivative = vjp_of(call, self.avals, self.outs, needs, given)  # type: ignore[arg-type]
+            derivative = vjp_of(call, self.avals, self.outs, needs, given, kept=self.kept)  # type: ignore[arg-type]
         out = record(derivative, saved + grads, self.numbers)
         if len(out) == len(needs):
             return out
@@ -111,22 +144,47 @@ class Node:
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
-        for v in saved:
-            if v.meta is not None:
-                _check_version(self, v)
         call = self.call
         assert call is not None
         info = call.extra
         needs = tuple([e is not None for e in self.edges])
         given = tuple([g is not None for g in grads])
-        derivative = vjp_of(call, self.avals, self.outs, needs, given, recompute=bool(info.hidden))
-        n_saved = sum(info.saved)
-        ins = [(v, self.edges[i]) for v, i in zip(saved, [i for i, keep in enumerate(info.saved) if keep], strict=False)]
-        if not info.hidden and saved_results(info, len(self.outs)):
-            ins += [(v, (self, j)) for j, v in enumerate(saved[n_saved:])]
+        kept = self.kept
+        if self.hooked is not None:
+            ins = self.unpack()
+            if info.hidden:
+                ins = ins[: sum(kept)]
+        else:
+            for v in saved:
+                if v.meta is not None:
+                    _check_version(self, v)
+            n_saved = sum(kept)
+            ins = list(zip(saved, [e for e, keep in zip(self.edges, kept, strict=True) if keep], strict=False))
+            if not info.hidden and saved_results(info, len(self.outs)):
+                ins += [(v, (self, j)) for j, v in enumerate(saved[n_saved:])]
+        derivative = vjp_of(call, self.avals, self.outs, needs, given, recompute=bool(info.hidden), kept=kept)
         ins += [g for g in grads if g is not None]
         found = iter(tracked(derivative, ins, self.numbers))
         return [next(found) if need else None for need in needs]
+
+    def pack(self) -> None:
+        """Gives what is saved to the innermost ``saved_tensors_hooks``."""
+        pack, unpack = SAVING.hooks[-1]
+        assert self.saved is not None
+        inner, SAVING.hooks = SAVING.hooks, []
+        try:
+            self.hooked = [(pack(SAVING.wrap(v)), unpack) for v in self.saved]
+        finally:
+            SAVING.hooks = inner
+        self.saved = []
+
+    def unpack(self) -> list[tuple[Value, Edge]]:
+        """What was saved, as the hooks give it back, with its history where that is still the one that was saved."""
+        found = []
+        for packed, unpack in self.hooked or ():
+            t = unpack(packed)
+            found.append((t._read(), t._edge()))
+        return found
 
 
 class AccumulateGrad:
@@ -165,14 +223,15 @@ def _check_version(node: Node, v: Value) -> None:
     stale = v.meta.stale
     if stale is None and v.meta.source is not None and v.meta.source.meta is not None:
         stale = v.meta.source.meta.stale
-    if stale is None or not _is_checked(node, v):
+    # The operation that overwrites its own operand may still use what was there.
+    if stale is None or node.seq >= stale[2] or not _is_checked(node, v):
         return
-    expected, holder = stale
+    expected, holder, _ = stale
     owner = holder()
     current = owner._version if owner is not None else expected + 1
     kind = v.aval.torch_dtype.legacy if v.aval.torch_dtype else "Tensor"
     produced = ""
-    if node.call is not None and node.call.extra.saves_result and v in node.saved[sum(node.call.extra.saved) :]:  # type: ignore[index]
+    if node.call is not None and node.call.extra.saves_result and any(v is s for s in node.saved[sum(node.kept) :]):  # type: ignore[index]
         produced = f", which is output 0 of {node.name()},"
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -183,7 +242,7 @@ def _check_version(node: Node, v: Value) -> None:
 
 def _is_checked(node: Node, v: Value) -> bool:
     info = node.call.extra  # type: ignore[union-attr]
-    kept = [checked for keep, checked in zip(info.saved, info.checked, strict=True) if keep]
+    kept = [checked for keep, checked in zip(node.kept, info.checked, strict=True) if keep]
     for i, saved in enumerate(node.saved or ()):
         if saved is v:
             return kept[i] if i < len(kept) else True

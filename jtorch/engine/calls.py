@@ -66,7 +66,8 @@ class Shapes:
         self.outs, self.checks = outs, checks
 
 
-_NUMBER_SDS = {
+#: What a number of each kind is while a kernel is traced.
+NUMBER_SDS = {
     "f": jax.ShapeDtypeStruct((), "float64"),
     "i": jax.ShapeDtypeStruct((), "int64"),
     "b": jax.ShapeDtypeStruct((), "bool"),
@@ -85,7 +86,7 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
         return found
     place = _common_device(call, avals, device)
     with kernel_errors(call.name):
-        result = call.jitted.eval_shape(*[a.sds for a in avals], *[_NUMBER_SDS[k] for k in call.kinds])
+        result = call.jitted.eval_shape(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
     checks: tuple[Any, ...] = ()
     if isinstance(result, Guarded):
         result, checks = result.outs, result.checks

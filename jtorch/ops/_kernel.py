@@ -9,9 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.interpreters.partial_eval import dce_jaxpr
 
 from .. import dtypes
 from ..engine import Aval, Call, Guarded
+from ..engine.calls import NUMBER_SDS
 from ..errors import broadcast_shapes
 from ._declare import DTYPE, NUMBER, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, Op, collecting
 
@@ -47,14 +49,14 @@ class Info:
 
     Attributes:
         kernel: the call's function of flat arrays and numbers.
-        saved: for each operand, whether its value is kept for the derivative.
+        saved: for each operand, whether its value may be kept for the derivative; ``masks`` refines it (see ``kept_for``).
         checked: for each operand, whether torch saves it, so that an in-place change must be refused.
         saves_result: whether it needs the results.
         hidden: how many results at the end are residuals that the caller never sees.
         vjps: derivative calls by (operand avals, needed operands, given cotangents).
     """
 
-    __slots__ = ("op", "layout", "kernel", "saved", "checked", "saves_result", "hidden", "single", "vjps", "tracked", "differentiable", "name", "_kept")
+    __slots__ = ("op", "layout", "kernel", "saved", "checked", "saves_result", "hidden", "single", "vjps", "tracked", "differentiable", "name", "masks")
 
     def __init__(self, op: Op, layout: tuple[Any, ...]) -> None:
         self.op, self.layout = op, layout
@@ -68,14 +70,7 @@ class Info:
         self.tracked: Call | None = None
         self.differentiable = op.differentiable
         self.name = op.name
-        self._kept: Any = False
-
-    @property
-    def kept(self) -> list[int] | None:
-        """Positions of the operands whose values are saved; None if all are."""
-        if self._kept is False:
-            self._kept = None if all(self.saved) else [i for i, keep in enumerate(self.saved) if keep]
-        return self._kept
+        self.masks: dict[Any, tuple[bool, ...]] = {}
 
 
 _calls: dict[tuple[Op, tuple[Any, ...]], Call] = {}
@@ -281,19 +276,50 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
     return found.np
 
 
+def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...]) -> tuple[bool, ...]:
+    """For each operand, whether the gradients of the needed operands really depend on its value.
+
+    ``x * 2`` needs no operand, ``x * y`` only ``y`` if only ``x`` requires grad: what is not needed is not kept alive, and may be changed
+    in place, as in torch. Found by tracing the derivative once and removing dead code.
+    """
+    info: Info = call.extra
+    found = info.masks.get((avals, needs))
+    if found is None:
+        found = info.saved
+        if any(found) and not info.hidden:
+            visible = outs[: len(outs) - info.hidden]
+            derivative = vjp_of(call, avals, outs, needs, tuple([a.differentiable for a in visible]), kept=info.saved)
+            saved = [a.sds for a, keep in zip(avals, info.saved, strict=True) if keep]
+            saved += [a.sds for a in outs[: saved_results(info, len(outs))]]
+            cts = [a.sds for a in visible if a.differentiable]
+            jaxpr = derivative.jitted.trace(*saved, *cts, *[NUMBER_SDS[k] for k in call.kinds]).jaxpr.jaxpr
+            used = iter(dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))[1])
+            found = tuple([keep and next(used) for keep in info.saved])
+        info.masks[avals, needs] = found
+    return found
+
+
 def vjp_of(
-    call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...], given: tuple[bool, ...], recompute: bool = False
+    call: Call,
+    avals: tuple[Aval, ...],
+    outs: tuple[Aval, ...],
+    needs: tuple[bool, ...],
+    given: tuple[bool, ...],
+    recompute: bool = False,
+    kept: tuple[bool, ...] | None = None,
 ) -> Call:
     """The call of the derivative: ``(saved operands, saved results, given cotangents, numbers) -> gradients of the needed operands``.
 
-    Operands whose values the derivative does not need are replaced by zeros of their aval. With ``recompute`` residuals are computed
-    again from the operands instead of being taken as saved results, so that the derivative can be differentiated.
+    Operands whose values are not ``kept`` are replaced by zeros of their aval. With ``recompute`` residuals are computed again from the
+    operands instead of being taken as saved results, so that the derivative can be differentiated.
     """
+    if kept is None:
+        kept = call.extra.saved
     info: Info = call.extra
-    found = info.vjps.get((avals, needs, given, recompute))
+    found = info.vjps.get((avals, needs, given, recompute, kept))
     if found is not None:
         return found
-    n_saved = sum(info.saved)
+    n_saved = sum(kept)
     n_results = 0 if recompute else saved_results(info, len(outs))
     n_given = sum(given)
     visible = outs[: len(outs) - info.hidden]
@@ -301,7 +327,7 @@ def vjp_of(
 
     def fn(*flat: Any) -> Any:
         saved = iter(flat[:n_saved])
-        arrays = [next(saved) if keep else jnp.zeros(a.shape, a.dtype) for keep, a in zip(info.saved, avals, strict=True)]
+        arrays = [next(saved) if keep else jnp.zeros(a.shape, a.dtype) for keep, a in zip(kept, avals, strict=True)]
         at = n_saved + n_results
         results = flat[n_saved:at]
         cts = iter(flat[at : at + n_given])
@@ -321,7 +347,7 @@ def vjp_of(
     derived.saved = derived.checked = (True,) * (n_saved + n_results + n_given)
     derived.single = False
     derived.kernel = fn
-    found = info.vjps[avals, needs, given, recompute] = Call(f"{op.name}_backward", fn, call.kinds, derived)
+    found = info.vjps[avals, needs, given, recompute, kept] = Call(f"{op.name}_backward", fn, call.kinds, derived)
     return found
 
 

@@ -74,7 +74,7 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace:
 
 
 def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> tuple[Array]:
-    return (zeros_where((input <= min_val) | (input >= max_val), g),)
+    return (zeros_where(~((input > min_val) & (input < max_val)), g),)
 
 
 defvjp(hardtanh, _hardtanh_rule)
@@ -204,7 +204,7 @@ def hardshrink(input: Array, lambd: float = 0.5) -> Array:
 
 
 def _shrink_rule(g: Array, _: None, input: Array, lambd: float = 0.5) -> tuple[Array]:
-    return (zeros_where((input >= -lambd) & (input <= lambd), g),)
+    return (zeros_where(~((input < -lambd) | (input > lambd)), g),)
 
 
 defvjp(hardshrink, _shrink_rule)

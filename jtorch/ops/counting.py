@@ -8,6 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from .. import dtypes
 from ._axes import category
@@ -44,9 +45,15 @@ def _bin_of(x: Array, edges: Array, n: int) -> Array:
     return jnp.where((x >= edges[0]) & (x <= edges[n]), found, n)
 
 
-def _linear_bin_of(x: Array, low: Array, high: Array, n: int) -> Array:
+def _linear_bin_of(x: Array, low: Array, high: Array, n: int, dtype: Any) -> Array:
+    """The bin of each element among ``n`` of equal width; n for those outside. Steps are rounded as ``dtype`` rounds them, as in torch."""
     inside = (x >= low) & (x <= high)
-    place = ((jnp.where(inside, x, low) - low) * (n / (high - low))).astype(np.int64)
+    info = jnp.finfo(dtype)
+
+    def rounded(y: Array) -> Array:
+        return lax.reduce_precision(y, info.nexp, info.nmant)
+
+    place = rounded(rounded(rounded(jnp.where(inside, x, low) - low) * n) / rounded(high - low)).astype(np.int64)
     return jnp.where(inside, jnp.minimum(place, n - 1), n)
 
 
@@ -96,8 +103,7 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
             raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
         low, high = jnp.full((), min, wide), jnp.full((), max, wide)
     low, high = _widened(low, high, 1)
-    # torch computes places in the input's own precision.
-    place = _linear_bin_of(x.astype(input.dtype), low.astype(input.dtype), high.astype(input.dtype), bins)
+    place = _linear_bin_of(x, low, high, bins, input.dtype)
     return _count([place], None, [bins], wide).astype(input.dtype)
 
 
@@ -218,7 +224,7 @@ def _by_count(
         x = flat[:, d]
         low, high = _ends(x, d, range)
         edges.append(_linear_edges(low, high, size))
-        places.append(_refined(_linear_bin_of(x, low, high, size), x, edges[-1], size))
+        places.append(_refined(_linear_bin_of(x, low, high, size, x.dtype), x, edges[-1], size))
     hist = _count(places, None if weight is None else weight.reshape(-1), bins, points.dtype)
     return (_density(hist, edges) if density else hist), edges
 

@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, binary, defvjp, guard, pointwise, unary
-from ._numeric import conj, default_float, is_bool, is_complex, is_float, is_integral, require, rounded, scalar_name, wide
+from ._numeric import conj, default_float, is_bool, is_complex, is_float, is_integral, require, rounded, scalar_name, wide, zeros_where
 
 _NO_BOOL_MINUS = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
@@ -293,8 +293,7 @@ def copysign(input: Array, other: Array | Number) -> Array:
 
 
 def _copysign_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, None]:
-    same = jnp.signbit(input) == jnp.signbit(other)
-    return jnp.where(input == 0, jnp.zeros((), g.dtype), jnp.where(same, g, -g)), None
+    return g * zeros_where(input == 0, jnp.copysign(input, other) / input), None
 
 
 defvjp(copysign, _copysign_rule)

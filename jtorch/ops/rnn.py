@@ -1,65 +1,13 @@
-"""Recurrent networks: whole sequences in one op (``lax.scan`` over time), and single cells. ``composites/rnn.py`` adds dropout."""
+"""Recurrent networks: whole sequences in one op, and single cells. ``composites/rnn.py`` adds dropout between the layers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
-import jax
 import jax.numpy as jnp
-from jax import lax
 
-from ._declare import Array, op
-
-
-class Weights(NamedTuple):
-    """The parameters of one layer in one direction; ``hr`` projects the hidden state of an LSTM."""
-
-    ih: Array
-    hh: Array
-    b_ih: Array | None
-    b_hh: Array | None
-    hr: Array | None
-
-
-State = tuple[Array, ...]
-Step = Callable[[Array, State, Weights], State]
-
-
-def _affine(x: Array, weight: Array, bias: Array | None) -> Array:
-    y = x @ weight.T
-    return y if bias is None else y + jnp.reshape(bias, (1,) * (y.ndim - 1) + bias.shape)
-
-
-def _lstm_step(gates: Array, state: State, w: Weights) -> State:
-    h, c = state
-    i, f, g, o = jnp.split(gates + _affine(h, w.hh, w.b_hh), 4, axis=-1)
-    c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-    h = jax.nn.sigmoid(o) * jnp.tanh(c)
-    return (h if w.hr is None else h @ w.hr.T), c
-
-
-def _gru_step(gates: Array, state: State, w: Weights) -> State:
-    (h,) = state
-    r_in, z_in, n_in = jnp.split(gates, 3, axis=-1)
-    r_h, z_h, n_h = jnp.split(_affine(h, w.hh, w.b_hh), 3, axis=-1)
-    r = jax.nn.sigmoid(r_in + r_h)
-    z = jax.nn.sigmoid(z_in + z_h)
-    n = jnp.tanh(n_in + r * n_h)
-    return (n + z * (h - n),)
-
-
-def _tanh_step(gates: Array, state: State, w: Weights) -> State:
-    return (jnp.tanh(gates + _affine(state[0], w.hh, w.b_hh)),)
-
-
-def _relu_step(gates: Array, state: State, w: Weights) -> State:
-    # where, not maximum: the gradient at 0 is 0
-    x = gates + _affine(state[0], w.hh, w.b_hh)
-    return (jnp.where(x > 0, x, jnp.zeros_like(x)),)
-
-
-_STEPS: dict[str, Step] = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN_TANH": _tanh_step, "RNN_RELU": _relu_step}
+from ._declare import Array, defvjp, op
+from ._recurrent import CELLS, Cell, Trace, Weights, affine, run, run_back, step
 
 
 def _unflatten(params: list[Array], has_biases: bool, runs: int) -> list[Weights]:
@@ -78,62 +26,89 @@ def _unflatten(params: list[Array], has_biases: bool, runs: int) -> list[Weights
     return found
 
 
+def _flat(weights: list[Weights]) -> list[Array]:
+    return [p for w in weights for p in w if p is not None]
+
+
 def _check_dtypes(input: Array, hx: list[Array]) -> None:
+    names = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
     for h in hx:
         if h.dtype != input.dtype:
+            found = [names.get(x.dtype.name, x.dtype.name) for x in (input, h)]
             raise RuntimeError(
-                "Input and hidden tensors are not the same dtype, found input tensor with "
-                f"{_name(input)} and hidden tensor with {_name(h)}"
+                f"Input and hidden tensors are not the same dtype, found input tensor with {found[0]} and hidden tensor with {found[1]}"
             )
 
 
-def _name(x: Array) -> str:
-    names = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
-    return names.get(x.dtype.name, x.dtype.name)
+class _Stack:
+    """All layers over ``x (T, B, F)``, with or without what the gradient needs; ``mask (T, B, 1)`` tells real steps from padding."""
+
+    def __init__(self, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool, mask: Any) -> None:
+        self.cell: Cell = CELLS[mode]
+        self.directions = 2 if bidirectional else 1
+        self.num_layers = num_layers
+        self.weights = _unflatten(params, has_biases, num_layers * self.directions)
+        self.states = [tuple(h[k] for h in hx) for k in range(num_layers * self.directions)]
+        self.mask = mask
+
+    def _runs(self, layer: int) -> range:
+        return range(layer * self.directions, (layer + 1) * self.directions)
+
+    def forward(self, x: Array, keep: bool) -> tuple[Array, list[Array], list[Trace | None]]:
+        """The last layer's outputs, the final states (h, and c of LSTM, each of all runs), and the traces."""
+        finals, traces = [], []
+        for layer in range(self.num_layers):
+            outs = []
+            for k in self._runs(layer):
+                out, final, trace = run(x, self.states[k], self.weights[k], self.cell, k % self.directions == 1, self.mask, keep)
+                outs.append(out)
+                finals.append(final)
+                traces.append(trace)
+            x = jnp.concatenate(outs, axis=-1) if len(outs) > 1 else outs[0]
+        return x, [jnp.stack(states) for states in zip(*finals, strict=True)], traces
+
+    def backward(self, x: Array, traces: list[Trace], d_out: Array, d_finals: list[Array]) -> tuple[Array, list[Array], list[Array]]:
+        """The gradients of ``x``, of the first states and of the flat parameters."""
+        d_states: list[Any] = [None] * len(traces)
+        d_weights: list[Any] = [None] * len(traces)
+        for layer in reversed(range(self.num_layers)):
+            inputs = x
+            if layer:
+                below = [traces[k].after[0] for k in self._runs(layer - 1)]
+                inputs = jnp.concatenate(below, axis=-1) if len(below) > 1 else below[0]
+            parts = jnp.split(d_out, self.directions, axis=-1)
+            d_out = jnp.zeros_like(inputs)
+            for k, part in zip(self._runs(layer), parts, strict=True):
+                d_x, d_states[k], d_weights[k] = run_back(
+                    inputs, self.states[k], self.weights[k], self.cell, k % self.directions == 1, self.mask, traces[k], part,
+                    tuple(d[k] for d in d_finals),
+                )  # fmt: skip
+                d_out = d_out + d_x
+        return d_out, [jnp.stack(states) for states in zip(*d_states, strict=True)], _flat(d_weights)
 
 
-def _run(x: Array, state: State, w: Weights, step: Step, reverse: bool, mask: Array | None) -> tuple[Array, State]:
-    """One layer in one direction over ``x (T, B, F)``; where ``mask (T, B, 1)`` is false, the state stays."""
-    gates = _affine(x, w.ih, w.b_ih)  # one product for all steps
-
-    def body(state: State, at: tuple[Array, Array | None]) -> tuple[State, Array]:
-        gates_t, mask_t = at
-        new = step(gates_t, state, w)
-        if mask_t is not None:
-            new = tuple(jnp.where(mask_t, n, s) for n, s in zip(new, state, strict=True))
-        return new, new[0]
-
-    state, out = lax.scan(body, state, (gates, mask), reverse=reverse)
-    return out, state
+def _pack_traces(traces: list[Any]) -> tuple[Array, ...]:
+    """The arrays of all traces, in a row."""
+    return tuple(a for t in traces for a in (*t.after, *((t.full,) if t.full is not None else ()), *t.kept))
 
 
-def _stack(
-    x: Array, hx: list[Array], weights: list[Weights], step: Step, num_layers: int, bidirectional: bool, mask: Array | None
-) -> tuple[Array, ...]:
-    """All layers over ``x (T, B, F)``: the last layer's outputs and the final states ``(layers · directions, B, H)``."""
-    directions = 2 if bidirectional else 1
-    finals: list[State] = []
-    for layer in range(num_layers):
-        outs = []
-        for direction in range(directions):
-            k = layer * directions + direction
-            out, final = _run(x, tuple(h[k] for h in hx), weights[k], step, direction == 1, mask)
-            outs.append(out)
-            finals.append(final)
-        x = outs[0] if len(outs) == 1 else jnp.concatenate(outs, axis=-1)
-    return x, *(jnp.stack(states) for states in zip(*finals, strict=True))
+def _unpack_traces(arrays: Any, states: int, projected: bool, runs: int) -> list[Trace]:
+    each = len(arrays) // runs
+    found = []
+    for k in range(0, len(arrays), each):
+        part = arrays[k : k + each]
+        cut = states + projected
+        found.append(Trace(tuple(part[:states]), part[states] if projected else None, tuple(part[cut:])))
+    return found
+
+
+def _time_first(x: Array, batch_first: bool) -> Array:
+    return jnp.swapaxes(x, 0, 1) if batch_first else x
 
 
 @op(namespace="_C")
 def _rnn(
-    input: Array,
-    hx: list[Array],
-    params: list[Array],
-    mode: str,
-    has_biases: bool,
-    num_layers: int,
-    bidirectional: bool,
-    batch_first: bool,
+    input: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool, batch_first: bool
 ) -> tuple[Array, ...]:
     """Runs stacked recurrent layers (``mode``: LSTM, GRU, RNN_TANH, RNN_RELU) over a padded batch.
 
@@ -141,38 +116,93 @@ def _rnn(
     -> the last layer's outputs, and the final states like ``hx``.
     """
     _check_dtypes(input, hx)
-    weights = _unflatten(params, has_biases, num_layers * (2 if bidirectional else 1))
-    x = jnp.swapaxes(input, 0, 1) if batch_first else input
-    out, *finals = _stack(x, hx, weights, _STEPS[mode], num_layers, bidirectional, None)
-    return jnp.swapaxes(out, 0, 1) if batch_first else out, *finals
+    stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, None)
+    out, finals, _ = stack.forward(_time_first(input, batch_first), keep=False)
+    return _time_first(out, batch_first), *finals
+
+
+def _rnn_fwd(
+    input: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool, batch_first: bool
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    _check_dtypes(input, hx)
+    stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, None)
+    out, finals, traces = stack.forward(_time_first(input, batch_first), keep=True)
+    return (_time_first(out, batch_first), *finals), _pack_traces(traces)
+
+
+def _rnn_rule(
+    g: Any, residuals: Any, input: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int,
+    bidirectional: bool, batch_first: bool,
+) -> tuple[Array, ...]:  # fmt: skip
+    stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, None)
+    traces = _unpack_traces(residuals, len(hx), stack.weights[0].hr is not None, len(stack.weights))
+    d_x, d_states, d_params = stack.backward(_time_first(input, batch_first), traces, _time_first(g[0], batch_first), list(g[1:]))
+    return _time_first(d_x, batch_first), *d_states, *d_params
+
+
+defvjp(_rnn, _rnn_rule, fwd=_rnn_fwd)
+
+
+def _places(batch_sizes: Array, batch: int) -> tuple[Array, Array]:
+    """For each step and sample: whether it is there, and its row in packed data."""
+    sizes = batch_sizes.astype(jnp.int32)
+    column = jnp.arange(batch, dtype=jnp.int32)[None, :]
+    rows = (jnp.cumsum(sizes, dtype=jnp.int32) - sizes)[:, None] + column
+    return column < sizes[:, None], rows
+
+
+def _padded(data: Array, mask: Array, rows: Array) -> Array:
+    """Packed ``data`` as ``(T, B, F)``, zero where there is nothing: a NaN there would reach the gradients of the weights."""
+    found = jnp.take(data, jnp.where(mask, rows, 0), axis=0)
+    return jnp.where(mask[:, :, None], found, jnp.zeros((), data.dtype))
+
+
+def _packed(x: Array, mask: Array, rows: Array, total: int) -> Array:
+    return jnp.zeros((total, x.shape[-1]), x.dtype).at[jnp.where(mask, rows, total)].set(x, mode="drop")
 
 
 @op(namespace="_C")
 def _rnn_packed(
-    data: Array,
-    batch_sizes: Array,
-    hx: list[Array],
-    params: list[Array],
-    mode: str,
-    has_biases: bool,
-    num_layers: int,
-    bidirectional: bool,
+    data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool
 ) -> tuple[Array, ...]:
     """Runs stacked recurrent layers over a packed batch: ``data (sum of batch_sizes, F)`` holds the steps one after the other.
 
     The steps are padded to the largest batch and masked, so that ``batch_sizes`` may vary without a new program.
     """
     _check_dtypes(data, hx)
-    weights = _unflatten(params, has_biases, num_layers * (2 if bidirectional else 1))
-    total, batch = data.shape[0], hx[0].shape[1]
-    sizes = batch_sizes.astype(jnp.int32)
-    column = jnp.arange(batch, dtype=jnp.int32)[None, :]
-    mask = column < sizes[:, None]
-    rows = (jnp.cumsum(sizes, dtype=jnp.int32) - sizes)[:, None] + column
-    x = jnp.take(data, jnp.where(mask, rows, 0), axis=0)
-    out, *finals = _stack(x, hx, weights, _STEPS[mode], num_layers, bidirectional, mask[:, :, None])
-    packed = jnp.zeros((total, out.shape[-1]), out.dtype)
-    return packed.at[jnp.where(mask, rows, total)].set(out, mode="drop"), *finals
+    mask, rows = _places(batch_sizes, hx[0].shape[1])
+    stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, mask[:, :, None])
+    out, finals, _ = stack.forward(_padded(data, mask, rows), keep=False)
+    return _packed(out, mask, rows, data.shape[0]), *finals
+
+
+def _rnn_packed_fwd(
+    data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    _check_dtypes(data, hx)
+    mask, rows = _places(batch_sizes, hx[0].shape[1])
+    stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, mask[:, :, None])
+    out, finals, traces = stack.forward(_padded(data, mask, rows), keep=True)
+    return (_packed(out, mask, rows, data.shape[0]), *finals), _pack_traces(traces)
+
+
+def _rnn_packed_rule(
+    g: Any, residuals: Any, data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool,
+    num_layers: int, bidirectional: bool,
+) -> tuple[Array | None, ...]:  # fmt: skip
+    mask, rows = _places(batch_sizes, hx[0].shape[1])
+    stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, mask[:, :, None])
+    traces = _unpack_traces(residuals, len(hx), stack.weights[0].hr is not None, len(stack.weights))
+    d_out = _padded(g[0], mask, rows)
+    d_x, d_states, d_params = stack.backward(_padded(data, mask, rows), traces, d_out, list(g[1:]))
+    return _packed(d_x, mask, rows, data.shape[0]), None, *d_states, *d_params
+
+
+defvjp(_rnn_packed, _rnn_packed_rule, fwd=_rnn_packed_fwd)
+
+
+def _one_step(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -> tuple[Array, ...]:
+    return step(CELLS[mode], affine(input, w.ih, w.b_ih), state, w)[0]
 
 
 @op(method=False)
@@ -180,24 +210,23 @@ def lstm_cell(
     input: Array, hx: list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
 ) -> tuple[Array, Array]:
     """One step of an LSTM. Shapes: input ``(B, F)``, ``hx`` the pair h and c ``(B, H)`` -> h and c."""
-    w = Weights(w_ih, w_hh, b_ih, b_hh, None)
-    h, c = _lstm_step(_affine(input, w_ih, b_ih), (hx[0], hx[1]), w)
+    h, c = _one_step("LSTM", input, (hx[0], hx[1]), Weights(w_ih, w_hh, b_ih, b_hh, None))
     return h, c
 
 
 @op(method=False)
 def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of a GRU. Shapes: input ``(B, F)``, ``hx (B, H)`` -> the new hidden state."""
-    return _gru_step(_affine(input, w_ih, b_ih), (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
+    return _one_step("GRU", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
 @op(method=False)
 def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of an Elman network with tanh. Shapes: input ``(B, F)``, ``hx (B, H)`` -> the new hidden state."""
-    return _tanh_step(_affine(input, w_ih, b_ih), (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
+    return _one_step("RNN_TANH", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
 @op(method=False)
 def rnn_relu_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of an Elman network with relu. Shapes: input ``(B, F)``, ``hx (B, H)`` -> the new hidden state."""
-    return _relu_step(_affine(input, w_ih, b_ih), (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
+    return _one_step("RNN_RELU", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]

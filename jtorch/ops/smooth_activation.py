@@ -88,7 +88,7 @@ def _elu(x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -
 def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> tuple[Array]:
     y, wide_g = wide(x), wide(g)
     below = wide_g * jnp.exp(jnp.minimum(y, 0) * input_scale) * (alpha * scale * input_scale)
-    return (jnp.where(y <= 0, below, wide_g * scale).astype(g.dtype),)
+    return (jnp.where(y > 0, wide_g * scale, below).astype(g.dtype),)
 
 
 @_activation(inplace=True, saves=("input",), aten="elu")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch.signal import windows
 
 
 def test_constants() -> None:
@@ -78,9 +79,12 @@ def test_lines_follow_numpy(steps: int) -> None:
 
 
 def test_lines_end_exactly_and_cut_integers() -> None:
-    assert torch.linspace(0.1, 0.7, 7)[-1].item() == np.float32(0.7)
+    there, back = torch.linspace(0.1, 0.7, 100), torch.linspace(0.7, 0.1, 100)
+    assert torch.equal(there, back.flip(0))  # each half is counted from its own end
     assert torch.linspace(0, 10, 5, dtype=torch.int64).tolist() == [0, 2, 5, 7, 10]
     assert torch.logspace(0, 3, 4, dtype=torch.int64).tolist() == [1, 10, 100, 1000]
+    with pytest.raises(ValueError, match="step must be nonzero"):
+        torch.arange(0, 3, 0.5, dtype=torch.int64)
     with pytest.raises(RuntimeError, match="number of steps must be non-negative"):
         torch.linspace(0, 1, -1)
 
@@ -105,7 +109,7 @@ def test_windows_follow_numpy(name: str) -> None:
 
 def test_kaiser_window_follows_numpy() -> None:
     np.testing.assert_allclose(torch.kaiser_window(7, False, 6.0, dtype=torch.float64).numpy(), np.kaiser(7, 6.0), atol=1e-12)
-    np.testing.assert_allclose(torch.signal.windows.kaiser(7, beta=6.0, dtype=torch.float64).numpy(), np.kaiser(7, 6.0), atol=1e-12)
+    np.testing.assert_allclose(windows.kaiser(7, beta=6.0, dtype=torch.float64).numpy(), np.kaiser(7, 6.0), atol=1e-12)
 
 
 def test_like_another_tensor() -> None:

@@ -102,6 +102,7 @@ def test_index_add_copy_and_fill() -> None:
     assert x.index_add(0, torch.tensor([1, 1]), rows)[1].tolist() == [4.0, 6.0]
     assert x.index_copy(0, index, rows).tolist() == [[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]]
     assert x.index_fill(0, torch.tensor([-1]), 9).tolist() == [[0.0, 0.0], [0.0, 0.0], [9.0, 9.0]]
+    assert torch.tensor([False, True]).index_add(0, torch.tensor([0]), torch.tensor([True])).tolist() == [True, True]
     assert x.index_reduce(0, index, rows, "amax").tolist() == [[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]]
 
 

@@ -64,8 +64,9 @@ def test_diagonals(offset: int) -> None:
     np.testing.assert_array_equal(torch.diag(x, offset).numpy(), np.diag(x.numpy(), offset))
     matrix = arange(3, 4)
     np.testing.assert_array_equal(torch.diag(matrix, offset).numpy(), np.diag(matrix.numpy(), offset))
-    embedded = torch.diag_embed(matrix, offset, 0, 2)
-    np.testing.assert_array_equal(torch.diagonal(embedded, offset, 0, 2).numpy(), matrix.numpy())
+    for dims in [(0, 2), (2, 0), (1, 2)]:
+        embedded = torch.diag_embed(matrix, offset, *dims)
+        np.testing.assert_array_equal(np.diagonal(embedded.numpy(), offset, *dims), matrix.numpy())
     assert embedded.sum() == matrix.sum()
     np.testing.assert_array_equal(torch.diagflat(matrix, offset).numpy(), np.diagflat(matrix.numpy(), offset))
 
@@ -115,7 +116,7 @@ def test_unfold_takes_windows() -> None:
     assert F.unfold(x, 2)[0].T.tolist() == [[0, 1, 3, 4], [1, 2, 4, 5], [3, 4, 6, 7], [4, 5, 7, 8]]
 
 
-@pytest.mark.parametrize("window", [dict(kernel_size=2), dict(kernel_size=(3, 2), dilation=(1, 2), padding=(2, 1), stride=(2, 1))])
+@pytest.mark.parametrize("window", [{"kernel_size": 2}, {"kernel_size": (3, 2), "dilation": (1, 2), "padding": (2, 1), "stride": (2, 1)}])
 def test_fold_is_the_adjoint_of_unfold(window: dict) -> None:
     x = torch.randn(2, 3, 5, 6)
     columns = F.unfold(x, **window)

@@ -1,0 +1,178 @@
+"""Linear algebra that is written with other public functions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from .. import dtypes
+from ..applying import write_out
+from ..binding import composite
+from ..errors import LinAlgError
+from ..functional import _C, PUBLIC
+from ..return_types import make
+
+
+def _square(A: Any, function: str) -> None:
+    if A.dim() < 2:
+        raise RuntimeError(f"{function}: The input tensor A must have at least 2 dimensions.")
+    if A.size(-1) != A.size(-2):
+        raise RuntimeError(f"{function}: A must be batches of square matrices, but they are {A.size(-2)} by {A.size(-1)} matrices")
+
+
+@composite(namespace="linalg", operands=("A",))
+def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
+    """The ``n``-th powers of square matrices; for a negative ``n`` of their inverses.
+
+    Raises:
+        LinAlgError: if ``n`` is negative and a matrix is singular.
+        RuntimeError: if the matrices are not square.
+    """
+    _square(A, "linalg.matrix_power")
+    found = _C._matrix_power(PUBLIC["linalg.inv"](A) if n < 0 else A, abs(n))
+    return found if out is None else write_out(out, found)
+
+
+@composite(name="matrix_power", method=True, operands=("input",))
+def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
+    """``linalg.matrix_power``."""
+    return PUBLIC["linalg.matrix_power"](input, n, out=out)
+
+
+@composite(namespace="linalg", operands=("A",))
+def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
+    """A matrix norm over two dimensions or a vector norm over one: that of ``ord``, by default the 2-norm of all elements in ``dim``.
+
+    Raises:
+        RuntimeError: if ``ord`` is given without ``dim`` for more than two dimensions, or ``dim`` holds more than two.
+    """
+    dims = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
+    if dims is not None:
+        if len(dims) not in (1, 2) and ord is not None:
+            raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    elif ord is not None and A.dim() not in (1, 2) and not isinstance(ord, str):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D.")
+    options = {"dtype": dtype} if dtype is not None else {}
+    if out is not None:
+        options["out"] = out
+    if isinstance(ord, str) or (ord is not None and (len(dims) == 2 if dims is not None else A.dim() == 2)):
+        return PUBLIC["linalg.matrix_norm"](A, ord, (-2, -1) if dims is None else dims, keepdim, **options)
+    return PUBLIC["linalg.vector_norm"](A, 2 if ord is None else ord, dims, keepdim, **options)
+
+
+@composite(namespace="linalg", operands=("A", "B"))
+def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
+    """The least squares solution of ``A X = B``, the one of least norm if there are many; by the pseudoinverse for every ``driver``.
+
+    Also the sums of squared residuals (for the drivers but gelsy, if there are more equations than unknowns and the rank is full), the
+    rank (not for gels) and the singular values (for gelsd and gelss); what is left out is empty.
+
+    Raises:
+        RuntimeError: if the shapes do not fit or the driver is unknown.
+    """
+    if A.dim() < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if B.dim() < 1:
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if A.dtype is not B.dtype:
+        raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
+                           f"{A.dtype.scalar_name} and other's dtype {B.dtype.scalar_name}")  # fmt: skip
+    m, n = A.shape[-2:]
+    vector = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.shape == A.shape[:-1])
+    right = B.unsqueeze(-1) if vector else B
+    if m != right.shape[-2]:
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    batch = PUBLIC["broadcast_shapes"](A.shape[:-2], right.shape[:-2])
+    rtol = dtypes.finfo(A.dtype).eps * max(m, n) if rcond is None else rcond
+    solution = PUBLIC["linalg.pinv"](A, rtol=rtol) @ right
+    rank = A.new_empty((0,), dtype=dtypes.int64) if driver == "gels" else PUBLIC["linalg.matrix_rank"](A, rtol=rtol).expand(batch)
+    values = PUBLIC["linalg.svdvals"](A) if driver in ("gelsd", "gelss") else A.new_empty((0,)).real
+    residuals = A.new_empty((0,)).real
+    if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
+        residuals = (A @ solution - right).abs().square().sum(-2)
+    found = (solution.squeeze(-1) if vector else solution, residuals, rank, values)
+    return make("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))(found)
+
+
+@composite(namespace="linalg", operands=("A",))
+def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
+    """The inverse of ``A`` as a map between tensors of its last dimensions and of its first ``ind``.
+
+    Raises:
+        RuntimeError: if ``ind`` is not positive, or the products of sizes differ.
+    """
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    first, last = A.shape[:ind], A.shape[ind:]
+    if math.prod(first) != math.prod(last):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
+            f"but got {math.prod(last)} != {math.prod(first)}"
+        )
+    found = PUBLIC["linalg.inv"](A.reshape(math.prod(last), -1 if A.numel() else 0)).reshape((*last, *first))
+    return found if out is None else write_out(out, found)
+
+
+@composite(namespace="linalg", operands=("A", "B"))
+def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
+    """The ``X`` with ``tensordot(A, X, X.ndim) == B``; the dimensions ``dims`` of ``A`` are moved to the end first.
+
+    Raises:
+        RuntimeError: if the products of sizes differ.
+    """
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
+    kept = A.shape[B.dim() :]
+    if math.prod(kept) != math.prod(A.shape[: B.dim()]):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {math.prod(kept)} != {math.prod(A.shape[: B.dim()])}"
+        )
+    found = PUBLIC["linalg.solve"](A.reshape(B.numel(), math.prod(kept)), B.reshape(-1)).reshape(kept)
+    return found if out is None else write_out(out, found)
+
+
+@composite(name="lu", operands=("A",), method=True, native=False)
+def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """``linalg.lu_factor`` as a plain tuple, with ``get_infos`` ``linalg.lu_factor_ex``; deprecated."""
+    warnings.warn(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future PyTorch release.",
+        stacklevel=2,
+    )
+    found = tuple(PUBLIC["linalg.lu_factor_ex"](A, pivot=pivot) if get_infos else PUBLIC["linalg.lu_factor"](A, pivot=pivot))
+    return found if out is None else write_out(out, found)
+
+
+@composite(namespace="linalg", operands=("A",))
+def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """The LDL factorisation of symmetric (or ``hermitian``) matrices, packed, with pivots and for each matrix LAPACK's info.
+
+    Runs on the host.
+    """
+    function = "torch.linalg.ldl_factor_ex"
+    _square(A, function)
+    found = _C._ldl_factor(A, hermitian)
+    if check_errors and bool((found[2] != 0).any()):
+        raise LinAlgError(f"{function}: The factorization could not be completed because a diagonal block is exactly zero.")
+    made = make("linalg_ldl_factor_ex", ("LD", "pivots", "info"))(found)
+    return made if out is None else write_out(out, made)
+
+
+@composite(namespace="linalg", operands=("A",))
+def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+    """``ldl_factor_ex`` without the info."""
+    found = PUBLIC["linalg.ldl_factor_ex"](A, hermitian=hermitian)
+    made = make("linalg_ldl_factor", ("LD", "pivots"))(tuple(found)[:2])
+    return made if out is None else write_out(out, made)
+
+
+@composite(namespace="linalg", operands=("LD", "pivots", "B"))
+def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+    """The solution of ``A X = B`` from ``ldl_factor(A)``. Runs on the host."""
+    _square(LD, "torch.linalg.ldl_solve")
+    found = _C._ldl_solve(LD, pivots, B, hermitian)
+    return found if out is None else write_out(out, found)

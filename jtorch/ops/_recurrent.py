@@ -1,0 +1,212 @@
+"""Recurrent layers on plain arrays: the cells, a scan over time that keeps what the gradient needs, and the scan back.
+
+A step is split into ``x_part = x W_ihᵀ + b_ih``, computed for all steps at once, and ``h_part = h W_hhᵀ + b_hh``. In the gradient only the
+recurrence itself runs step by step; every product that sums over time is one product for the whole sequence, which is what makes it
+faster than the derived gradient of ``lax.scan``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ._declare import Array
+
+State = tuple[Array, ...]  # h, and for LSTM c
+
+
+class Weights(NamedTuple):
+    """The parameters of one layer in one direction; ``hr`` projects the hidden state of an LSTM."""
+
+    ih: Array
+    hh: Array
+    b_ih: Array | None
+    b_hh: Array | None
+    hr: Array | None
+
+
+class Cell(NamedTuple):
+    """One kind of recurrent network.
+
+    ``step(x_part, h_part, state)`` gives the new state before projection. ``keep(x_part, h_part)`` says what the gradient needs of a step
+    besides the states. ``slopes(x_part, kept, before, after)`` gives, for all steps at once, factors for ``back(d_state, factors)``,
+    which returns the gradients of ``x_part``, of ``h_part``, and of the state before as far as it does not come through ``h_part``.
+    """
+
+    step: Callable[[Array, Array, State], State]
+    keep: Callable[[Array, Array], State]
+    slopes: Callable[[Array, State, State, State], State]
+    back: Callable[[State, State], tuple[Array, Array, State]]
+
+
+def affine(x: Array, weight: Array, bias: Array | None) -> Array:
+    """``x @ weight.T + bias``."""
+    y = x @ weight.T
+    return y if bias is None else y + jnp.reshape(bias, (1,) * (y.ndim - 1) + bias.shape)
+
+
+def _split(x: Array, parts: int) -> list[Array]:
+    return jnp.split(x, parts, axis=-1)
+
+
+def _lstm_step(x_part: Array, h_part: Array, state: State) -> State:
+    i, f, g, o = _split(x_part + h_part, 4)
+    c = jax.nn.sigmoid(f) * state[1] + jax.nn.sigmoid(i) * jnp.tanh(g)
+    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+
+
+def _lstm_slopes(x_part: Array, kept: State, before: State, after: State) -> State:
+    i, f, g, o = _split(kept[0], 4)
+    i, f, g, o = jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
+    tanh_c = jnp.tanh(after[1])
+    by_c = jnp.concatenate([g * i * (1 - i), before[1] * f * (1 - f), i * (1 - g * g)], axis=-1)
+    return by_c, tanh_c * o * (1 - o), o * (1 - tanh_c * tanh_c), f
+
+
+def _lstm_back(d: State, factors: State) -> tuple[Array, Array, State]:
+    by_c, o_by_h, c_by_h, f = factors
+    dh, dc = d
+    dc = dc + dh * c_by_h
+    gates = jnp.concatenate([jnp.concatenate([dc, dc, dc], axis=-1) * by_c, dh * o_by_h], axis=-1)
+    return gates, gates, (jnp.zeros_like(dh), dc * f)
+
+
+def _gru_step(x_part: Array, h_part: Array, state: State) -> State:
+    (h,) = state
+    r_x, z_x, n_x = _split(x_part, 3)
+    r_h, z_h, n_h = _split(h_part, 3)
+    z = jax.nn.sigmoid(z_x + z_h)
+    n = jnp.tanh(n_x + jax.nn.sigmoid(r_x + r_h) * n_h)
+    return (n + z * (h - n),)
+
+
+def _gru_slopes(x_part: Array, kept: State, before: State, after: State) -> State:
+    r_x, z_x, n_x = _split(x_part, 3)
+    r_h, z_h, n_h = _split(kept[0], 3)
+    r, z = jax.nn.sigmoid(r_x + r_h), jax.nn.sigmoid(z_x + z_h)
+    n = jnp.tanh(n_x + r * n_h)
+    by_n = (1 - z) * (1 - n * n)
+    by_r, by_z = by_n * n_h * r * (1 - r), (before[0] - n) * z * (1 - z)
+    return jnp.concatenate([by_r, by_z, by_n], axis=-1), jnp.concatenate([by_r, by_z, by_n * r], axis=-1), z
+
+
+def _gru_back(d: State, factors: State) -> tuple[Array, Array, State]:
+    by_x, by_h, z = factors
+    dh = jnp.concatenate([d[0]] * 3, axis=-1)
+    return dh * by_x, dh * by_h, (d[0] * z,)
+
+
+def _tanh_step(x_part: Array, h_part: Array, state: State) -> State:
+    return (jnp.tanh(x_part + h_part),)
+
+
+def _relu_step(x_part: Array, h_part: Array, state: State) -> State:
+    x = x_part + h_part
+    return (jnp.where(x > 0, x, jnp.zeros_like(x)),)  # not maximum: the gradient at 0 is 0
+
+
+def _simple_back(d: State, factors: State) -> tuple[Array, Array, State]:
+    gates = d[0] * factors[0]
+    return gates, gates, (jnp.zeros_like(d[0]),)
+
+
+def _tanh_slopes(x_part: Array, kept: State, before: State, after: State) -> State:
+    return (1 - after[0] * after[0],)
+
+
+def _relu_slopes(x_part: Array, kept: State, before: State, after: State) -> State:
+    return ((after[0] > 0).astype(after[0].dtype),)
+
+
+CELLS: dict[str, Cell] = {
+    "LSTM": Cell(_lstm_step, lambda x, h: (x + h,), _lstm_slopes, _lstm_back),
+    "GRU": Cell(_gru_step, lambda x, h: (h,), _gru_slopes, _gru_back),
+    "RNN_TANH": Cell(_tanh_step, lambda x, h: (), _tanh_slopes, _simple_back),
+    "RNN_RELU": Cell(_relu_step, lambda x, h: (), _relu_slopes, _simple_back),
+}
+
+
+def step(cell: Cell, x_part: Array, state: State, w: Weights) -> tuple[State, Array, Array]:
+    """One step: the new state, the hidden state before projection, and ``h_part``."""
+    h_part = affine(state[0], w.hh, w.b_hh)
+    full, *rest = cell.step(x_part, h_part, state)
+    return ((full if w.hr is None else full @ w.hr.T), *rest), full, h_part
+
+
+class Trace(NamedTuple):
+    """What a run keeps for its gradient: the states after each step, the hidden ones before projection, and what the cell wants."""
+
+    after: State
+    full: Array | None
+    kept: State
+
+
+def run(
+    x: Array, state: State, w: Weights, cell: Cell, reverse: bool, mask: Array | None, keep: bool = False
+) -> tuple[Array, State, Trace | None]:
+    """One layer in one direction over ``x (T, B, F)``: all hidden states, the final state, and the trace if ``keep``.
+
+    Where ``mask (T, B, 1)`` is false, the state stays.
+    """
+
+    def body(state: State, at: tuple[Array, Array | None]) -> tuple[State, Any]:
+        x_part, mask_t = at
+        new, full, h_part = step(cell, x_part, state, w)
+        if mask_t is not None:
+            new = tuple(jnp.where(mask_t, n, s) for n, s in zip(new, state, strict=True))
+        trace = (new, None if w.hr is None else full, cell.keep(x_part, h_part)) if keep else None
+        return new, (new[0], trace)
+
+    state, (out, trace) = lax.scan(body, state, (affine(x, w.ih, w.b_ih), mask), reverse=reverse)
+    return out, state, Trace(*trace) if keep else None
+
+
+def run_back(
+    x: Array, state: State, w: Weights, cell: Cell, reverse: bool, mask: Array | None, trace: Trace, d_out: Array, d_final: State
+) -> tuple[Array, State, Weights]:
+    """The gradients of ``run`` for ``x``, the first state and the weights, given those of its outputs and final state."""
+    x_part = affine(x, w.ih, w.b_ih)
+    before = tuple(
+        jnp.concatenate([seq[1:], s[None]] if reverse else [s[None], seq[:-1]]) for s, seq in zip(state, trace.after, strict=True)
+    )
+    factors = cell.slopes(x_part, trace.kept, before, trace.after)
+    if mask is not None:
+        # A masked step hands the gradient on unchanged and takes none itself.
+        zero = jnp.zeros((), x.dtype)
+
+    def body(d: State, at: tuple[Array, State, Array | None]) -> tuple[State, Any]:
+        d_out_t, factors_t, mask_t = at
+        d = (d[0] + d_out_t, *d[1:])
+        passed = None
+        if mask_t is not None:
+            passed = tuple(jnp.where(mask_t, zero, s) for s in d)
+            d = tuple(jnp.where(mask_t, s, zero) for s in d)
+        d_h = d[0]
+        full = d if w.hr is None else (d_h @ w.hr, *d[1:])
+        d_x, d_hp, direct = cell.back(full, factors_t)
+        back = d_hp @ w.hh
+        # With a projection, what the cell hands on directly is of the unprojected size, and zero.
+        new = (back if w.hr is not None else back + direct[0], *direct[1:])
+        if passed is not None:
+            new = tuple(n + p for n, p in zip(new, passed, strict=True))
+        return new, (d_x, None if d_hp is d_x else d_hp, None if w.hr is None else d_h)
+
+    d_state, (d_x, d_hp, d_h) = lax.scan(body, d_final, (d_out, factors, mask), reverse=not reverse)
+    d_hp = d_x if d_hp is None else d_hp
+    grads = Weights(
+        ih=_over_time(d_x, x),
+        hh=_over_time(d_hp, before[0]),
+        b_ih=None if w.b_ih is None else jnp.sum(d_x, axis=(0, 1)),
+        b_hh=None if w.b_hh is None else jnp.sum(d_hp, axis=(0, 1)),
+        hr=None if w.hr is None else _over_time(d_h, trace.full),  # type: ignore[arg-type]
+    )
+    return d_x @ w.ih, d_state, grads
+
+
+def _over_time(d: Array, x: Array) -> Array:
+    """The gradient of a weight: the sum over steps and batch of the outer products of ``d (T, B, G)`` and ``x (T, B, F)``."""
+    return d.reshape(-1, d.shape[-1]).T @ x.reshape(-1, x.shape[-1])

@@ -1,0 +1,368 @@
+"""Factorisations: Cholesky, QR and Householder reflections, LU, LDL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.lax import linalg as lapack
+
+from ._declare import Array, defvjp, guard, op
+from ._linalg import adjoint, check_float, check_matrix, check_square, guard_info
+from ._numeric import scalar_name
+from .linalg_solve import permutation, triangular, zero_pivot
+
+_NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not positive-definite "
+    "(the leading minor of order {} is not positive-definite)."
+)
+
+
+def _lower_factor(a: Array, upper: bool) -> Array:
+    """The Cholesky factor from one triangle of ``a``; nan if there is none."""
+    if a.size == 0:
+        return a
+    lower = adjoint(a) if upper else a
+    found = lapack.cholesky(lower, symmetrize_input=False)
+    return adjoint(found) if upper else found
+
+
+def _failed_minor(a: Array, upper: bool, factor: Array) -> Array:
+    """The order of the first leading minor that is not positive, 0 if all are: found by elimination, only where a factor is nan."""
+    if a.size == 0:
+        return jnp.zeros(a.shape[:-2], np.int32)
+    n = a.shape[-1]
+    a = lax.stop_gradient(adjoint(a) if upper else a)
+    full = jnp.tril(a) + adjoint(jnp.tril(a, -1))
+
+    def eliminate(_: Any) -> Array:
+        def step(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
+            rest, info = state
+            pivot = jnp.real(rest[..., k, k])
+            info = jnp.where((info == 0) & ~(pivot > 0), k.astype(np.int32) + np.int32(1), info)
+            column, row = rest[..., :, k], rest[..., k, :]
+            return rest - column[..., :, None] * row[..., None, :] / pivot[..., None, None].astype(rest.dtype), info
+
+        found = lax.fori_loop(0, n, step, (full, jnp.zeros(a.shape[:-2], np.int32)))[1]
+        return jnp.where(jnp.any(jnp.isnan(factor), (-1, -2)), jnp.maximum(found, np.int32(1)), np.int32(0))
+
+    return lax.cond(jnp.any(jnp.isnan(factor)), eliminate, lambda _: jnp.zeros(a.shape[:-2], np.int32), None)
+
+
+def _cholesky_rule(g: Array, result: Array, A: Array, upper: bool) -> tuple[Array]:
+    if A.size == 0:
+        return (g,)
+    factor, g = (adjoint(result), adjoint(g)) if upper else (result, g)
+    inner = jnp.tril(adjoint(factor) @ jnp.tril(g))
+    half = jnp.where(jnp.eye(A.shape[-1], dtype=bool).reshape((1,) * (A.ndim - 2) + A.shape[-2:]), inner * np.asarray(0.5, inner.dtype), inner)
+    right = triangular(factor, half, upper=False, left=False)
+    grad = triangular(factor, right, upper=False, adjoint=True)
+    return ((grad + adjoint(grad)) * np.asarray(0.5, grad.dtype),)
+
+
+def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
+    check_square(a, function)
+    check_float(a, function)
+    factor = _lower_factor(a, upper)
+    return factor, _failed_minor(a, upper, factor)
+
+
+@op(namespace="linalg", out=True, aten="linalg_cholesky", saves=("result",))
+def cholesky(A: Array, *, upper: bool = False) -> Array:
+    """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
+
+    Only that triangle of ``A`` is read; the gradient is symmetric.
+
+    Raises:
+        LinAlgError: if a matrix is not positive-definite.
+    """
+    factor, info = _cholesky(A, upper, "linalg.cholesky")
+    guard_info(info, "linalg.cholesky", _NOT_POSITIVE, A.shape[-1])
+    return factor
+
+
+defvjp(cholesky, lambda g, result, A, *, upper=False: _cholesky_rule(g, result, A, upper))
+
+
+@op(name="cholesky", out=True, aten="cholesky", saves=("result",))
+def torch_cholesky(input: Array, upper: bool = False) -> Array:
+    """``linalg.cholesky``.
+
+    Raises:
+        LinAlgError: if a matrix is not positive-definite.
+    """
+    factor, info = _cholesky(input, upper, "cholesky")
+    guard_info(info, "cholesky", _NOT_POSITIVE, input.shape[-1])
+    return factor
+
+
+defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, result, input, upper))
+
+
+@op(namespace="linalg", out=True, returns="linalg_cholesky_ex", fields=("L", "info"), aten="linalg_cholesky_ex", saves=("result",))
+def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
+    """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive; raises only with ``check_errors``.
+
+    Where it fails the factor is nan.
+    """
+    factor, info = _cholesky(A, upper, "linalg.cholesky_ex")
+    if check_errors:
+        guard_info(info, "linalg.cholesky_ex", _NOT_POSITIVE, A.shape[-1])
+    return factor, info
+
+
+defvjp(cholesky_ex, lambda g, result, A, *, upper=False, check_errors=False: _cholesky_rule(g[0], result[0], A, upper))  # noqa: ARG005
+
+
+def _qr(a: Array, full: bool) -> tuple[Array, Array]:
+    m, n = a.shape[-2:]
+    if a.size == 0:
+        k = m if full else min(m, n)
+        q = jnp.broadcast_to(jnp.eye(m, k, dtype=a.dtype), (*a.shape[:-2], m, k))
+        return q, jnp.zeros((*a.shape[:-2], k, n), a.dtype)
+    if m >= n:
+        q, r = lapack.qr(a, full_matrices=full)
+        return q, r
+    # The first columns alone decide Q; written so, the derivative exists.
+    q, r = lapack.qr(a[..., :m], full_matrices=False)
+    return q, jnp.concatenate([r, adjoint(q) @ a[..., m:]], -1)
+
+
+@op(namespace="linalg", out=True, returns="linalg_qr", fields=("Q", "R"), aten="linalg_qr")
+def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
+    """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``.
+
+    Shapes: ``(m, k)`` and ``(k, n)`` with ``k = min(m, n)``, or ``m`` for mode ``"complete"``; ``"r"`` leaves Q out: it is empty.
+
+    Raises:
+        RuntimeError: for an unknown mode.
+    """
+    check_matrix(A, "linalg.qr")
+    check_float(A, "linalg.qr")
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    q, r = _qr(A, mode == "complete")
+    return (jnp.zeros((0,), A.dtype) if mode == "r" else q), r
+
+
+@op(name="qr", out=True, returns="qr", fields=("Q", "R"), aten="qr")
+def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
+    """``linalg.qr``, complete unless ``some``."""
+    return qr(input, "reduced" if some else "complete")
+
+
+@op(out=True, returns="geqrf", fields=("a", "tau"), differentiable=False, aten="geqrf")
+def geqrf(input: Array) -> tuple[Array, Array]:
+    """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    check_float(input, "torch.geqrf")
+    if input.size == 0:
+        return input, jnp.zeros((*input.shape[:-2], min(input.shape[-2:])), input.dtype)
+    packed, tau = jnp.linalg.qr(input, mode="raw")
+    return jnp.swapaxes(packed, -1, -2), tau
+
+
+def _reflected(vectors: Array, tau: Array, x: Array, order: range, conjugate: bool) -> Array:
+    """``x`` after the reflections ``I - tau v v.mH``, taken in that order."""
+    m = vectors.shape[-2]
+    row = np.arange(m).reshape((1,) * (vectors.ndim - 2) + (m,))
+    for i in order:
+        v = jnp.where(row == i, np.ones((), x.dtype), jnp.where(row > i, vectors[..., i], np.zeros((), x.dtype)))[..., None]
+        scale = tau[..., i][..., None, None]
+        x = x - (jnp.conj(scale) if conjugate else scale) * v * (adjoint(v) @ x)
+    return x
+
+
+def _check_reflections(a: Array, tau: Array, function: str) -> None:
+    if a.ndim < 2:
+        raise RuntimeError(f"{function}: input must have at least 2 dimensions.")
+    if function.endswith("product") and a.shape[-2] < a.shape[-1]:
+        raise RuntimeError(f"{function}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if tau.ndim < 1 or tau.shape[-1] > a.shape[-1]:
+        raise RuntimeError(f"{function}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if a.ndim - tau.ndim != 1:
+        raise RuntimeError(
+            f"{function}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} "
+            f"and input.ndim is equal to {a.ndim}"
+        )
+    if a.ndim > 2 and tau.shape[:-1] != a.shape[:-2]:
+        raise RuntimeError(
+            f"{function}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
+    if a.dtype != tau.dtype:
+        raise RuntimeError(f"{function}: tau dtype {scalar_name(tau.dtype)} does not match input dtype {scalar_name(a.dtype)}")
+
+
+@op(namespace="linalg", name="householder_product", out=True, aten="linalg_householder_product")
+def householder_product(input: Array, tau: Array) -> Array:
+    """The first columns of the product of the Householder reflections that ``geqrf`` returns.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+    """
+    _check_reflections(input, tau, "torch.linalg.householder_product")
+    start = jnp.broadcast_to(jnp.eye(input.shape[-2], input.shape[-1], dtype=input.dtype), input.shape)
+    return _reflected(input, tau, start, range(tau.shape[-1] - 1, -1, -1), conjugate=False) if input.size else start
+
+
+@op(out=True, aten="orgqr")
+def orgqr(input: Array, tau: Array) -> Array:
+    """``linalg.householder_product``."""
+    return householder_product(input, tau)
+
+
+@op(out=True, aten="ormqr")
+def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
+    """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+    """
+    _check_reflections(input, tau, "torch.ormqr")
+    if other.shape[-2 if left else -1] != input.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
+    k = tau.shape[-1]
+    if left:
+        return _reflected(input, tau, other, range(k) if transpose else range(k - 1, -1, -1), transpose)
+    turned = _reflected(input, tau, adjoint(other), range(k - 1, -1, -1) if transpose else range(k), not transpose)
+    return adjoint(turned)
+
+
+def _lu(a: Array) -> tuple[Array, Array, Array]:
+    """LU packed in one matrix, the row exchanges (from 1) and the order they bring the rows into."""
+    if a.size == 0:
+        k = min(a.shape[-2:])
+        batch = a.shape[:-2]
+        order = jnp.broadcast_to(jnp.arange(a.shape[-2], dtype=np.int32), (*batch, a.shape[-2]))
+        return a, jnp.broadcast_to(jnp.arange(1, k + 1, dtype=np.int32), (*batch, k)), order
+    packed, pivots, order = lapack.lu(a)
+    return packed, pivots + np.int32(1), order
+
+
+def _unpacked(packed: Array) -> tuple[Array, Array]:
+    m, n = packed.shape[-2:]
+    k = min(m, n)
+    lower = jnp.tril(packed[..., :, :k], -1) + jnp.eye(m, k, dtype=packed.dtype).reshape((1,) * (packed.ndim - 2) + (m, k))
+    return lower, jnp.triu(packed[..., :k, :])
+
+
+def _permutation_matrix(order: Array, dtype: Any) -> Array:
+    n = order.shape[-1]
+    column = jnp.arange(n, dtype=order.dtype).reshape((1,) * (order.ndim - 1) + (n, 1))
+    return (order[..., None, :] == column).astype(dtype)
+
+
+def _check_pivot(pivot: bool, function: str) -> None:
+    if not pivot:
+        raise RuntimeError(f"{function}: LU without pivoting is not implemented on the CPU")
+
+
+@op(namespace="linalg", out=True, returns="linalg_lu", fields=("P", "L", "U"), aten="linalg_lu")
+def lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
+    """``A = P @ L @ U``: a permutation, a lower triangular matrix with ones on the diagonal, and an upper triangular one.
+
+    Raises:
+        RuntimeError: without ``pivot``.
+    """
+    check_matrix(A, "linalg.lu")
+    check_float(A, "linalg.lu")
+    _check_pivot(pivot, "linalg.lu")
+    packed, _, order = _lu(A)
+    return _permutation_matrix(order, A.dtype), *_unpacked(packed)
+
+
+def _factored(a: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]:
+    if a.ndim < 2:
+        raise RuntimeError(f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(a.shape)} instead")
+    check_float(a, function)
+    _check_pivot(pivot, "linalg.lu_factor")
+    packed, pivots, _ = _lu(a)
+    return packed, pivots, zero_pivot(packed)
+
+
+@op(namespace="linalg", out=True, returns="linalg_lu_factor", fields=("LU", "pivots"), aten="linalg_lu_factor")
+def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
+    """L and U packed in one matrix, and the rows exchanged at each step (int32, counted from 1).
+
+    Raises:
+        RuntimeError: if a pivot is zero, or without ``pivot``.
+    """
+    packed, pivots, info = _factored(A, pivot, "torch.linalg.lu_factor")
+    message = (
+        "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+        "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+    )
+    flat = info.reshape(-1)
+    place = "torch.linalg.lu_factor: " if A.ndim == 2 else "torch.linalg.lu_factor: (Batch element {}): "
+    for k in range(1, min(*A.shape[-2:], 16) + 1):
+        guard(flat == k, RuntimeError, place + message.format(k), jnp.arange(flat.shape[0]))
+    guard(flat > 16, RuntimeError, place + message.replace("U[{0},{0}]", "a diagonal element of U"), jnp.arange(flat.shape[0]))
+    return packed, pivots
+
+
+@op(namespace="linalg", out=True, returns="linalg_lu_factor_ex", fields=("LU", "pivots", "info"), aten="linalg_lu_factor_ex")
+def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
+    """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
+    packed, pivots, info = _factored(A, pivot, "torch.linalg.lu_factor_ex")
+    if check_errors:
+        guard(info > 0, RuntimeError, "torch.linalg.lu_factor_ex: a diagonal element of U is zero and using it on lu_solve would result "
+              "in a division by zero.")  # fmt: skip
+    return packed, pivots, info
+
+
+@op(out=True, returns="lu_unpack", fields=("P", "L", "U"), aten="lu_unpack", method=False)
+def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Array, Array, Array]:
+    """The permutation, lower and upper triangular matrix of ``lu_factor``'s results; what is not asked for is empty.
+
+    Raises:
+        RuntimeError: if the pivots are not int32.
+    """
+    if LU_pivots.dtype != np.int32:
+        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
+    nothing = jnp.zeros((0,), LU_data.dtype)
+    matrix, lower, upper = nothing, nothing, nothing
+    if unpack_pivots:
+        m = LU_data.shape[-2]
+        order = permutation(LU_pivots, m) if LU_data.size else jnp.broadcast_to(jnp.arange(m, dtype=np.int32), (*LU_data.shape[:-2], m))
+        matrix = _permutation_matrix(order, LU_data.dtype)
+    if unpack_data:
+        lower, upper = _unpacked(LU_data)
+    return matrix, lower, upper
+
+
+@op(namespace="_C", host=True, aten="linalg_ldl_factor_ex")
+def _ldl_factor(A: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+    """LAPACK's LDL factorisation: the packed factor, the pivots and for each matrix whether a block of D is singular."""
+    from scipy.linalg import get_lapack_funcs
+
+    a = np.asarray(A)
+    packed, pivots = np.array(a, copy=True), np.zeros(a.shape[:-1], np.int32)
+    info = np.zeros(a.shape[:-2], np.int32)
+    name = "hetrf" if hermitian and np.iscomplexobj(a) else "sytrf"
+    (factor,) = get_lapack_funcs((name,), (a,))
+    for i in np.ndindex(a.shape[:-2]):
+        if a.shape[-1]:
+            made, pivots[i], info[i] = factor(a[i], lower=1)
+            packed[i] = np.tril(made)
+            # scipy counts interchanges as LAPACK does, from 1, negative for blocks of two.
+    return packed, pivots, info
+
+
+@op(namespace="_C", host=True, aten="linalg_ldl_solve")
+def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
+    """Solves with LAPACK's LDL factorisation."""
+    from scipy.linalg import get_lapack_funcs
+
+    ld, piv, b = np.asarray(LD), np.asarray(pivots), np.asarray(B)
+    batch = np.broadcast_shapes(ld.shape[:-2], b.shape[:-2])
+    ld, piv = np.broadcast_to(ld, batch + ld.shape[-2:]), np.broadcast_to(piv, batch + piv.shape[-1:])
+    found = np.array(np.broadcast_to(b, batch + b.shape[-2:]), copy=True)
+    name = "hetrs" if hermitian and np.iscomplexobj(ld) else "sytrs"
+    (solve,) = get_lapack_funcs((name,), (ld, found))
+    for i in np.ndindex(batch):
+        if found.size:
+            found[i] = solve(ld[i], piv[i], found[i], lower=1)[0]
+    return found

@@ -1,0 +1,341 @@
+"""Inverses, determinants and systems of linear equations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.lax import linalg as lapack
+
+from ._declare import Array, defvjp, op
+from ._linalg import adjoint, batched, check_float, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
+from ._matrix import size_of
+from ._numeric import is_complex, scalar_name, unsupported
+
+_SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+_UNSOLVABLE = "The solver failed because the input matrix is singular."
+
+
+def zero_pivot(lu: Array) -> Array:
+    """LAPACK's ``info`` of an LU factorisation: the first position (from 1) of a zero on the diagonal of U, or 0."""
+    zeros = diagonal(lu) == 0
+    if zeros.shape[-1] == 0:
+        return jnp.zeros(zeros.shape[:-1], np.int32)
+    return jnp.where(jnp.any(zeros, -1), jnp.argmax(zeros, -1).astype(np.int32) + np.int32(1), np.int32(0))
+
+
+def _lu_info(a: Array) -> Array:
+    return zero_pivot(lapack.lu(lax.stop_gradient(a))[0]) if a.size else jnp.zeros(a.shape[:-2], np.int32)
+
+
+def _inverse(a: Array, function: str) -> Array:
+    check_square(a, function)
+    check_float(a, function)
+    return jnp.linalg.solve(a, eye_like(a)) if a.size else a
+
+
+def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
+    h = adjoint(result)
+    return (-(h @ g @ h),)
+
+
+@op(namespace="linalg", out=True, aten="linalg_inv", saves=("result",))
+def inv(A: Array) -> Array:
+    """The inverses of square matrices.
+
+    Raises:
+        LinAlgError: if a matrix is singular.
+        RuntimeError: if the matrices are not square, or integral or of half precision.
+    """
+    found = _inverse(A, "linalg.inv")
+    guard_info(_lu_info(A), "linalg.inv", _SINGULAR, A.shape[-1])
+    return found
+
+
+defvjp(inv, _inv_rule)
+
+
+@op(out=True, aten="inverse", saves=("result",))
+def inverse(input: Array) -> Array:
+    """``linalg.inv``."""
+    return inv(input)
+
+
+defvjp(inverse, lambda g, result, input: _inv_rule(g, result, input))
+
+
+@op(namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",))
+def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
+    """The inverses, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
+    found, info = _inverse(A, "linalg.inv_ex"), _lu_info(A)
+    if check_errors:
+        guard_info(info, "linalg.inv_ex", _SINGULAR, A.shape[-1])
+    return found, info
+
+
+defvjp(inv_ex, lambda g, result, A, *, check_errors=False: _inv_rule(g[0], result[0], A))  # noqa: ARG005
+
+
+def _check_det(a: Array, function: str) -> None:
+    check_square(a, function)
+    check_float(a, function, low=True)
+    if a.dtype.itemsize < 4:
+        raise unsupported("lu_cpu", a)
+
+
+@op(namespace="linalg", out=True, aten="linalg_det")
+def det(A: Array) -> Array:
+    """The determinants of square matrices."""
+    _check_det(A, "linalg.det")
+    return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
+
+
+@op(name="det", aten="det")
+def torch_det(input: Array) -> Array:
+    """``linalg.det``."""
+    return det(input)
+
+
+def _slogdet(a: Array) -> tuple[Array, Array]:
+    sign, logarithm = jnp.linalg.slogdet(a)
+    return sign.astype(a.dtype), logarithm.astype(jnp.finfo(a.dtype).dtype)
+
+
+@op(namespace="linalg", out=True, returns="linalg_slogdet", fields=("sign", "logabsdet"), aten="linalg_slogdet")
+def slogdet(A: Array) -> tuple[Array, Array]:
+    """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes."""
+    _check_det(A, "linalg.slogdet")
+    return _slogdet(A)
+
+
+@op(name="slogdet", out=True, returns="slogdet", fields=("sign", "logabsdet"), aten="slogdet")
+def torch_slogdet(input: Array) -> tuple[Array, Array]:
+    """``linalg.slogdet``."""
+    return slogdet(input)
+
+
+@op(aten="logdet")
+def logdet(input: Array) -> Array:
+    """The logarithms of the determinants; nan where one is negative."""
+    _check_det(input, "logdet")
+    sign, logarithm = _slogdet(input)
+    if is_complex(input):
+        return logarithm + jnp.log(sign)
+    return jnp.where(sign == -1, np.asarray(np.nan, logarithm.dtype), logarithm)
+
+
+def _check_system(a: Array, b: Array, left: bool, function: str) -> None:
+    """Raises torch's error if the matrices cannot be multiplied."""
+    if (a.shape[-2] if left else a.shape[-1]) != (b.shape[-2] if left else b.shape[-1]):
+        equation = "AX = B" if left else "XA = B"
+        sizes = f"({size_of(a[(0,) * (a.ndim - 2)])} and {size_of(b[(0,) * (b.ndim - 2)])})" if 0 not in a.shape + b.shape else ""
+        raise RuntimeError(f"{function}: Incompatible shapes of A and B for the equation {equation} {sizes}".rstrip())
+
+
+def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
+    check_square(a, function)
+    check_float(a, function)
+    if a.dtype != b.dtype:
+        names = f"A of type {scalar_name(a.dtype)} and B of type {scalar_name(b.dtype)}"
+        raise RuntimeError(f"{function}: Expected A and B to have the same dtype, but found {names} instead")
+    vector = is_vector(a, b)
+    if vector:
+        if not left:
+            raise RuntimeError(f"{function}: Vector broadcasting of the left hand side is not supported for left=False.")
+        b = b[..., None]
+    _check_system(a, b, left, function)
+    a, b = batched(a, b)
+    if not left:
+        a, b = jnp.swapaxes(a, -1, -2), jnp.swapaxes(b, -1, -2)
+    found = jnp.linalg.solve(a, b) if a.size and b.size else jnp.zeros_like(b)
+    if not left:
+        found = jnp.swapaxes(found, -1, -2)
+    return found[..., 0] if vector else found
+
+
+@op(namespace="linalg", out=True, aten="linalg_solve")
+def solve(A: Array, B: Array, *, left: bool = True) -> Array:
+    """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
+
+    Shapes: A ``(*, n, n)``; B ``(*, n, k)``, or a vector ``(n)`` or a stack of vectors shaped ``A.shape[:-1]``; batches broadcast.
+
+    Raises:
+        LinAlgError: if a matrix is singular.
+        RuntimeError: if shapes or dtypes do not fit.
+    """
+    found = _solved(A, B, left, "linalg.solve")
+    guard_info(_lu_info(A), "torch.linalg.solve", _UNSOLVABLE, A.shape[-1])
+    return found
+
+
+@op(namespace="linalg", out=True, returns="linalg_solve_ex", fields=("result", "info"), aten="linalg_solve_ex")
+def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
+    """``solve``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
+    found, info = _solved(A, B, left, "linalg.solve"), _lu_info(A)
+    if check_errors:
+        guard_info(info, "torch.linalg.solve_ex", _UNSOLVABLE, A.shape[-1])
+    return found, info
+
+
+def triangular(a: Array, b: Array, *, upper: bool, left: bool = True, transpose: bool = False, adjoint: bool = False, unit: bool = False) -> Array:
+    """The solution of a triangular system whose batches are equal."""
+    if a.size == 0 or b.size == 0:
+        return jnp.zeros_like(b)
+    return lapack.triangular_solve(
+        a, b, left_side=left, lower=not upper, transpose_a=transpose or adjoint, conjugate_a=adjoint, unit_diagonal=unit
+    )
+
+
+@op(namespace="linalg", out=True, promote="common", aten="linalg_solve_triangular")
+def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
+    """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+    """
+    check_square(A, "linalg.solve_triangular")
+    check_matrix(B, "linalg.solve_triangular", "B")
+    _check_system(A, B, left, "linalg.solve_triangular")
+    a, b = batched(A, B)
+    return triangular(a, b, upper=upper, left=left, unit=unitriangular)
+
+
+@op(out=True, returns="triangular_solve", fields=("solution", "cloned_coefficient"), aten="triangular_solve")
+def triangular_solve(
+    input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Array, Array]:
+    """The solution of ``A X = input`` for triangular ``A`` (of ``A.T X = input`` with ``transpose``), and a copy of ``A``.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+    """
+    for name, x in (("b", input), ("A", A)):
+        if x.ndim < 2:
+            raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
+    _check_pair(input, A, "triangular_solve")
+    a, b = batched(A, input)
+    return triangular(a, b, upper=upper, transpose=transpose, unit=unitriangular), a
+
+
+def _check_pair(b: Array, a: Array, function: str) -> None:
+    check_square(a, "")
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {function}: each A matrix is {a.shape[-1]} by {a.shape[-1]} "
+            f"but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
+        )
+
+
+@op(out=True, aten="cholesky_solve")
+def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
+    """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+    """
+    for name, x in (("b", input), ("u", L)):
+        if x.ndim < 2:
+            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
+    _check_pair(input, L, "cholesky_solve")
+    factor, b = batched(L, input)
+    half = triangular(factor, b, upper=upper, adjoint=upper)
+    return triangular(factor, half, upper=upper, adjoint=not upper)
+
+
+@op(out=True, aten="cholesky_inverse", method=True)
+def cholesky_inverse(L: Array, upper: bool = False) -> Array:
+    """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``."""
+    check_square(L, "cholesky_inverse")
+    half = triangular(L, eye_like(L), upper=upper, adjoint=upper)
+    return triangular(L, half, upper=upper, adjoint=not upper)
+
+
+@op(namespace="linalg", out=True, aten="linalg_lu_solve")
+def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
+    """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with ``adjoint``) from ``lu_factor(A)``.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit.
+    """
+    if LU.shape[-1:] != LU.shape[-2:-1]:
+        check_square(LU, "torch.linalg.lu_solve")
+    check_square(LU, "linalg.lu_solve")
+    check_matrix(B, "linalg.lu_solve", "B")
+    if pivots.dtype != np.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    if pivots.shape[-1] != LU.shape[-1]:
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+    if pivots.shape[:-1] != LU.shape[:-2]:
+        raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got LU with shape "
+                           f"{list(LU.shape)} and pivots with shape {list(pivots.shape)}")  # fmt: skip
+    _check_system(LU, B, left, "linalg.lu_solve")
+    if left:
+        return _lu_solved(LU, pivots, B, adjoint)
+    return _adjoint(_lu_solved(LU, pivots, _adjoint(B), not adjoint))
+
+
+_adjoint = adjoint
+
+
+def permutation(pivots: Array, rows: int) -> Array:
+    """The order that LAPACK's row exchanges (from 1) bring the rows into."""
+    return lapack.lu_pivots_to_permutation(pivots - np.int32(1), rows)
+
+
+def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
+    factor, b = batched(lu, b)
+    if factor.size == 0 or b.size == 0:
+        return jnp.zeros_like(b)
+    order = jnp.broadcast_to(permutation(pivots, lu.shape[-1]), factor.shape[:-1])
+    if adjoint:
+        half = triangular(factor, b, upper=True, adjoint=True)
+        found = triangular(factor, half, upper=False, adjoint=True, unit=True)
+        return jnp.take_along_axis(found, jnp.argsort(order, -1)[..., None], -2)
+    rows = jnp.take_along_axis(b, order[..., None], -2)
+    return triangular(factor, triangular(factor, rows, upper=False, unit=True), upper=True)
+
+
+@op(name="lu_solve", out=True, aten="lu_solve")
+def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
+    """``linalg.lu_solve`` with the right-hand side first."""
+    return lu_solve(LU_data, LU_pivots, input)
+
+
+def exponential(a: Array) -> Array:
+    """The matrix exponentials."""
+    if a.shape[-1] == 0 or a.size == 0:
+        return a
+    if a.ndim == 2:
+        return jax.scipy.linalg.expm(a)
+    flat = a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:])
+    return jax.vmap(jax.scipy.linalg.expm)(flat).reshape(a.shape)
+
+
+@op(namespace="linalg", aliases=("matrix_exp",), method=False, aten="linalg_matrix_exp")
+def matrix_exp(A: Array) -> Array:
+    """The exponentials of square matrices, by scaling, squaring and a Padé approximation."""
+    check_square(A, "linalg.matrix_exp")
+    check_float(A, "linalg.matrix_exp", low=True)
+    if A.dtype.itemsize < 4:
+        return exponential(A.astype(np.float32)).astype(A.dtype)
+    return exponential(A)
+
+
+@op(namespace="_C", aten="linalg_matrix_power")
+def _matrix_power(A: Array, n: int) -> Array:
+    """The ``n``-th power (not negative) of square matrices, by repeated squaring."""
+    if n == 0:
+        return eye_like(A)
+    found: Any = None
+    square = A
+    while n:
+        if n & 1:
+            found = square if found is None else found @ square
+        n >>= 1
+        if n:
+            square = square @ square
+    return found
