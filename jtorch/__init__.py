@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os as _os
+from typing import Any as _Any
 
 import jax as _jax
 
@@ -86,11 +87,11 @@ if _iu.find_spec('jtorch.random'):
     from .random import *
 
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
-_LAZY = ("amp", "backends", "cuda", "distributions", "func", "hub", "jit", "nested", "nn", "onnx", "optim", "overrides", "random", "serialization", "testing", "types", "utils", "wrappers", "_utils", "return_types")
+_LAZY = ("amp", "backends", "cuda", "distributions", "func", "hub", "jit", "nested", "nn", "onnx", "optim", "overrides", "random", "serialization", "signal", "testing", "types", "utils", "wrappers", "_utils", "return_types")
 _LAZY_NAMES = {"save": "serialization", "load": "serialization"}
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> _Any:
     import importlib
 
     if name in _LAZY_NAMES:

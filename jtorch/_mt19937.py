@@ -11,12 +11,14 @@ _WORDS = 624
 #: What a state consists of: PyTorch's record, with the alignment of the C compiler that laid it out.
 _RECORD = np.dtype(
     {
-        "names": ["seed", "left", "seeded", "next", "words", "normal_x", "normal_y", "normal_rho", "has_normal", "normal32", "has_normal32"],
+        "names": [
+            "seed", "left", "seeded", "next", "words", "normal_x", "normal_y", "normal_rho", "has_normal", "normal32", "has_normal32",
+        ],
         "formats": ["<u8", "<i4", "<i4", "<u8", f"({_WORDS},)<u8", "<f8", "<f8", "<f8", "<i4", "<f4", "u1"],
         "offsets": [0, 8, 12, 16, 24, 5016, 5024, 5032, 5040, 5048, 5052],
         "itemsize": 5056,
     }
-)
+)  # fmt: skip
 STATE_BYTES: int = _RECORD.itemsize
 
 
@@ -77,7 +79,9 @@ class Twister:
             RuntimeError: if it is none.
         """
         if data.size != STATE_BYTES:
-            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be {data.size}")
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be {data.size}"
+            )
         record = np.frombuffer(np.ascontiguousarray(data, np.uint8).tobytes(), _RECORD)[0]
         left, following = int(record["left"]), int(record["next"])
         if record["seeded"] != 1 or not 0 < left <= _WORDS or following > _WORDS:

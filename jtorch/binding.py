@@ -100,7 +100,7 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
     elif isinstance(value, (np.number, np.bool_)):
         value = value.item()
     elif isinstance(value, (list, tuple, range)):
-        return tuple([plain(name, p, position, x) if type(x) is not int else x for x in value])
+        return tuple([_plain_item(name, p, position, x) if type(x) is not int else x for x in value])
     wanted = p.annotation
     if value is None or wanted in ("Any", ""):
         return value
@@ -111,6 +111,21 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
         raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not str")
     if kind is int and wanted.startswith("tuple[") and "int |" not in wanted and "| int" not in wanted:
         return (value,)
+    return value
+
+
+def _plain_item(name: str, p: Param, position: int, value: Any) -> Any:
+    """An item of a tuple argument."""
+    if isinstance(value, Tensor):
+        if value._aval.size != 1:
+            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be tuple of ints, but found element of type Tensor")
+        return read(value._read()).item()
+    if isinstance(value, (np.number, np.bool_)):
+        return value.item()
+    if isinstance(value, (list, tuple, range)):
+        return tuple([_plain_item(name, p, position, x) for x in value])
+    if isinstance(value, float) and "float" not in p.annotation and "int" in p.annotation:
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be tuple of ints, but found element of type float")
     return value
 
 

@@ -150,10 +150,15 @@ def from_np(np_dtype: Any) -> dtype:
     found = BY_NP.get(np.dtype(np_dtype))
     if found is None:
         raise TypeError(
-            f"can't convert np.ndarray of type {np.dtype(np_dtype).type!r}. The only supported types are: float64, float32, "
+            f"can't convert np.ndarray of type {_np_name(np_dtype)}. The only supported types are: float64, float32, "
             "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         )
     return found
+
+
+def _np_name(np_dtype: Any) -> str:
+    kind = np.dtype(np_dtype).type
+    return f"{kind.__module__}.{kind.__name__}"
 
 
 def of_number(value: Any) -> dtype:

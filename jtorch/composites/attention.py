@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import dtypes
 from ..binding import composite
+from ..errors import broadcast_shapes
 from ..functional import _C, PUBLIC
 
 
@@ -43,7 +44,7 @@ def scaled_dot_product_attention(
 
 def _kept(query: Any, key: Any, p: float) -> Any:
     """Factors for the probabilities: 0 with probability ``p``, else ``1 / (1 - p)``."""
-    batch = PUBLIC["broadcast_shapes"](query.shape[:-2], key.shape[:-2]) if query.ndim == key.ndim == 2 else query.shape[:-2]
+    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2]) if query.ndim == key.ndim == 2 else query.shape[:-2]
     ones = PUBLIC["ones"]((*batch, query.shape[-2], key.shape[-2]), dtype=query.dtype, device=query.device)
     return PUBLIC["nn.functional.dropout"](ones, p, True)
 
@@ -71,19 +72,16 @@ def _check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor")
     batched, word = query.dim() == 3, "batched" if query.dim() == 3 else "unbatched"
     n = query.dim()
+    case = f"For {word} ({n}-D) `query`, expected"
     if key.dim() != n or value.dim() != n:
-        raise AssertionError(
-            f"For {word} ({n}-D) `query`, expected `key` and `value` to be {n}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively"
-        )
+        raise AssertionError(f"{case} `key` and `value` to be {n}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively")
     if key_padding_mask is not None and key_padding_mask.dim() != n - 1:
         raise AssertionError(
-            f"For {word} ({n}-D) `query`, expected `key_padding_mask` to be `None` or {n - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
+            f"{case} `key_padding_mask` to be `None` or {n - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
         )
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
-            raise AssertionError(
-                f"For {word} ({n}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead"
-            )
+            raise AssertionError(f"{case} `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead")
         if not batched and attn_mask.dim() == 3:
             expected = (num_heads, query.shape[0], key.shape[0])
             if attn_mask.shape != expected:
@@ -212,7 +210,8 @@ def multi_head_attention_forward(
     if key_padding_mask is not None:
         if key_padding_mask.shape != (batch, source_len):
             raise AssertionError(f"expecting key_padding_mask shape of {(batch, source_len)}, but got {key_padding_mask.shape}")
-        key_padding_mask = key_padding_mask.view(batch, 1, 1, source_len).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, source_len)
+        per_head = key_padding_mask.view(batch, 1, 1, source_len).expand(-1, num_heads, -1, -1)
+        key_padding_mask = per_head.reshape(batch * num_heads, 1, source_len)
         attn_mask = key_padding_mask if attn_mask is None else attn_mask + key_padding_mask
     if not training:
         dropout_p = 0.0

@@ -14,7 +14,7 @@ from ..core import check_inplace, from_host
 from ..engine import META
 from ..functional import _C, PUBLIC
 from ..random import twister_of
-from .sampling import drawn, strides_of, taken
+from .filling import drawn, strides_of, taken
 
 
 def _mask(input: Any, p: float, feature: bool) -> Any:
@@ -134,8 +134,8 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     ndim = input.dim()
     if ndim not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide channel-wise dropout on "
-            "inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide channel-wise dropout "
+            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
     return _batched(input, p, training, inplace, ndim == 2)
 
@@ -148,16 +148,17 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     ndim = input.dim()
     if ndim not in (3, 4):
         warnings.warn(
-            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an error in a future release. To retain "
-            "the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to provide channel-wise dropout on "
-            "inputs with 2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
+            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an error in a future release. To "
+            "retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to provide channel-wise "
+            "dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
             stacklevel=2,
         )
     if ndim == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted as "
-            "shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one without a "
-            "batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
+            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one "
+            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using "
+            "dropout1d instead.",
             stacklevel=2,
         )
     return _call("feature_dropout", input, p, training, inplace)
@@ -171,9 +172,9 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     ndim = input.dim()
     if ndim not in (4, 5):
         warnings.warn(
-            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an error in a future release. To retain "
-            "the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to provide channel-wise dropout on "
-            "inputs with 3 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
+            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an error in a future release. To "
+            "retain the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to provide channel-wise "
+            "dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
             stacklevel=2,
         )
     return _batched(input, p, training, inplace, ndim != 5)

@@ -131,9 +131,9 @@ def arange(
     Raises:
         RuntimeError: if ``step`` is zero, or leads away from ``end``.
     """
-    if device is None and out is None and layout is layouts.strided and not requires_grad and (dtype is None or dtype is dtypes.int64):
-        if start is None and end is None and step is None and 0 < len(args) <= 3 and all([type(a) is int for a in args]):
-            return _integers(*args)
+    plain = out is None and device is None and not requires_grad and layout is layouts.strided and dtype in (None, dtypes.int64)
+    if plain and args and len(args) <= 3 and start is end is step is None and {*map(type, args)} == {int}:
+        return _integers(*args)
     options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
     return _spread("arange", args, start, end, step, False, out, dtype, options)
 

@@ -9,7 +9,7 @@ from typing import Any
 from .. import dtypes
 from ..applying import write_out
 from ..binding import composite
-from ..errors import LinAlgError
+from ..errors import LinAlgError, broadcast_shapes
 from ..functional import _C, PUBLIC
 from ..return_types import make
 
@@ -86,7 +86,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
-    batch = PUBLIC["broadcast_shapes"](A.shape[:-2], right.shape[:-2])
+    batch = broadcast_shapes(A.shape[:-2], right.shape[:-2])
     rtol = dtypes.finfo(A.dtype).eps * max(m, n) if rcond is None else rcond
     solution = PUBLIC["linalg.pinv"](A, rtol=rtol) @ right
     rank = A.new_empty((0,), dtype=dtypes.int64) if driver == "gels" else PUBLIC["linalg.matrix_rank"](A, rtol=rtol).expand(batch)
@@ -138,12 +138,15 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
 
 @composite(name="lu", operands=("A",), method=True, native=False)
 def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """``linalg.lu_factor`` as a plain tuple, with ``get_infos`` ``linalg.lu_factor_ex``; deprecated."""
+    """``linalg.lu_factor`` as a plain tuple, with ``get_infos`` also the info; deprecated."""
     warnings.warn(
-        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future PyTorch release.",
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future "
+        "PyTorch release.",
         stacklevel=2,
     )
-    found = tuple(PUBLIC["linalg.lu_factor_ex"](A, pivot=pivot) if get_infos else PUBLIC["linalg.lu_factor"](A, pivot=pivot))
+    found = tuple(PUBLIC["linalg.lu_factor"](A, pivot=pivot))
+    if get_infos:
+        found = make("_lu_with_info", ("LU", "pivots", "info"))(tuple(PUBLIC["linalg.lu_factor_ex"](A, pivot=pivot)))
     return found if out is None else write_out(out, found)
 
 
@@ -176,3 +179,9 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     _square(LD, "torch.linalg.ldl_solve")
     found = _C._ldl_solve(LD, pivots, B, hermitian)
     return found if out is None else write_out(out, found)
+
+
+@composite(namespace="linalg", operands=("A",))
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """``torch.diagonal`` with the last two dimensions by default."""
+    return PUBLIC["diagonal"](A, offset, dim1, dim2)

@@ -35,7 +35,7 @@ def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, oth
 
 @composite(method=True, operands=("input", "dim", "other", "out"))
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """The largest element; along ``dim``, a named tuple of the largest ``values`` and their ``indices``; with a second tensor, ``maximum``.
+    """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ``maximum``.
 
     Gradient: along ``dim`` to the first of equal maxima, otherwise shared evenly.
     """
@@ -44,7 +44,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 
 @composite(method=True, operands=("input", "dim", "other", "out"))
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and their ``indices``; with a second tensor, ``minimum``.
+    """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ``minimum``.
 
     Gradient: along ``dim`` to the first of equal minima, otherwise shared evenly.
     """
@@ -131,7 +131,12 @@ def std_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim:
 
 @composite(method=True, operands=("input", "out"), native=False)
 def norm(
-    input: Any, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+    input: Any,
+    p: float | str | None = "fro",
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    out: Any = None,
+    dtype: Any = None,
 ) -> Any:
     """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices.
 

@@ -11,7 +11,8 @@ from ..functional import PUBLIC
 
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", stacklevel=stacklevel + 1
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel + 1,
     )
     return 0 if ndim in (0, 1, 3) else 1
 

@@ -237,7 +237,8 @@ def _compile(state: State, live: tuple[int, ...], donated: tuple[int, ...], n_le
             leaves[i] = a
         for i, a in zip(kept, held, strict=True):
             leaves[i] = a
-        pools = {"f": iter(floats), "i": iter(ints), "b": iter(ints), "c": iter(complexes)}
+        integers = iter(ints)
+        pools = {"f": iter(floats), "i": integers, "b": integers, "c": iter(complexes)}
         numbers = [next(pools[k]) != 0 if k == "b" else next(pools[k]) for k in kinds]
         results: list[Any] = []
         flags = []

@@ -140,7 +140,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
 
 def _flag(g: Any) -> Any:
     bad = jnp.ravel(jnp.asarray(g.bad, bool))
-    if g.value is None:
+    if g.value is None or jnp.size(g.value) == 0:
         value = jnp.zeros((), np.int64)
     else:
         values = jnp.ravel(jnp.asarray(g.value)).astype(np.int64)

@@ -42,6 +42,8 @@ def guard_info(info: Array, function: str, message: str, size: int) -> None:
         guard(info > 0, LinAlgError, f"{function}: {message}", info)
         return
     flat = info.reshape(-1)
+    if not flat.shape[0]:
+        return
     element = np.arange(flat.shape[0])
     if "{}" not in message:
         guard(flat > 0, LinAlgError, f"{function}: (Batch element {{}}): {message}", jnp.asarray(element))
@@ -85,6 +87,13 @@ def batched(a: Array, b: Array) -> tuple[Array, Array]:
 def is_vector(a: Array, b: Array) -> bool:
     """Whether ``b`` is a vector (or a stack of vectors) for the matrices ``a`` and no stack of matrices."""
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
+
+
+def off_diagonal(x: Array) -> Array:
+    """Matrices with zeros on the diagonal."""
+    n = x.shape[-1]
+    here = lax.broadcasted_iota(np.int32, (n, n), 0) == lax.broadcasted_iota(np.int32, (n, n), 1)
+    return jnp.where(here.reshape((1,) * (x.ndim - 2) + (n, n)), np.zeros((), x.dtype), x)
 
 
 def zero_where_zero(numerator: Array, denominator: Array) -> Array:

@@ -71,6 +71,11 @@ def wide(x: Array) -> Array:
     return x.astype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else x
 
 
+def cast(x: Array, dtype: Any) -> Array:
+    """``x`` as ``dtype``, a higher one in torch's lattice."""
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
 def rounded(x: Array, dtype: Any) -> Array:
     """``x``, computed in float32, as ``dtype``: really rounded to a half, where a plain cast back and forth may be optimised away."""
     if x.dtype == dtype:

@@ -1,8 +1,8 @@
 """Recurrent layers on plain arrays: the cells, a scan over time that keeps what the gradient needs, and the scan back.
 
-A step is split into ``x_part = x W_ihᵀ + b_ih``, computed for all steps at once, and ``h_part = h W_hhᵀ + b_hh``. In the gradient only the
-recurrence itself runs step by step; every product that sums over time is one product for the whole sequence, which is what makes it
-faster than the derived gradient of ``lax.scan``.
+A step is split into ``x_part = x W_ihᵀ + b_ih``, computed for all steps at once, and ``h_part = h W_hhᵀ + b_hh``. The gradient starts from
+the states that the forward run kept, so that nothing is run twice; in it only the recurrence itself goes step by step, and every product
+that sums over time is one product for the whole sequence.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace:
     if is_bool(input):
         raise RuntimeError("Bool inputs not supported for hardtanh")
     _refuse_complex(input)
-    if jnp.issubdtype(input.dtype, jnp.unsignedinteger) and min_val < 0:
+    if jnp.issubdtype(input.dtype, jnp.unsignedinteger) and int(min_val) < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     low, high = (jnp.asarray(np.asarray(v).astype(input.dtype)) for v in (min_val, max_val))
     return jnp.minimum(jnp.maximum(input, low), high)
@@ -161,7 +161,7 @@ def _channel_weight(x: Array, weight: Array) -> Array:
 def _prelu_rule(g: Array, _: None, input: Array, weight: Array) -> tuple[Array, Array]:
     w = _channel_weight(input, weight)
     axes = tuple(i for i in range(input.ndim) if w.shape[i] == 1)
-    by_weight = jnp.sum(zeros_where(input > 0, g * input), axis=axes).reshape(weight.shape)
+    by_weight = jnp.sum(zeros_where(input >= 0, g * input), axis=axes).reshape(weight.shape)
     return jnp.where(input > 0, g, g * w), by_weight
 
 
@@ -257,7 +257,7 @@ def hardswish(input: Array, inplace: bool = False) -> Array:
 
 def _hardswish_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[Array]:
     x, wide_g = wide(input), wide(g)
-    return (jnp.where(x <= -3, 0, jnp.where(x < 3, wide_g * (x / 3 + 0.5), wide_g)).astype(g.dtype),)
+    return (jnp.where(x <= -3, 0, jnp.where(x >= 3, wide_g, wide_g * (x / 3 + 0.5))).astype(g.dtype),)
 
 
 defvjp(hardswish, _hardswish_rule)

@@ -59,7 +59,7 @@ def _i0e_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
 
 def _away_from_zero(x: Array) -> tuple[Array, Array]:
     """Where x is so near 0 that i1(x) / x is 1/2, and x with 1 in those places."""
-    near = jnp.abs(x) <= jnp.finfo(x.dtype).eps
+    near = ~(jnp.abs(x) > jnp.finfo(x.dtype).eps)
     return near, jnp.where(near, jnp.ones((), x.dtype), x)
 
 

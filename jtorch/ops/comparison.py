@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import dtypes
 from ._declare import Array, Number, comparison, op, unary
-from ._numeric import is_complex, is_float, is_integral, require, scalar_name
+from ._numeric import is_bool, is_complex, is_float, is_integral, require, scalar_name
 
 # ---- order -----------------------------------------------------------------------------------------------------------------------
 
@@ -153,22 +153,26 @@ def _never(x: Array) -> Array:
 @comparison(promote=None, inplace=True, aten="logical_and")
 def logical_and(input: Array, other: Array) -> Array:
     """Whether both elements are nonzero."""
-    return (input != 0) & (other != 0)
+    return _nonzero(input) & _nonzero(other)
 
 
 @comparison(promote=None, inplace=True, aten="logical_or")
 def logical_or(input: Array, other: Array) -> Array:
     """Whether one of the elements is nonzero."""
-    return (input != 0) | (other != 0)
+    return _nonzero(input) | _nonzero(other)
 
 
 @comparison(promote=None, inplace=True, aten="logical_xor")
 def logical_xor(input: Array, other: Array) -> Array:
     """Whether exactly one of the elements is nonzero."""
-    return (input != 0) ^ (other != 0)
+    return _nonzero(input) ^ _nonzero(other)
 
 
 @unary(promote=None, inplace=True, differentiable=False, aten="logical_not")
 def logical_not(input: Array) -> Array:
     """Whether elements are zero."""
-    return input == 0
+    return ~_nonzero(input)
+
+
+def _nonzero(x: Array) -> Array:
+    return x if is_bool(x) else x != 0

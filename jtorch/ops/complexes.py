@@ -11,7 +11,8 @@ from jax import lax
 from . import _sincos
 from ._declare import Array, defvjp, pointwise, unary
 from ._numeric import conj as _conj
-from ._numeric import is_complex, is_float, is_integral, scalar_name
+from ._numeric import is_complex, is_float, is_integral, scalar_name, zeros_where
+from .pointwise import sgn
 
 
 @unary(promote=None, out=False, saves=(), aten="conj")
@@ -53,8 +54,8 @@ def _angle_rule(g: Array, _: None, input: Array) -> tuple[Array]:
     if not is_complex(input):
         return (jnp.zeros_like(g),)
     size = input.real**2 + input.imag**2
-    found = g.astype(input.dtype) * (1j * input) / jnp.where(size == 0, jnp.ones((), size.dtype), size)
-    return (jnp.where(size == 0, jnp.zeros((), found.dtype), found),)
+    safe = jnp.where(size == 0, jnp.ones((), size.dtype), size).astype(input.dtype)
+    return (zeros_where(size == 0, g.astype(input.dtype) * (1j * input) / safe),)
 
 
 defvjp(angle, _angle_rule)
@@ -104,8 +105,7 @@ def polar(abs: Array, angle: Array) -> Array:
 
 def _polar_rule(g: Array, result: Array, *_: object) -> tuple[Array, Array]:
     # The magnitude's direction is the result's own, sgn(result); the angle's is that direction turned left, i * result.
-    size = jnp.abs(result)
-    unit = result / jnp.where(size == 0, jnp.ones((), size.dtype), size)
+    unit = sgn(result)
     return (g * lax.conj(unit)).real, (g * lax.conj(1j * result)).real
 
 

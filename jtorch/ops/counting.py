@@ -78,12 +78,13 @@ def _count(places: Sequence[Array], weight: Array | None, sizes: Sequence[int], 
         place, inside = place * n + p, inside & (p < n)
     place = jnp.where(inside, place, total)
     one = jnp.ones(place.shape, dtype) if weight is None else weight.astype(dtype)
-    return jnp.zeros(total + 1, dtype).at[place].add(one, mode="promise_in_bounds", wrap_negative_indices=False)[:total].reshape(tuple(sizes))
+    counts = jnp.zeros(total + 1, dtype).at[place].add(one, mode="promise_in_bounds", wrap_negative_indices=False)
+    return counts[:total].reshape(tuple(sizes))
 
 
 @op(out=True, differentiable=False, aten="histc")
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
-    """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max``; if these are equal, between the extremes of ``input``.
+    """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes of ``input``.
 
     Elements outside are not counted. Dtypes: the input's.
     """
@@ -107,26 +108,6 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     return _count([place], None, [bins], wide).astype(input.dtype)
 
 
-def _histogram_checks(input: Array, weight: Array | None) -> None:
-    if input.dtype not in (np.float32, np.float64):
-        raise unsupported("histogramdd", input)
-    if weight is not None and weight.shape != input.shape:
-        shapes = f"input with shape {_list((*([input.size] if input.ndim else [1]), 1))} and weight with shape {_list(weight.shape)}"
-        raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, "
-            f"but got {shapes}"
-        )
-    if weight is not None and weight.dtype != input.dtype:
-        raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
-            f"but got input {scalar_name(input.dtype).lower()}, and weight {scalar_name(weight.dtype).lower()}"
-        )
-
-
-def _density(count: Array, edges: Array, density: bool) -> Array:
-    return count / (edges[1:] - edges[:-1]) / jnp.sum(count) if density else count
-
-
 # ---- histograms ------------------------------------------------------------------------------------------------------------------
 
 _NAME = "torch.histogramdd"
@@ -139,8 +120,8 @@ def _check_points(points: Array, weight: Array | None) -> None:
         return
     if weight.shape != points.shape[:-1]:
         raise RuntimeError(
-            f"{_NAME}: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, but got input "
-            f"with shape {list_text(points.shape)} and weight with shape {list_text(weight.shape)}"
+            f"{_NAME}: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, "
+            f"but got input with shape {list_text(points.shape)} and weight with shape {list_text(weight.shape)}"
         )
     if weight.dtype != points.dtype:
         raise RuntimeError(
@@ -156,13 +137,17 @@ def _check_edges(points: Array, edges: Sequence[Array]) -> None:
     for d, e in enumerate(edges):
         if e.dtype != points.dtype:
             raise RuntimeError(
-                f"{_NAME}: input tensor and bins tensors should have the same dtype, but got input with dtype {scalar_name(points.dtype).lower()} "
-                f"and bins for dimension {d} with dtype {scalar_name(e.dtype).lower()}"
+                f"{_NAME}: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{scalar_name(points.dtype).lower()} and bins for dimension {d} with dtype {scalar_name(e.dtype).lower()}"
             )
         if e.ndim != 1:
-            raise RuntimeError(f"{_NAME}: bins tensor should have one dimension, but got {e.ndim} dimensions in the bins tensor for dimension {d}")
+            raise RuntimeError(
+                f"{_NAME}: bins tensor should have one dimension, but got {e.ndim} dimensions in the bins tensor for dimension {d}"
+            )
         if e.size == 0:
-            raise RuntimeError(f"{_NAME}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension {d}")
+            raise RuntimeError(
+                f"{_NAME}: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension {d}"
+            )
         _check_bins(e.size - 1, d)
 
 

@@ -59,7 +59,8 @@ class _Classes:
         indices = self.target.astype(np.int32)
         self.counted = self.target != ignore_index
         outside = self.counted & ((self.target < 0) | (self.target >= self.classes))
-        guard(outside, IndexError, "Target {} is out of bounds.", self.target)
+        if target.size:
+            guard(outside, IndexError, "Target {} is out of bounds.", self.target)
         self.index = jnp.expand_dims(indices, self.axis)
         self.weight = None if weight is None else wide(weight)
         zero = number(0, x)

@@ -88,6 +88,8 @@ def _ctc_fwd(
 
 
 def _check_range(lengths: Array, most: int, message: str, name: str, where: str) -> None:
+    if not lengths.size:
+        return
     guard(lengths > most, RuntimeError, message, lengths)
     guard(lengths < 0, RuntimeError, f"Expected {name}_lengths to have value at least 0, but got value {{}} {where}", lengths)
 

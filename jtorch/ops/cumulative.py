@@ -107,7 +107,7 @@ defvjp(cummin, _extremum_rule, fwd=_keeping_indices(cummin), saves=())
 
 
 def _log_add(x: Array, total: Array) -> Array:
-    """``log(exp(x) + exp(total))`` of complex numbers. Its imaginary part is not brought into (-pi, pi]: what torch gives depends on the order."""
+    """``log(exp(x) + exp(total))`` of complex numbers; its imaginary part is not brought into (-pi, pi]."""
     first = jnp.real(x) < jnp.real(total)
     small, large = jnp.where(first, x, total), jnp.where(first, total, x)
     both_zero = (jnp.real(small) == jnp.real(large)) & (jnp.real(small) == -np.inf)

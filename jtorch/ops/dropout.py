@@ -1,4 +1,4 @@
-"""The kernels of dropout: the mask was drawn before and comes as an operand."""
+"""The kernels of dropout and of sampling: what is random was drawn before and comes as an operand."""
 
 from __future__ import annotations
 
@@ -51,3 +51,16 @@ def _alpha_dropout_rule(g: Array, result: None, input: Array, mask: Array, p: fl
 
 
 defvjp(_alpha_dropout, _alpha_dropout_rule, saves=("mask",))
+
+
+@op(namespace="_C", saves=(), aten="bernoulli")
+def _drawn(sample: Array, parameters: list[Array]) -> Array:
+    """The sample, as a result that depends on the parameters of its distribution, with zero gradients."""
+    return sample
+
+
+def _drawn_rule(g: Array, result: None, sample: Array, parameters: list[Array]) -> tuple[None, ...]:
+    return (None, *(None for _ in parameters))
+
+
+defvjp(_drawn, _drawn_rule, saves=())

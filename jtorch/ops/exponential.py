@@ -55,16 +55,27 @@ def _pow_tensors(x: Array, y: Array) -> Array:
         raise unsupported("pow", x)
     if is_integral(x):
         if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
-            return jnp.power(x, y)
+            return _integer_power(x, y)
         # A negative power of an integer is rounded towards zero: only 1 and -1 keep a value.
         inverse = jnp.where(x == 1, 1, jnp.where(x == -1, jnp.where(y % 2 == 0, 1, -1), 0)).astype(x.dtype)
-        return jnp.where(y < 0, inverse, jnp.power(x, jnp.maximum(y, 0)))
+        return jnp.where(y < 0, inverse, _integer_power(x, jnp.maximum(y, 0)))
     if not is_complex(x):
         return jnp.power(x, y)
     # By exponential and logarithm, which lose digits where the result is large: in double precision.
     found = jnp.power(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
     # XLA's complex power of 0 is NaN for real exponents that are not integers.
     return jnp.where((x == 0) & (y.imag == 0) & (y.real > 0), jnp.zeros((), x.dtype), found)
+
+
+def _integer_power(x: Array, y: Array) -> Array:
+    """By squaring, for as many bits as the largest exponent has; overflow wraps."""
+    x, y = jnp.broadcast_arrays(x, y)
+
+    def square(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        found, base, left = state
+        return jnp.where(left & 1 == 1, found * base, found), base * base, left >> 1
+
+    return lax.while_loop(lambda state: jnp.any(state[2] > 0), square, (jnp.ones_like(x), x, y))[0]
 
 
 def _pow_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[Any, Any]:

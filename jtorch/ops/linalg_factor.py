@@ -10,7 +10,7 @@ from jax import lax
 from jax.lax import linalg as lapack
 
 from ._declare import Array, defvjp, guard, op
-from ._linalg import adjoint, check_float, check_matrix, check_square, guard_info
+from ._linalg import adjoint, check_float, check_matrix, check_square, diagonal, embedded, guard_info
 from ._numeric import scalar_name
 from .linalg_solve import permutation, triangular, zero_pivot
 
@@ -56,7 +56,7 @@ def _cholesky_rule(g: Array, result: Array, A: Array, upper: bool) -> tuple[Arra
         return (g,)
     factor, g = (adjoint(result), adjoint(g)) if upper else (result, g)
     inner = jnp.tril(adjoint(factor) @ jnp.tril(g))
-    half = jnp.where(jnp.eye(A.shape[-1], dtype=bool).reshape((1,) * (A.ndim - 2) + A.shape[-2:]), inner * np.asarray(0.5, inner.dtype), inner)
+    half = inner - embedded(diagonal(inner) * np.asarray(0.5, inner.dtype))
     right = triangular(factor, half, upper=False, left=False)
     grad = triangular(factor, right, upper=False, adjoint=True)
     return ((grad + adjoint(grad)) * np.asarray(0.5, grad.dtype),)
@@ -297,9 +297,10 @@ def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
     )
     flat = info.reshape(-1)
     place = "torch.linalg.lu_factor: " if A.ndim == 2 else "torch.linalg.lu_factor: (Batch element {}): "
-    for k in range(1, min(*A.shape[-2:], 16) + 1):
+    for k in range(1, min(*A.shape[-2:], 16) + 1 if flat.shape[0] else 1):
         guard(flat == k, RuntimeError, place + message.format(k), jnp.arange(flat.shape[0]))
-    guard(flat > 16, RuntimeError, place + message.replace("U[{0},{0}]", "a diagonal element of U"), jnp.arange(flat.shape[0]))
+    if flat.shape[0]:
+        guard(flat > 16, RuntimeError, place + message.replace("U[{0},{0}]", "a diagonal element of U"), jnp.arange(flat.shape[0]))
     return packed, pivots
 
 

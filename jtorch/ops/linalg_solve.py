@@ -65,7 +65,7 @@ def inverse(input: Array) -> Array:
     return inv(input)
 
 
-defvjp(inverse, lambda g, result, input: _inv_rule(g, result, input))
+defvjp(inverse, _inv_rule)
 
 
 @op(namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",))
@@ -181,7 +181,9 @@ def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = Fals
     return found, info
 
 
-def triangular(a: Array, b: Array, *, upper: bool, left: bool = True, transpose: bool = False, adjoint: bool = False, unit: bool = False) -> Array:
+def triangular(
+    a: Array, b: Array, *, upper: bool, left: bool = True, transpose: bool = False, adjoint: bool = False, unit: bool = False
+) -> Array:
     """The solution of a triangular system whose batches are equal."""
     if a.size == 0 or b.size == 0:
         return jnp.zeros_like(b)
@@ -215,7 +217,9 @@ def triangular_solve(
     """
     for name, x in (("b", input), ("A", A)):
         if x.ndim < 2:
-            raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.ndim} dimensions instead"
+            )
     _check_pair(input, A, "triangular_solve")
     a, b = batched(A, input)
     return triangular(a, b, upper=upper, transpose=transpose, unit=unitriangular), a

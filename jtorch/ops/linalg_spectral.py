@@ -11,7 +11,7 @@ from .. import dtypes
 from ..errors import LinAlgError, canonical_dim
 from ._declare import Array, Dtype, defvjp, guard, op
 from ._kernel import cast
-from ._linalg import adjoint, check_float, check_matrix, check_square, diagonal, embedded, zero_where_zero
+from ._linalg import adjoint, check_float, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
 from ._numeric import is_complex, is_integral, scalar_name
 from .linalg_solve import _lu_info
 
@@ -44,8 +44,7 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
     if grad_vectors is not None:
         difference = values[..., None, :] - values[..., :, None]
         product = adjoint(vectors) @ grad_vectors
-        off = ~jnp.eye(values.shape[-1], dtype=bool).reshape((1,) * (values.ndim - 1) + (values.shape[-1],) * 2)
-        inner = inner + jnp.where(off, zero_where_zero(jnp.where(off, product, np.zeros((), product.dtype)), cast(difference, product.dtype)), np.zeros((), product.dtype))
+        inner = inner + zero_where_zero(off_diagonal(product), cast(difference, product.dtype))
     return vectors @ inner @ adjoint(vectors)
 
 
@@ -96,14 +95,12 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     if grad_vectors is not None:
         product = h @ grad_vectors
         product = product - (h @ vectors) * cast(jnp.real(diagonal(product)), product.dtype)[..., None, :]
-        off = ~jnp.eye(values.shape[-1], dtype=bool).reshape((1,) * (values.ndim - 1) + (values.shape[-1],) * 2)
-        difference = jnp.conj(values[..., None, :] - values[..., :, None])
-        inner = inner + zero_where_zero(jnp.where(off, product, np.zeros((), product.dtype)), difference)
+        inner = inner + zero_where_zero(off_diagonal(product), jnp.conj(values[..., None, :] - values[..., :, None]))
     grad = jnp.linalg.solve(h, inner @ h)
     return cast(grad, a.dtype)
 
 
-@op(namespace="linalg", out=True, returns="linalg_eig", fields=("eigenvalues", "eigenvectors"), aten="linalg_eig", saves=("input", "result"))
+@op(namespace="linalg", out=True, returns="linalg_eig", fields=("eigenvalues", "eigenvectors"), aten="linalg_eig")
 def eig(A: Array) -> tuple[Array, Array]:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
 
@@ -155,9 +152,8 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
     left, right = adjoint(u) @ gu, vh @ adjoint(gvh)
     left, right = left - adjoint(left), right - adjoint(right)
     difference = (s[..., None, :] - s[..., :, None]) * (s[..., None, :] + s[..., :, None])
-    off = ~jnp.eye(k, dtype=bool).reshape((1,) * (s.ndim - 1) + (k, k))
     both = left * scale[..., None, :] + scale[..., :, None] * right
-    inner = inner + zero_where_zero(jnp.where(off, both, np.zeros((), both.dtype)), cast(difference, both.dtype))
+    inner = inner + zero_where_zero(off_diagonal(both), cast(difference, both.dtype))
     if is_complex(u):
         inner = inner + embedded(zero_where_zero(diagonal(left), 2 * scale))
     grad = u @ inner @ vh
@@ -288,7 +284,7 @@ def _pinv_grad(g: Array, pinv: Array, a: Array) -> Array:
 def pinv(A: Array, *, atol: Array | float | None = None, rtol: Array | float | None = None, hermitian: bool = False) -> Array:
     """The pseudoinverses; singular values up to ``max(atol, rtol * largest)`` count as zero.
 
-    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given. ``hermitian`` matrices are read from their lower triangle.
+    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given. Of ``hermitian`` matrices the lower triangle is read.
     """
     return _pseudoinverse(A, atol, rtol, hermitian)
 

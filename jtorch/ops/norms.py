@@ -32,7 +32,8 @@ def _checked(input: Array, ord: float, dim: int | tuple[int, ...] | None, dtype:
         own = dtypes.from_np(input.dtype)
         if dtypes.promote_types(own, given) is not given:
             raise RuntimeError(
-                f"{name}: the dtype of the input ({own.scalar_name}) should be convertible without narrowing to the specified dtype ({given.scalar_name})"
+                f"{name}: the dtype of the input ({own.scalar_name}) should be convertible without narrowing to the specified dtype "
+                f"({given.scalar_name})"
             )
     dims = reduced_dims(input, dim)
     if input.size == 0 and (ord < 0 or ord == math.inf):
@@ -42,8 +43,8 @@ def _checked(input: Array, ord: float, dim: int | tuple[int, ...] | None, dtype:
         for d in dims:
             if input.shape[d] == 0:
                 raise RuntimeError(
-                    f"{name} cannot compute the {_order_text(ord)} norm on the dimension {d}because this dimension is empty and the operation does "
-                    "not have an identity"
+                    f"{name} cannot compute the {_order_text(ord)} norm on the dimension {d}because this dimension is empty and the "
+                    "operation does not have an identity"
                 )
     return (input if dtype is None else to_dtype(input, dtype)), dims
 
@@ -124,7 +125,14 @@ def norm_grad(g: Array, norm: Array, x: Array, p: float, dims: tuple[int, ...]) 
 
 
 def _vector_norm_rule(
-    g: Array, result: Array, input: Array, ord: float = 2, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
+    g: Array,
+    result: Array,
+    input: Array,
+    ord: float = 2,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Dtype | None = None,
 ) -> tuple[Array]:
     dims = reduced_dims(input, dim)
     x = wide(input if dtype is None else to_dtype(input, dtype))

@@ -117,7 +117,7 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
     if is_integral(input):
         _check_integer_divisor(other)
         return lax.div(*jnp.broadcast_arrays(input, other))
-    return jnp.trunc(rounded(wide(input) / wide(other), input.dtype))
+    return lax.stop_gradient(jnp.trunc(rounded(wide(input) / wide(other), input.dtype)))
 
 
 def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str | None = None) -> tuple[Array, Array]:
@@ -151,7 +151,7 @@ def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     if is_integral(input):
         _check_integer_divisor(other)
         return jnp.floor_divide(input, other)
-    return _floor_quotient(wide(input), wide(other)).astype(input.dtype)
+    return lax.stop_gradient(_floor_quotient(wide(input), wide(other)).astype(input.dtype))
 
 
 def _floor_quotient(a: Array, b: Array) -> Array:
@@ -209,7 +209,7 @@ def fmod(input: Array, other: Array | Number) -> Array:
 
 
 def _fmod_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
-    return g, -g * jnp.trunc(input / other)
+    return g, -g * lax.stop_gradient(jnp.trunc(input / other))
 
 
 defvjp(fmod, _fmod_rule)
@@ -256,17 +256,22 @@ def sgn(input: Array) -> Array:
     """``input / abs(input)``, and 0 at 0: the sign, also of complex numbers."""
     if not is_complex(input):
         return sign(input)
-    size = jnp.abs(input)
-    return jnp.where(size == 0, jnp.zeros((), input.dtype), input / jnp.where(size == 0, jnp.ones((), size.dtype), size))
+    at_zero, size = _sizes(input)
+    return zeros_where(at_zero, input / size)
+
+
+def _sizes(x: Array) -> tuple[Array, Array]:
+    """Where complex numbers are 0, and their magnitudes in their own dtype with 1 in those places."""
+    size = jnp.abs(x)
+    return size == 0, jnp.where(size == 0, jnp.ones((), size.dtype), size).astype(x.dtype)
 
 
 def _sgn_rule(g: Array, _: None, input: Array) -> tuple[Array]:
     if not is_complex(input):
         return (jnp.zeros_like(g),)
-    size = jnp.abs(input)
+    at_zero, size = _sizes(input)
     unit = sgn(input)
-    tangential = (g - (g * lax.conj(unit)).real * unit) / jnp.where(size == 0, jnp.ones((), size.dtype), size)
-    return (jnp.where(size == 0, jnp.zeros((), g.dtype), tangential),)
+    return (zeros_where(at_zero, (g - (g * lax.conj(unit)).real.astype(g.dtype) * unit) / size),)
 
 
 defvjp(sgn, _sgn_rule)
@@ -293,7 +298,7 @@ def copysign(input: Array, other: Array | Number) -> Array:
 
 
 def _copysign_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, None]:
-    return g * zeros_where(input == 0, jnp.copysign(input, other) / input), None
+    return g * zeros_where(input == 0, lax.stop_gradient(jnp.copysign(input, other) / input)), None
 
 
 defvjp(copysign, _copysign_rule)

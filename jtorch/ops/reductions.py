@@ -42,7 +42,8 @@ def _mean_dtype(input: Array, dtype: Dtype | None) -> np.dtype:
     if category(found) < dtypes.FLOATING:
         which = "Input" if dtype is None else "Optional"
         raise RuntimeError(
-            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: {scalar_name(found)}"
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+            f"Got: {scalar_name(found)}"
         )
     return np.dtype(found)
 

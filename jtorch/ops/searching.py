@@ -6,16 +6,16 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from .. import dtypes
-from ._axes import category, take_along
+from ._axes import take_along
 from ._declare import Array, Number, guard, op
 from ._numeric import is_complex, scalar_name, unsupported
 from ._order import argsort_along
 
 
 def list_text(shape: Any) -> str:
+    """A shape as torch's messages show it."""
     return f"[{', '.join(str(n) for n in shape)}]"
 
 
@@ -59,7 +59,13 @@ def _common(a: Array, b: Array) -> tuple[Array, Array]:
 
 @op(method=False, out=True, differentiable=False, aten="searchsorted.Tensor")
 def searchsorted(
-    sorted_sequence: Array, input: Array | Number, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Array | None = None
+    sorted_sequence: Array,
+    input: Array | Number,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Array | None = None,
 ) -> Array:
     """The places where ``input`` would be inserted into the innermost dimension of ``sorted_sequence`` to keep it sorted.
 
@@ -77,14 +83,14 @@ def searchsorted(
         )
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != input.shape[:-1]:
         raise RuntimeError(
-            f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, "
-            f"but we got boundaries tensor {list_text(sorted_sequence.shape)} and input value tensor {list_text(input.shape)}"
+            f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must "
+            f"match, but we got boundaries tensor {list_text(sorted_sequence.shape)} and input value tensor {list_text(input.shape)}"
         )
     if sorter is not None:
         if sorter.shape != sorted_sequence.shape:
             raise RuntimeError(
-                f"{name}: boundary and sorter must have the same size, but got boundary tensor {list_text(sorted_sequence.shape)}and got sorter tensor "
-                f"{list_text(sorter.shape)}"
+                f"{name}: boundary and sorter must have the same size, but got boundary tensor {list_text(sorted_sequence.shape)}and got "
+                f"sorter tensor {list_text(sorter.shape)}"
             )
         if sorter.dtype != np.int64:
             raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {scalar_name(sorter.dtype)}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import math
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
 from ..errors import canonical_dim
 from ._declare import Array, defvjp, unary
-from ._numeric import conj, default_float, is_bool, require, unsupported, wide
+from ._numeric import conj, default_float, is_bool, is_complex, require, unsupported, wide
 
 _activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
 
@@ -52,7 +53,19 @@ def softsign(input: Array) -> Array:
     if is_bool(input):
         raise unsupported("abs_cpu", input)
     x = wide(default_float(input))
-    return (x / (1 + jnp.abs(x))).astype(default_float(input).dtype)
+    return (x / (1 + jnp.abs(x)).astype(x.dtype)).astype(default_float(input).dtype)
+
+
+def _softsign_rule(g: Array, _: None, input: Array) -> tuple[Array]:
+    if is_complex(input):
+        _, pull = jax.vjp(softsign, input)
+        return (conj(pull(conj(g))[0]),)
+    x = wide(input)
+    size = 1 + jnp.where(x < 0, -x, jnp.where(x == 0, 0, x))
+    return ((wide(g) / (size * size)).astype(g.dtype),)
+
+
+defvjp(softsign, _softsign_rule)
 
 
 @_activation(saves=("input",), aten="tanhshrink")
@@ -87,7 +100,7 @@ def _elu(x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -
 
 def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> tuple[Array]:
     y, wide_g = wide(x), wide(g)
-    below = wide_g * jnp.exp(jnp.minimum(y, 0) * input_scale) * (alpha * scale * input_scale)
+    below = wide_g * jnp.exp(jnp.where(y >= 0, 0, y) * input_scale) * (alpha * scale * input_scale)
     return (jnp.where(y > 0, wide_g * scale, below).astype(g.dtype),)
 
 
@@ -242,7 +255,7 @@ def _mish_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[
     x, wide_g = wide(input), wide(g)
     e, n = _mish_exponential(x)
     slope = n / (n + 2) + x * (e / (1 + e)) * (4 * (n + 1) / ((n + 2) * (n + 2)))
-    return ((wide_g * slope).astype(g.dtype),)
+    return (jnp.where(x > 20, wide_g, wide_g * slope).astype(g.dtype),)
 
 
 defvjp(mish, _mish_rule)

@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .. import dtypes
 from ..errors import canonical_dim
-from ._axes import category, put_along, squeezed, take_along
+from ._axes import put_along, take_along
 from ._declare import Array, defvjp, op, reduction
 from ._numeric import is_complex
 from ._order import argsort_along, sort_along

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -263,10 +264,7 @@ def igamma(input: Array, other: Array) -> Array:
     Differs from torch: ``input`` has a gradient.
     """
     require("igamma_cpu", input)
-    a, x = _incomplete_operands(input, other)
-    found = lax.igamma(a, x)
-    found = jnp.where((a == 0) & (x > 0), jnp.ones((), found.dtype), found)
-    return found.astype(input.dtype)
+    return _incomplete(lax.igamma, 1, input, other)
 
 
 @pointwise(inplace=True, aliases=("special.gammaincc",), saves=("input", "other"), aten="igammac")
@@ -276,9 +274,14 @@ def igammac(input: Array, other: Array) -> Array:
     Differs from torch: ``input`` has a gradient.
     """
     require("igammac_cpu", input)
+    return _incomplete(lax.igammac, 0, input, other)
+
+
+def _incomplete(function: Callable[[Array, Array], Array], at_zero_order: int, input: Array, other: Array) -> Array:
+    """``function`` with its limits for the orders 0 and infinity, which JAX gives as NaN."""
     a, x = _incomplete_operands(input, other)
-    found = lax.igammac(a, x)
-    found = jnp.where((a == 0) & (x > 0), jnp.zeros((), found.dtype), found)
+    found = jnp.where((a == 0) & (x > 0), jnp.asarray(at_zero_order, a.dtype), function(a, x))
+    found = jnp.where((a == jnp.inf) & (x >= 0) & (x < jnp.inf), jnp.asarray(1 - at_zero_order, a.dtype), found)
     return found.astype(input.dtype)
 
 

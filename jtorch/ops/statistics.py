@@ -9,10 +9,10 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
-from ..errors import canonical_dim, canonical_dims
+from ..errors import canonical_dims
 from ._axes import category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, take_along, to_dtype
 from ._declare import Array, defvjp, guard, op, reduction
-from ._numeric import is_complex, scalar_name, unsupported, wide
+from ._numeric import is_complex, unsupported, wide
 from ._order import sort_along, sorted_values
 from .reductions import shared_grad
 

@@ -99,6 +99,22 @@ def test_numbers_do_not_recompile():
     assert stats.compiled == compiled
 
 
+def test_numbers_of_all_kinds_in_one_trace_keep_their_places():
+    for i in range(4):
+        a = torch.full((2,), i) + 7
+        b = torch.full((2,), bool(i % 2))
+        c = torch.full((2,), 0.5 * i)
+        d = torch.full((2,), 1j * i)
+        e = torch.full((2,), i + 1)
+        assert (a.tolist(), b.tolist(), c.tolist(), d.tolist(), e.tolist()) == (
+            [i + 7] * 2,
+            [bool(i % 2)] * 2,
+            [0.5 * i] * 2,
+            [1j * i] * 2,
+            [i + 1] * 2,
+        )
+
+
 def test_large_integers_survive():
     x = torch.zeros(2, dtype=torch.int64)
     assert (x + (2**62 + 1)).tolist() == [2**62 + 1] * 2

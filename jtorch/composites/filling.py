@@ -1,0 +1,276 @@
+"""The Tensor methods that fill with random numbers, and what all sampling shares: draws, and the order of memory they go in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import _sampling, devices, dtypes
+from .._mt19937 import Twister
+from ..applying import inplace
+from ..autograd.grad_mode import MODE
+from ..binding import composite
+from ..core import Tensor, check_inplace, contiguous_strides, from_value, is_contiguous
+from ..engine import META, concrete, default_device, read
+from ..errors import must_be_tensor
+from ..random import Generator, twister_of
+
+Draw = Callable[[Twister, int, bool], np.ndarray]
+
+# ---- arrays in the order of memory -----------------------------------------------------------------------------------------------
+
+
+def drawn(draw: Draw, twister: Twister, shape: Sequence[int], strides: Sequence[int] | None = None) -> np.ndarray:
+    """An array of ``shape`` whose elements are drawn in the order in which a tensor of these strides has them in memory."""
+    n = math.prod(shape)
+    if strides is None or is_contiguous(tuple(shape), tuple(strides)):
+        return draw(twister, n, True).reshape(shape)
+    order = sorted(range(len(shape)), key=lambda d: -strides[d])
+    found = draw(twister, n, False).reshape([shape[d] for d in order])
+    return found.transpose(np.argsort(order))
+
+
+def taken(array: np.ndarray, device: Any = None) -> Tensor:
+    """A tensor of an array that nobody else holds: its memory may be taken over, which is many times faster than a copy of a small one."""
+    place = devices.placement(device)
+    return from_value(concrete(jnp.asarray(array) if place == default_device() else jax.device_put(array, place)))
+
+
+def on_host(t: Tensor) -> np.ndarray:
+    """A tensor's values in NumPy."""
+    return np.asarray(read(t._read()))
+
+
+def strides_of(t: Tensor) -> tuple[int, ...]:
+    """A tensor's strides in elements."""
+    return t._strides or contiguous_strides(t._aval.shape)
+
+
+def _check_overlap(t: Tensor) -> None:
+    if t._aval.size and any(s == 0 and n > 1 for s, n in zip(strides_of(t), t._aval.shape, strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
+def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
+    """Writes drawn numbers into a tensor, with no gradient from before."""
+    if not isinstance(self, Tensor):
+        raise must_be_tensor(name, "self", 1, self)
+    check_inplace(self)
+    twister = twister_of(generator)
+    if self._aval.device == META:
+        return self
+    _check_overlap(self)
+    fresh = taken(drawn(draw, twister, self._aval.shape, strides_of(self)).astype(_np(self), copy=False), self.device)
+    if self._rg and MODE.enabled:
+        return self.copy_(fresh)  # type: ignore[attr-defined]
+    return inplace(self, fresh)
+
+
+def _np(t: Tensor) -> np.dtype:
+    return t.dtype.np
+
+
+# ---- draws -----------------------------------------------------------------------------------------------------------------------
+
+
+def need(kernel: str, dtype: dtypes.dtype, categories: tuple[int, ...]) -> None:
+    """Refuses dtypes of other categories, in torch's words."""
+    if dtype.category not in categories or (dtype.is_floating_point and dtype.itemsize == 1):
+        raise NotImplementedError(f'"{kernel}" not implemented for {dtype.scalar_name!r}')
+
+
+def _paired(draw: Draw) -> Draw:
+    """Complex numbers from pairs of real ones."""
+
+    def made(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
+        real = draw(twister, 2 * n, contiguous)
+        return real.view(np.complex64 if real.dtype == np.float32 else np.complex128)
+
+    return made
+
+
+def uniform_draw(dtype: dtypes.dtype, low: float = 0.0, high: float = 1.0) -> Draw:
+    """Draws numbers of ``dtype`` in [low, high)."""
+    need("check_uniform_bounds", dtype, (dtypes.FLOATING, dtypes.COMPLEX))
+    real = dtype.to_real().np
+
+    def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
+        del contiguous
+        return _sampling.uniform(twister, n, low, high, real)
+
+    return _paired(draw) if dtype.is_complex else draw
+
+
+def normal_draw(dtype: dtypes.dtype, mean: float = 0.0, std: float = 1.0) -> Draw:
+    """Draws normal numbers of ``dtype``; complex ones have half of the variance in either part."""
+    need("normal_kernel_cpu", dtype, (dtypes.FLOATING, dtypes.COMPLEX))
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    real = dtype.to_real().np
+    if dtype.is_complex:
+        if isinstance(mean, complex) and mean.imag:
+            raise NotImplementedError("normal_() with a complex mean is not offered by jtorch: PyTorch takes real means only")
+        std = std / math.sqrt(2)
+
+    def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
+        return _sampling.normal(twister, n, mean, std, real, contiguous)
+
+    return _paired(draw) if dtype.is_complex else draw
+
+
+#: C++ names of types, as the messages on bounds give them.
+_C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "bool": "bool"}
+
+
+def integer_draw(dtype: dtypes.dtype, low: int, high: int | None) -> Draw:
+    """Draws integers of ``dtype`` in [low, high), or up to the largest there is."""
+    need("random_from_to_kernel_cpu" if high is not None else "random_kernel_cpu", dtype, (dtypes.BOOL, dtypes.INTEGRAL, dtypes.FLOATING))
+    if high is None:
+        span = _sampling.largest_whole(dtype.np) - low + 1
+    else:
+        if low >= high:
+            raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        span = high - low
+        if not dtype.is_floating_point:
+            smallest, largest = (0, 1) if dtype is dtypes.bool_ else (int(np.iinfo(dtype.np).min), int(np.iinfo(dtype.np).max))
+            for name, value in (("from", low), ("to - 1", high - 1)):
+                if not smallest <= value <= largest:
+                    raise RuntimeError(f"{name} is out of bounds for {_C_NAMES.get(dtype.np.name, dtype.np.name)}")
+
+    def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
+        del contiguous
+        return _sampling.integers(twister, n, low, span, dtype.np)
+
+    return draw
+
+
+def serial(function: Callable[..., np.ndarray], *parameters: float) -> Draw:
+    """Draws one element after the other by a function of ``_sampling``."""
+    def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
+        del contiguous
+        return function(twister, n, *parameters)
+
+    return draw
+
+
+# ---- filling ---------------------------------------------------------------------------------------------------------------------
+
+
+@composite(namespace="Tensor", operands=("self",))
+def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
+    """Fills with numbers drawn evenly from [from, to)."""
+    low, high = float(from_), float(to)
+    draw = uniform_draw(self.dtype, low, high)
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    return fill("uniform_", self, generator, draw)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
+    """Fills with normal numbers."""
+    return fill("normal_", self, generator, normal_draw(self.dtype, float(mean), float(std)))
+
+
+#: Stands for the second bound of ``random_`` where none was given: None is a bound.
+_LEFT_OUT: Any = object()
+
+
+@composite(namespace="Tensor", operands=("self",))
+def random_(self: Any, from_: Any = None, to: Any = _LEFT_OUT, *, generator: Any = None) -> Any:
+    """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds all that the dtype holds exactly."""
+    for bound in (from_, to):
+        if isinstance(bound, float):
+            raise TypeError("random_() received an invalid combination of arguments - got (float)")
+    dtype = self.dtype
+    if from_ is None and to is _LEFT_OUT:
+        need("random_kernel_cpu", dtype, (dtypes.BOOL, dtypes.INTEGRAL, dtypes.FLOATING))
+        return fill("random_", self, generator, lambda twister, n, _: _sampling.whole_range(twister, n, dtype.np))
+    low, high = (0, from_) if to is _LEFT_OUT else (from_ or 0, to)  # random_(5) says "below 5", random_(5, None) "from 5 on"
+    return fill("random_", self, generator, integer_draw(dtype, int(low or 0), None if high is None else int(high)))
+
+
+@composite(namespace="Tensor", operands=("self", "p"))
+def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
+    """Fills with ones of probability ``p`` (a number, or a tensor that broadcasts) and zeros."""
+    if isinstance(p, Tensor):
+        return fill("bernoulli_", self, generator, _bernoulli_each(p, self._aval.shape, strides_of(self)))
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    return fill("bernoulli_", self, generator, serial(_sampling.below, float(p)))
+
+
+def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> Draw:
+    """Draws with a probability for each element, given in the order of memory too."""
+    if not p.dtype.is_floating_point:
+        raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {p.dtype.scalar_name!r}')
+    values = on_host(p.detach())  # type: ignore[attr-defined]
+    if not ((values >= 0) & (values <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    for d in range(1, values.ndim + 1):
+        if d > len(shape) or values.shape[-d] not in (1, shape[-d]):
+            size = shape[-d] if d <= len(shape) else 1
+            raise RuntimeError(
+                f"The expanded size of the tensor ({size}) must match the existing size ({values.shape[-d]}) at non-singleton dimension "
+                f"{len(shape) - d}.  Target sizes: {list(shape)}.  Tensor sizes: {list(values.shape)}"
+            )
+    order = sorted(range(len(shape)), key=lambda d: -strides[d])
+    flat = np.broadcast_to(values, tuple(shape)).transpose(order).reshape(-1)
+
+    def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
+        del n, contiguous
+        return _sampling.below_each(twister, flat)
+
+    return draw
+
+
+def _must_be_continuous(name: str, dtype: dtypes.dtype, text: str) -> None:
+    if not dtype.is_floating_point:
+        raise RuntimeError(
+            f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you specified {text}"
+        )
+
+
+@composite(namespace="Tensor", operands=("self",))
+def exponential_(self: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
+    """Fills with numbers of the exponential distribution with rate ``lambd``."""
+    _must_be_continuous("Exponential", self.dtype, self.dtype.scalar_name)
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    return fill("exponential_", self, generator, serial(_sampling.exponential, float(lambd)))
+
+
+@composite(namespace="Tensor", operands=("self",))
+def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
+    """Fills with the numbers of trials up to the first success of probability ``p``."""
+    need("geometric_cpu", self.dtype, (dtypes.INTEGRAL, dtypes.FLOATING))
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    return fill("geometric_", self, generator, serial(_sampling.geometric, float(p)))
+
+
+@composite(namespace="Tensor", operands=("self",))
+def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
+    """Fills with numbers of the Cauchy distribution."""
+    _must_be_continuous("Cauchy", self.dtype, "long int" if self.dtype is dtypes.int64 else self.dtype.scalar_name)
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    return fill("cauchy_", self, generator, serial(_sampling.cauchy, float(median), float(sigma)))
+
+
+@composite(namespace="Tensor", operands=("self",))
+def log_normal_(self: Any, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
+    """Fills with numbers whose logarithms are normal with ``mean`` and ``std``."""
+    need("log_normal_cpu", self.dtype, (dtypes.FLOATING,))
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    mean, std = float(mean), float(std)
+    return fill("log_normal_", self, generator, lambda twister, n, _: np.exp(_sampling.normal_serial(twister, n) * std + mean))

@@ -1,0 +1,242 @@
+"""Random numbers are PyTorch's: the expected values below were printed by PyTorch 2.13 on a CPU."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+import jtorch.nn.functional as F
+from jtorch import _sampling
+from jtorch._mt19937 import STATE_BYTES, Twister
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def near(found, expected, **kwargs) -> None:
+    np.testing.assert_allclose(np.asarray(found.numpy(), np.float64), expected, rtol=0, atol=6e-5, **kwargs)
+
+
+def test_rand() -> None:
+    near(torch.rand(3), [0.4963, 0.7682, 0.0885])
+
+
+def test_rand_of_double_takes_two_words() -> None:
+    near(torch.rand(3, dtype=torch.float64), [0.9701, 0.7078, 0.4594])
+
+
+def test_randn_of_few() -> None:
+    near(torch.randn(3), [1.5410, -0.2934, -2.1788])
+
+
+def test_randn_of_sixteen_is_made_in_blocks() -> None:
+    near(torch.randn(16)[:4], [-1.1258, -1.1524, -0.2506, -0.4339])
+
+
+def test_randint() -> None:
+    assert torch.randint(0, 10, (8,)).tolist() == [4, 9, 3, 0, 3, 9, 7, 3]
+
+
+def test_randperm() -> None:
+    assert torch.randperm(8).tolist() == [4, 0, 7, 3, 2, 5, 1, 6]
+
+
+def test_multinomial() -> None:
+    p = torch.tensor([0.1, 0.2, 0.3, 0.4])
+    assert torch.multinomial(p, 3).tolist() == [2, 1, 3]
+    assert torch.multinomial(p, 6, replacement=True).tolist() == [3, 3, 1, 2, 2, 1]
+
+
+def test_dropout() -> None:
+    assert F.dropout(torch.ones(8), 0.5).tolist() == [0, 0, 2, 0, 0, 0, 2, 2]
+
+
+def test_exponential() -> None:
+    near(torch.empty(3).exponential_(), [3.5083, 1.2304, 0.6150])
+
+
+def test_a_normal_number_of_a_pair_is_kept_for_the_next_call() -> None:
+    first = torch.randn(1).item()
+    second = torch.randn(1).item()
+    torch.manual_seed(0)
+    assert torch.randn(2).tolist() == [first, second]
+
+
+def test_memory_order_decides() -> None:
+    across = torch.empty(3, 2).t().uniform_()
+    torch.manual_seed(0)
+    assert across.equal(torch.rand(3, 2).t())
+
+
+def test_views_are_filled_in_place() -> None:
+    x = torch.zeros(4, 4)
+    x[:, ::2].uniform_(1, 2)
+    assert (x[:, ::2] >= 1).all() and not x[:, 1::2].any()
+
+
+# ---- states ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_state_has_pytorchs_size_and_restores() -> None:
+    torch.randn(7)
+    state = torch.get_rng_state()
+    assert state.dtype is torch.uint8 and state.numel() == STATE_BYTES == 5056
+    expected = torch.randn(5).tolist()
+    torch.set_rng_state(state)
+    assert torch.randn(5).tolist() == expected
+
+
+def test_a_fresh_state_is_laid_out_as_pytorch_does() -> None:
+    state = torch.manual_seed(5).get_state().numpy()
+    assert state[:24].tolist() == [5, *[0] * 7, 1, 0, 0, 0, 1, 0, 0, 0, *[0] * 8]
+    torch.rand(1)
+    assert torch.get_rng_state().numpy()[8:18].tolist() == [112, 2, 0, 0, 1, 0, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("draws", [0, 1, 623, 624, 625, 1248])
+def test_states_restore_at_every_place_of_the_cycle(draws: int) -> None:
+    a, b = Twister(3), Twister(4)
+    a.bits32(draws)
+    b.set_state(a.get_state())
+    assert (a.bits32(700) == b.bits32(700)).all()
+
+
+def test_bad_states_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="Expected a CPUGeneratorImplState of size 5056 but found the input RNG state size to be 3"):
+        torch.set_rng_state(torch.zeros(3, dtype=torch.uint8))
+    with pytest.raises(RuntimeError, match="Invalid mt19937 state"):
+        torch.set_rng_state(torch.zeros(5056, dtype=torch.uint8))
+    with pytest.raises(TypeError, match="RNG state must be a torch.ByteTensor"):
+        torch.set_rng_state(torch.zeros(5056))
+
+
+def test_generators() -> None:
+    g = torch.Generator().manual_seed(0)
+    near(torch.rand(3, generator=g), [0.4963, 0.7682, 0.0885])
+    assert g.initial_seed() == 0 and torch.Generator().initial_seed() == 67280421310721
+    twin = g.clone_state()
+    restored = pickle.loads(pickle.dumps(g))
+    expected = torch.rand(2, generator=g).tolist()
+    assert torch.rand(2, generator=twin).tolist() == torch.rand(2, generator=restored).tolist() == expected
+    assert torch.manual_seed(-1).initial_seed() == 2**64 - 1
+    assert isinstance(copy.deepcopy(g), torch.Generator)
+
+
+def test_a_given_generator_leaves_the_default_one_alone() -> None:
+    torch.rand(3, generator=torch.Generator())
+    near(torch.rand(1), [0.4963])
+
+
+def test_seed_is_not_repeated() -> None:
+    assert torch.seed() != torch.seed()
+    assert torch.initial_seed() != 0
+
+
+def test_fork_rng() -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        torch.rand(3)
+    near(torch.rand(1), [0.4963])
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------------------
+
+
+def test_options_of_factories() -> None:
+    x = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
+    assert x.dtype is torch.float64 and x.requires_grad and x.is_leaf
+    assert torch.rand((2, 3)).shape == torch.rand(size=(2, 3)).shape == torch.rand(torch.Size([2, 3])).shape
+    out = torch.empty(3)
+    assert torch.rand(3, out=out) is out and out.any()
+    assert torch.rand(3, device="meta").device.type == "meta"
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: torch.rand(-1), RuntimeError, r"Trying to create tensor with negative dimension -1: \[-1\]"),
+        (lambda: torch.rand(2.5), TypeError, r"rand\(\): argument 'size' \(position 1\) must be tuple of ints, not float"),
+        (lambda: torch.rand(3, dtype=torch.int64), NotImplementedError, "\"check_uniform_bounds\" not implemented for 'Long'"),
+        (lambda: torch.randint(3, 3, (2,)), RuntimeError, "random_ expects 'from' to be less than 'to', but got from=3 >= to=3"),
+        (lambda: torch.randint(0, 300, (2,), dtype=torch.uint8), RuntimeError, "to - 1 is out of bounds for unsigned char"),
+        (lambda: torch.empty(3).uniform_(3, 2), RuntimeError, "uniform_ expects to return a .from, to. range, but found from=3 > to=2"),
+        (lambda: torch.empty(3).normal_(0, -1), RuntimeError, "normal expects std >= 0.0, but found std -1"),
+        (lambda: torch.empty(3).bernoulli_(1.5), RuntimeError, r"bernoulli_ expects p to be in \[0, 1\], but got p=1.5"),
+        (lambda: torch.empty(3).expand(2, 3).uniform_(), RuntimeError, "more than one element of the written-to tensor refers to a single"),
+        (lambda: torch.multinomial(torch.ones(2), 3), RuntimeError, "cannot sample n_sample > prob_dist.size"),
+        (lambda: torch.multinomial(-torch.ones(2), 1), RuntimeError, "probability tensor contains either `inf`, `nan` or element < 0"),
+        (lambda: torch.normal(torch.zeros(2), -torch.ones(2)), RuntimeError, "normal expects all elements of std >= 0.0"),
+        (lambda: F.dropout(torch.ones(3), 1.5), ValueError, "dropout probability has to be between 0 and 1, but got 1.5"),
+        (lambda: torch.manual_seed(2**64), ValueError, "Overflow when unpacking long long"),
+        (lambda: torch.ones(2, requires_grad=True).uniform_(), RuntimeError, "a leaf Variable that requires grad is being used in an in-place"),
+    ],
+)
+def test_errors(call, kind, text) -> None:
+    with pytest.raises(kind, match=text):
+        call()
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------------------
+
+
+def test_filling_cuts_the_gradient() -> None:
+    x = torch.ones(3, requires_grad=True)
+    (x * 2).uniform_().sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_dropout_passes_the_gradient_of_what_stays() -> None:
+    x = torch.ones(8, requires_grad=True)
+    F.dropout(x, 0.5).sum().backward()
+    assert x.grad.tolist() == [0, 0, 2, 0, 0, 0, 2, 2]
+
+
+def test_dropout_in_place_and_without_effect() -> None:
+    x = torch.ones(8)
+    assert F.dropout(x, 0.5, training=False) is x
+    assert F.dropout(x, 0.5, inplace=True) is x and x.tolist() == [0, 0, 2, 0, 0, 0, 2, 2]
+    assert not F.dropout(torch.ones(4), 1.0).any()
+
+
+def test_feature_dropout_drops_channels() -> None:
+    x = F.dropout2d(torch.ones(4, 6, 3, 3), 0.5).reshape(24, 9)
+    assert (x == x[:, :1]).all() and {0.0, 2.0} == set(x[:, 0].tolist())
+
+
+def test_alpha_dropout_keeps_mean_and_variance() -> None:
+    x = F.alpha_dropout(torch.randn(200_000), 0.3, training=True)
+    assert abs(x.mean().item()) < 0.02 and abs(x.std().item() - 1) < 0.02
+
+
+# ---- the numbers themselves ------------------------------------------------------------------------------------------------------
+
+
+def test_trials_compare_53_bits() -> None:
+    a, b = Twister(1), Twister(1)
+    for p in (0.0, 2.0**-53, 0.3, 0.5, 1 - 2.0**-53, 1.0):
+        assert (_sampling.below(a, 5000, p) == (_sampling.uniform64(b, 5000) < p)).all()
+
+
+def test_uniform_numbers_never_reach_the_upper_end() -> None:
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        x = torch.empty(100_000, dtype=dtype).uniform_(1000, 1001)
+        assert (x >= 1000).all() and not (x > 1001).any()
+    assert (torch.rand(100_000, dtype=torch.bfloat16) < 1).all()
+
+
+def test_moments() -> None:
+    x = torch.randn(200_000, dtype=torch.float64).numpy()
+    assert abs(x.mean()) < 0.01 and abs(x.std() - 1) < 0.01 and abs((x**4).mean() - 3) < 0.1
+    assert abs(torch.empty(200_000).geometric_(0.25).mean().item() - 4) < 0.05
+    assert abs(torch.empty(200_000).log_normal_(0, 0.5).log().std().item() - 0.5) < 0.01
+    assert abs(np.median(torch.empty(200_000).cauchy_(2, 1).numpy()) - 2) < 0.02
+
+
+def test_a_permutation_has_everything_once() -> None:
+    assert sorted(torch.randperm(1000).tolist()) == list(range(1000))
