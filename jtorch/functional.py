@@ -177,6 +177,11 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
     return specialise(update, f"torch.Tensor.{c.name}_", operands, list(c.lists), signature=signature.replace(parameters=params), **{**options, "doc": f"In-place form of ``{c.name}``."})
 
 
+#: What ``torch.functional`` offers under its own name: the functions that PyTorch writes there.
+_OWN = """atleast_1d atleast_2d atleast_3d align_tensors broadcast_shapes broadcast_tensors cartesian_prod block_diag cdist chain_matmul
+    einsum istft lu norm meshgrid pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""".split()
+
+
 def bind_everything() -> None:
     """Imports all declarations, makes their public forms, and gives Tensor its methods."""
     _import_all(ops)
@@ -201,6 +206,7 @@ def bind_everything() -> None:
                 PUBLIC[path] = made
     for c in COMPOSITES:
         _bind_composite(c)
+    globals().update({name: PUBLIC[name] for name in _OWN if name in PUBLIC})
     _bind_indexing()
     _bind_tensor(tensor_methods)
 

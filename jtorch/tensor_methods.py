@@ -601,10 +601,17 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
             "https://github.com/pytorch/pytorch/pull/103001"
         )
     made = _deep(self, memo)
+    cls = _type(self)
+    if cls is not Tensor:
+        if _type(self.new_empty([])) is not cls:
+            raise RuntimeError(
+                "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass types that properly "
+                "implement new_empty() and for which that function returns another instance of the same subclass. You should either "
+                "properly implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for new_empty() "
+                "to return an instance of a different type."
+            )
+        made = _retyped(made, cls)
     memo[id(self)] = made
-    if _type(self) is not Tensor:
-        made = made.as_subclass(_type(self)) if _type(made) is Tensor else made
-        memo[id(self)] = made
     made._rg = self._rg
     if self._grad is not None:
         made._grad = self._grad.__deepcopy__(memo)

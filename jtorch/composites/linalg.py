@@ -91,7 +91,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     solution = PUBLIC["linalg.pinv"](A, rtol=rtol) @ right
     rank = A.new_empty((0,), dtype=dtypes.int64) if driver == "gels" else PUBLIC["linalg.matrix_rank"](A, rtol=rtol).expand(batch)
     values = PUBLIC["linalg.svdvals"](A) if driver in ("gelsd", "gelss") else A.new_empty((0,)).real
-    residuals = A.new_empty((0,)).real
+    residuals = solution.reshape(-1)[:0].abs()  # empty, but with a history, as in torch
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         residuals = (A @ solution - right).abs().square().sum(-2)
     found = (solution.squeeze(-1) if vector else solution, residuals, rank, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,12 @@ except ImportError:  # JAX has no public name for this; without it every run tak
 
 
 _refs = sys.getrefcount
+
+# XLA's CPU client hands every program of more than about a thousand flops to another thread. Waking that thread and then the waiting one
+# costs 40 to 90 microseconds, several times what a small program takes; PyTorch computes on the calling thread, too. This has an effect
+# only before the first use of JAX.
+if os.environ.get("JTORCH_CPU_ASYNC", "0") != "1":
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 #: Estimated seconds to compile a trace as a whole: a fixed part and a part for each op; and one kernel alone.
 COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.008, 0.025
@@ -54,11 +61,15 @@ pending_checks: list[tuple[Any, list[tuple[Any, ...]]]] = []
 class Plan:
     """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
 
-    __slots__ = ("fn", "live", "live_set", "donated", "kept", "checks")
+    __slots__ = ("fn", "live", "live_set", "donated", "kept", "checks", "kinds", "cold")
 
-    def __init__(self, fn: Callable[..., Any], live: tuple[int, ...], donated: tuple[int, ...], kept: tuple[int, ...], checks: list[Any]) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], live: tuple[int, ...], donated: tuple[int, ...], kept: tuple[int, ...], checks: list[Any], kinds: list[str]
+    ) -> None:
         self.fn, self.live, self.donated, self.kept, self.checks = fn, live, donated, kept, checks
         self.live_set = frozenset(live)
+        self.kinds = kinds
+        self.cold = True  # not compiled yet: that happens in the first call
 
 
 def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
@@ -156,8 +167,7 @@ def _run_trace(trace: Any) -> None:
             _step(trace, live)
     elif _has_checks(state):
         _step(trace, ())
-    for v in values:
-        v.trace = None
+    # Values that are computed left the trace as they got their arrays, and the others nothing refers to.
     for v in leaves:
         v.trace = None
     trace.values, trace.leaves, trace.numbers = [], [], []
@@ -258,31 +268,30 @@ def _compile(state: State, live: tuple[int, ...], donated: tuple[int, ...], n_le
                 results.append(out)
         return [results[i] for i in live], (jax.numpy.concatenate(flags) if flags else None)
 
-    return Plan(jax.jit(program, donate_argnums=(0,), keep_unused=True), live, donated, kept, checks)
+    return Plan(jax.jit(program, donate_argnums=(0,), keep_unused=True), live, donated, kept, checks, kinds)
 
 
 def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
+    """The numbers as one array for each kind, so that they cost one transfer; None for a kind that does not occur, which costs nothing."""
+    if "i" not in kinds and "b" not in kinds and "c" not in kinds:
+        return np.array(numbers, np.float64), None, None
     floats = [x for x, k in zip(numbers, kinds, strict=True) if k == "f"]
     ints = [int(x) for x, k in zip(numbers, kinds, strict=True) if k in "ib"]
     complexes = [x for x, k in zip(numbers, kinds, strict=True) if k == "c"]
-    return np.array(floats, np.float64), np.array(ints, np.int64), np.array(complexes, np.complex128)
-
-
-_NO_FLOATS, _NO_INTS, _NO_COMPLEX = _pools([], [])
+    return (
+        np.array(floats, np.float64) if floats else None,
+        np.array(ints, np.int64) if ints else None,
+        np.array(complexes, np.complex128) if complexes else None,
+    )
 
 
 def _execute(plan: Plan, trace: Any) -> None:
     global compile_seconds
     values, leaves = trace.values, trace.leaves
-    state = trace.state
-    numbers = trace.numbers
-    if numbers:
-        pools = _pools(numbers, [k for s in state.steps() for k in s.call.kinds])
-    else:
-        pools = (_NO_FLOATS, _NO_INTS, _NO_COMPLEX)
+    pools = _pools(trace.numbers, plan.kinds) if trace.numbers else (None, None, None)
     given = [leaves[i].array for i in plan.donated]
     held = [leaves[i].array for i in plan.kept]
-    cold = plan.fn._cache_size() == 0
+    cold = plan.cold
     begun = time.perf_counter() if cold else 0.0
     # One C call appends the results: an interrupt cannot come between running the program, which may consume donated inputs, and
     # keeping what it returned.
@@ -290,8 +299,11 @@ def _execute(plan: Plan, trace: Any) -> None:
     results.extend(map(plan.fn, (given,), (held,), (pools[0],), (pools[1],), (pools[2],)))
     outs, flags = results[0]
     for i, a in zip(plan.live, outs):
-        values[i].array = a
+        v = values[i]
+        v.array = a
+        v.trace = None
     if cold:
+        plan.cold = False
         compile_seconds += time.perf_counter() - begun
     else:
         stats.replayed += 1
@@ -336,7 +348,9 @@ def _step(trace: Any, live: Sequence[int]) -> None:
             results.append(out)
         for i in range(first, len(results)):
             if i in keep:
-                values[i].array = results[i]
+                v = values[i]
+                v.array = results[i]
+                v.trace = None
         for i in s.ids:
             if i >= 0 and last[i] == n:
                 results[i] = None

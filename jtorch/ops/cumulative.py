@@ -230,42 +230,38 @@ def _ends(y: Array, axis: int) -> tuple[Array, Array]:
     return lax.slice_in_dim(y, 0, max(n - 1, 0), axis=axis), lax.slice_in_dim(y, min(1, n), n, axis=axis)
 
 
-def _spacing(name: str, y: Array, x: Array, axis: int) -> Array:
-    """``x`` with its differences taken along the dimension that matches ``axis`` of ``y``."""
-    if x.ndim == 0 or (x.ndim == 1 and x.shape[0] != y.shape[axis]):
-        if x.ndim == 0:
-            return x
-        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+def _steps(name: str, y: Array, x: Array, axis: int) -> Array:
+    """The differences of the points ``x``: one vector along ``axis`` of ``y``, or an array that broadcasts with ``y``."""
     if x.ndim == 1:
-        steps = x[1:] - x[:-1]
-        return lax.expand_dims(steps, tuple(d for d in range(y.ndim) if d != axis))
-    x_axis = axis - y.ndim + x.ndim if axis - y.ndim + x.ndim >= 0 else axis
-    before, after = _ends(x, canonical_dim(axis, x.ndim) if x.ndim == y.ndim else x_axis)
+        if x.shape[0] != y.shape[axis]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        x = lax.expand_dims(x, tuple(d for d in range(y.ndim) if d != axis))
+    elif x.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    elif x.ndim < y.ndim:
+        x = lax.expand_dims(x, range(y.ndim - x.ndim))
+    before, after = _ends(x, axis)
     return after - before
 
 
-def _aligned(a: Array, b: Array) -> tuple[Array, Array]:
-    ndim = max(a.ndim, b.ndim)
-    return tuple(lax.expand_dims(v, range(ndim - v.ndim)) for v in (a, b))  # type: ignore[return-value]
-
-
 def _areas(name: str, y: Array, x: Array | None, dx: Number, axis: int) -> Array:
-    """The area under each pair of neighbours."""
+    """Twice the area under each pair of neighbours along ``axis``."""
     if y.dtype == np.bool_:
         raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
     if x is not None and x.dtype == np.bool_:
         raise RuntimeError(f"{name}: received a bool input for `x`, but bool is not supported")
     before, after = _ends(y, axis)
     pair = before + after
-    if x is None:
-        step = jnp.asarray(dx)
-        return float_times(pair, step) / 2
-    steps, pair = _aligned(_spacing(name, y, x, axis), pair)
-    return float_times(pair, steps) / 2
+    steps = jnp.asarray(dx) if x is None else _steps(name, y, x, axis)
+    if steps.ndim > pair.ndim:
+        pair = lax.expand_dims(pair, range(steps.ndim - pair.ndim))
+    elif 0 < steps.ndim < pair.ndim:
+        steps = lax.expand_dims(steps, range(pair.ndim - steps.ndim))
+    return float_times(pair, steps)
 
 
 def float_times(a: Array, b: Array) -> Array:
-    """``a * b`` in floating point: torch divides the product by 2 afterwards, which makes integers the default dtype."""
+    """``a * b``, ``b`` counting as a number if it has no dimensions; integers become the default dtype, as torch's division makes them."""
     if category(a.dtype) >= category(b.dtype):
         b = to_dtype(b, a.dtype)
     else:
@@ -280,8 +276,7 @@ def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
     if y.shape[axis] == 0:
         return _nothing(y, axis)
-    made = _areas("trapezoid", y, x, 1, axis)
-    return jnp.sum(made, axis=made.ndim - y.ndim + axis)
+    return jnp.sum(_areas("trapezoid", y, x, 1, axis), axis=axis) / 2
 
 
 @op(namespace="_C", aten="trapezoid.dx")
@@ -290,7 +285,7 @@ def _trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
     if y.shape[axis] == 0:
         return _nothing(y, axis)
-    return jnp.sum(_areas("trapezoid", y, None, dx, axis), axis=axis)
+    return jnp.sum(_areas("trapezoid", y, None, dx, axis), axis=axis) / 2
 
 
 def _nothing(y: Array, axis: int) -> Array:
@@ -304,7 +299,7 @@ def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     axis = canonical_dim(dim, y.ndim)
     made = _areas("cumulative_trapezoid", y, x, 1, axis)
-    return lax.cumsum(made, axis=made.ndim - y.ndim + axis) if made.size else made
+    return lax.cumsum(made, axis=axis) / 2 if made.size else made
 
 
 @op(namespace="_C", aten="cumulative_trapezoid.dx")
@@ -314,4 +309,4 @@ def _cumulative_trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     axis = canonical_dim(dim, y.ndim)
     made = _areas("cumulative_trapezoid", y, None, dx, axis)
-    return lax.cumsum(made, axis=axis) if made.size else made
+    return lax.cumsum(made, axis=axis) / 2 if made.size else made

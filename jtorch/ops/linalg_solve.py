@@ -12,10 +12,12 @@ from jax import lax
 from jax.lax import linalg as lapack
 
 from ._declare import Array, defvjp, op
+from ._kernel import unbroadcast
 from ._linalg import adjoint, batched, check_float, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
 from ._matrix import size_of
 from ._numeric import is_complex, scalar_name, unsupported
 
+_adjoint = adjoint  # some ops have a parameter of that name
 _SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
 _UNSOLVABLE = "The solver failed because the input matrix is singular."
 
@@ -250,12 +252,30 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     return triangular(factor, half, upper=upper, adjoint=not upper)
 
 
+def _cholesky_solve_rule(g: Array, result: Array, input: Array, L: Array, upper: bool = False) -> tuple[Array, Array]:
+    grad = cholesky_solve(g, L, upper)
+    common = grad @ _adjoint(result)
+    common = common + _adjoint(common)
+    return unbroadcast(grad, input.shape, input.dtype), unbroadcast(-L @ common if upper else -common @ L, L.shape, L.dtype)
+
+
+defvjp(cholesky_solve, _cholesky_solve_rule, saves=("L", "result"))
+
+
 @op(out=True, aten="cholesky_inverse", method=True)
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``."""
     check_square(L, "cholesky_inverse")
     half = triangular(L, eye_like(L), upper=upper, adjoint=upper)
     return triangular(L, half, upper=upper, adjoint=not upper)
+
+
+def _cholesky_inverse_rule(g: Array, result: Array, L: Array, upper: bool = False) -> tuple[Array]:
+    common = result @ ((g + _adjoint(g)) @ result)
+    return (-L @ common if upper else -common @ L,)
+
+
+defvjp(cholesky_inverse, _cholesky_inverse_rule, saves=("L", "result"))
 
 
 @op(namespace="linalg", out=True, aten="linalg_lu_solve")
@@ -280,9 +300,6 @@ def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: 
     if left:
         return _lu_solved(LU, pivots, B, adjoint)
     return _adjoint(_lu_solved(LU, pivots, _adjoint(B), not adjoint))
-
-
-_adjoint = adjoint
 
 
 def permutation(pivots: Array, rows: int) -> Array:

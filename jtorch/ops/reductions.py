@@ -168,7 +168,7 @@ def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> t
     Gradient: shared evenly among equal extrema.
     """
     if is_complex(input):
-        raise unsupported("aminmax_cpu" if dim is not None else "aminmax_allreduce_cpu", input)
+        raise unsupported("aminmax_cpu", input)
     dims = reduced_dims(input, dim)
     if input.size == 0:
         if dim is None:

@@ -286,15 +286,16 @@ def _incomplete(function: Callable[[Array, Array], Array], at_zero_order: int, i
 
 
 def _incomplete_operands(a: Array, x: Array) -> tuple[Array, Array]:
-    a, x = jnp.broadcast_arrays(wide(a), wide(x))
+    """In double precision: in single, the smaller of the two functions has three correct digits only, being 1 minus the other."""
+    a, x = jnp.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
     return a, x
 
 
 def _igamma_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
     a, x = _incomplete_operands(input, other)
-    wide_g = wide(g)
-    by_other = wide_g * jnp.exp((a - 1) * jnp.log(x) - x - lax.lgamma(a))
-    return (wide_g * lax.igamma_grad_a(a, x)).astype(g.dtype), by_other.astype(g.dtype)
+    double = g.astype(np.float64)
+    by_other = double * jnp.exp((a - 1) * jnp.log(x) - x - lax.lgamma(a))
+    return (double * lax.igamma_grad_a(a, x)).astype(g.dtype), by_other.astype(g.dtype)
 
 
 def _igammac_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:

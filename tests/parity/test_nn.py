@@ -52,7 +52,8 @@ def to_jtorch(x: Any) -> Any:
 
 def module_like(module: Any) -> Any:
     """An encoder or decoder layer with the weights of ``module``: the only modules that others take."""
-    made = getattr(nn, type(module).__name__)(module.self_attn.embed_dim, module.self_attn.num_heads, module.linear1.out_features)
+    sizes = (module.self_attn.embed_dim, module.self_attn.num_heads, module.linear1.out_features)
+    made = getattr(nn, type(module).__name__)(*sizes, dropout=module.dropout.p, batch_first=module.self_attn.batch_first)
     made.load_state_dict({k: to_jtorch(v) for k, v in module.state_dict().items()})
     return made
 
@@ -97,7 +98,12 @@ def test_module_info(info: Any, training: bool, request: Any) -> None:
         jtorch.manual_seed(5)
         ours = getattr(nn, name)(*converted[0], **converted[1]).train(training)
         torch.manual_seed(6)
-        want = theirs(*args, **kwargs)
+        try:
+            want = theirs(*args, **kwargs)
+        except RuntimeError as e:  # some samples do not suit float32
+            with pytest.raises(RuntimeError, match=re.escape(str(e))):
+                ours(*converted[2], **converted[3])
+            continue
         jtorch.manual_seed(6)
         got = ours(*converted[2], **converted[3])
         what = f"{name} sample {k}: {made.args} {made.kwargs}"

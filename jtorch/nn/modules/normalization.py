@@ -50,12 +50,15 @@ class CrossMapLRN2d(Module):
         """``(N, C, H, W)`` -> the same."""
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
-        # Unlike LocalResponseNorm, the window of an even size reaches one channel less to the front.
-        before = int((self.size - 1) / 2 + 1) - 1
+        reach = int((self.size - 1) / 2 + 1)  # the window is 2 · reach - 1 channels, also for an even size
         channels = input.shape[1]
-        squares = F.pad(input.pow(2), (0, 0, 0, 0, before, before))
-        total = sum(squares[:, i : i + channels] for i in range(2 * before + 1))
-        return input * (self.k + self.alpha / self.size * total).pow(-self.beta)  # type: ignore[union-attr]
+        squares = F.pad(input.pow(2), (0, 0, 0, 0, reach - 1, reach - 1))
+        total = squares[:, :channels]
+        for i in range(1, 2 * reach - 1):
+            total = total + squares[:, i : i + channels]
+        if channels > reach:  # torch moves the window along, and never takes the first channel out again
+            total = total + F.pad(input[:, :1].pow(2).expand(-1, channels - reach, -1, -1), (0, 0, 0, 0, reach, 0))
+        return input * (self.k + self.alpha / self.size * total).pow(-self.beta)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -1,0 +1,40 @@
+"""Complex numbers: construction, angles, conjugates, and their gradients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+
+
+def test_construction_and_its_gradient() -> None:
+    a, b = torch.tensor([3.0, 0.0], requires_grad=True), torch.tensor([-4.0, 1.0], requires_grad=True)
+    z = torch.complex(a, b)
+    assert z.tolist() == [3 - 4j, 1j]
+    z.abs().sum().backward()
+    np.testing.assert_allclose(a.grad.numpy(), [0.6, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(b.grad.numpy(), [-0.8, 1.0], rtol=1e-6)
+    with pytest.raises(RuntimeError, match="Expected object of scalar type Float but got scalar type Double for second argument"):
+        torch.complex(torch.ones(1), torch.ones(1).double())
+
+
+def test_polar_inverts_abs_and_angle() -> None:
+    z = torch.tensor([1 + 2j, -3 - 1j, 0.5j])
+    np.testing.assert_allclose(torch.polar(z.abs(), z.angle()).numpy(), z.numpy(), rtol=1e-6)
+
+
+def test_angle_of_real_numbers() -> None:
+    x = torch.tensor([1.0, -1.0, 0.0, math.nan])
+    np.testing.assert_allclose(torch.angle(x).numpy(), [0, math.pi, 0, math.nan], rtol=1e-6)
+    z = torch.tensor([0j, 1 + 1j], requires_grad=True)
+    torch.angle(z).sum().backward()
+    np.testing.assert_allclose(z.grad.numpy(), [0, -0.5 + 0.5j], rtol=1e-6)
+
+
+def test_gradient_of_the_conjugate() -> None:
+    z = torch.tensor([1 + 2j], requires_grad=True)
+    (z.conj() * (2 + 3j)).real.sum().backward()
+    np.testing.assert_allclose(z.grad.numpy(), [2 + 3j], rtol=1e-6)
