@@ -13,6 +13,7 @@ from . import devices, dtypes, layouts
 from .applying import apply, converted, inplace, preserve_layout
 from .autograd import engine as autograd_engine
 from .autograd.grad_mode import MODE
+from .autograd.tape import Node
 from .binding import BOUND, composite, number
 from .core import Tensor, alias_of, check_inplace, check_overlap, contiguous_strides, detached, format_strides, from_host, from_value
 from .engine import META, SPECIAL, concrete, read, record
@@ -273,40 +274,31 @@ def moved(t: Tensor, device: Any) -> Tensor:
     elif v.aval.device == META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a different device.")
     else:
-        call = _move_call(place, v.aval.device)
         array = read(v)
         r = from_value(concrete(array if v.trace is SPECIAL else jax.device_put(array, place)))
         if t._rg and MODE.enabled:
-            from .autograd.tape import Node
-
-            r._node = Node(call, (v,), (t._edge(),), (), (r._v,))
+            r._node = _Move(v, r._v, t._edge(), place)  # type: ignore[arg-type]
             r._rg = True
     return preserve_layout(r, t)
 
 
-_moves: dict[Any, Any] = {}
+class _Move(Node):
+    """The node of a move to another device: the gradient is moved back."""
 
+    __slots__ = ("back", "there")
 
-def _move_call(to: Any, back: Any) -> Any:
-    """A call whose derivative moves the gradient back."""
-    from .engine import Call
-    from .ops._declare import Op
-    from .ops._kernel import Info
+    def __init__(self, before: Any, after: Any, edge: Any, there: Any) -> None:
+        super().__init__(call_of(OPS["clone"], (T,)), (before,), (edge,), (), (after,))
+        self.back, self.there = before.aval.device, there
+        self.label = "ToCopyBackward0"
 
-    found = _moves.get((to, back))
-    if found is None:
+    def apply(self, grads: list[Any]) -> list[Any]:
+        return [concrete(jax.device_put(read(grads[0]), self.back))]
 
-        def fn(x: Any) -> Any:
-            return jax.device_put(x, to)
-
-        def rule(g: Any, result: Any, input: Any) -> Any:
-            return (jax.device_put(g, back),)
-
-        op = Op(name="to_copy", body=fn, params=OPS["clone"].params, namespace="_C", saves=(), rule=rule)
-        info = Info(op, (T,))
-        info.kernel, info.saved, info.checked = fn, (False,), (False,)
-        found = _moves[to, back] = Call("to_copy", fn, (), info)
-    return found
+    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+        v, edge = grads[0]
+        moved_back = concrete(jax.device_put(read(v), self.back))
+        return [(moved_back, None if edge is None else (_Move(v, moved_back, edge, self.back), 0))]
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
@@ -679,8 +671,6 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
     self._read()
     if self._rg and MODE.enabled:
         v = self._v or self._read()
-        from .autograd.tape import Node
-
         call = call_of(OPS["clone"], (T,))
         r._node = Node(call, (v,), (self._edge(),), (), (v,))
         r._node.label = "AliasBackward0"

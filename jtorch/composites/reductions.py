@@ -129,7 +129,7 @@ def std_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim:
 # ---- norms -----------------------------------------------------------------------------------------------------------------------
 
 
-@composite(method=True, operands=("input", "out"), native=False)
+@composite(operands=("input", "out"), native=False)
 def norm(
     input: Any,
     p: float | str | None = "fro",
@@ -152,6 +152,14 @@ def norm(
         return PUBLIC["linalg.matrix_norm"](input, p, (-2, -1) if dim is None else dim, keepdim, **given)
     dims = range(input.ndim) if dim is None else dim
     return PUBLIC["linalg.vector_norm"](input, 2.0 if p is None else p, dims if isinstance(dims, int) else tuple(dims), keepdim, **given)
+
+
+@composite(namespace="Tensor", name="norm", operands=("self",), native=False)
+def _norm_method(
+    self: Any, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
+) -> Any:
+    """See ``torch.norm``."""
+    return PUBLIC["norm"](self, p, dim, keepdim, dtype=dtype)
 
 
 # ---- distinct elements -----------------------------------------------------------------------------------------------------------

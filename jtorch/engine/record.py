@@ -9,6 +9,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+
 from . import run, trie
 from .calls import Call, shapes_of
 from .trie import ROOT, State, grow
@@ -125,12 +127,18 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     state = trace.state.next.get(path)
     if state is None:
         state = _grow(trace, path, call, ins)
+        if state is None:
+            return record(call, gathered(ins), numbers)
+    outs = state.outs
+    if outs is None:
+        _forget(trace, path)
+        flush(trace)
+        return record(call, ins, numbers)
     trace.state = state
     values = trace.values
     index = len(values)
     if numbers:
         trace.numbers.extend(numbers)
-    outs = state.outs
     if type(outs) is Aval:
         v = _new(Value)
         v.aval = outs
@@ -175,13 +183,23 @@ def _forget(trace: Trace, key: Sequence[Any]) -> None:
         trace.leaves.pop().trace = None
 
 
-def _grow(trace: Trace, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State:
+def gathered(ins: Sequence[Value]) -> list[Value]:
+    """The operands on one device: 0-dim ones from the host go along with an accelerator's, as in torch."""
+    place = next((v.aval.device for v in ins if v.aval.ndim), ins[0].aval.device)
+    return [v if v.aval.device == place else concrete(jax.device_put(read(v), place)) for v in ins]
+
+
+def _grow(trace: Trace, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State | None:
+    """The node for a call that is new here; None if its operands have to be brought to one device first."""
     avals = tuple([v.aval for v in ins])
     try:
         shapes = shapes_of(call, avals, default_device())
     except BaseException:
         _forget(trace, path)
         raise
+    if len({a.device for a in avals}) > 1:
+        _forget(trace, path)
+        return None
     if trie.count > trie.LIMIT:
         trie.prune()
     return grow(trace.state, path, call, tuple([v.index for v in ins]), avals, shapes.outs, shapes.checks)

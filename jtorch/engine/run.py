@@ -13,7 +13,7 @@ import numpy as np
 
 from .calls import Call, Guarded, shapes_of
 from .trie import State
-from .values import META, Aval, Value, concrete, default_device, meta_value
+from .values import META, Aval, Value, concrete, default_device, is_jax_default, meta_value, placed
 
 try:
     from jax._src.core import trace_state_clean as _outside_jax
@@ -35,6 +35,8 @@ if os.environ.get("JTORCH_CPU_ASYNC", "0") != "1":
 COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.008, 0.025
 #: Traces of at most this many ops compile when seen again, as long as compiling has taken less than this share of the time so far.
 COMPILE_SHARE, COMPILE_GRACE = 0.5, 20.0
+#: In place of the seconds spent on a trace: its program could not be compiled.
+NEVER = float("-inf")
 #: Smallest input worth donating.
 DONATE_BYTES = 256
 
@@ -46,10 +48,10 @@ class Stats:
     """Counters for tests and curious users (``jtorch.engine.stats``)."""
 
     def __init__(self) -> None:
-        self.flushes = self.compiled = self.replayed = self.stepped = 0
+        self.flushes = self.compiled = self.replayed = self.stepped = self.failed = 0
 
     def __repr__(self) -> str:
-        return f"flushes={self.flushes} compiled={self.compiled} replayed={self.replayed} stepped={self.stepped}"
+        return f"flushes={self.flushes} compiled={self.compiled} replayed={self.replayed} stepped={self.stepped} failed={self.failed}"
 
 
 stats = Stats()
@@ -84,6 +86,20 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
 
             a = read(v)
         arrays.append(a)
+    if not arrays and not is_jax_default(default_device()):
+        with placed(default_device()):
+            result = call.jitted(*numbers)
+        return concrete(result) if not isinstance(result, (tuple, list)) else [concrete(r) for r in result]
+    if len(ins) > 1:
+        place = ins[0].aval.device
+        for v in ins:
+            if v.aval.device is not place and v.aval.device != place:
+                # An error in torch too, unless the others are 0-dim.
+                shapes_of(call, tuple([v.aval for v in ins]), default_device())
+                from .record import gathered
+
+                arrays = [v.array for v in gathered(ins)]
+                break
     try:
         result = call.jitted(*arrays, *numbers)
     except Exception as error:
@@ -139,7 +155,11 @@ def run_trace(trace: Any) -> None:
     """Runs ``trace`` and makes its live values concrete. On failure those that could not be computed stay pending in it."""
     if pending_checks:
         check()
-    if _outside_jax():
+    device = trace.state.device
+    if device is not None and not is_jax_default(device):
+        with placed(device):
+            _run_trace(trace)
+    elif _outside_jax():
         _run_trace(trace)
     else:  # inside jax.jit or jax.grad: what is pending is concrete, and must not become part of JAX's own trace
         with jax.ensure_compile_time_eval():
@@ -163,6 +183,10 @@ def _run_trace(trace: Any) -> None:
                 raise
             except Exception:
                 _step(trace, live)  # finds the op that fails, or gets by without the whole program
+                if plan.cold:  # and will do so from now on
+                    stats.failed += 1
+                    state.spent = NEVER
+                    state.plans = None
         else:
             _step(trace, live)
     elif _has_checks(state):
@@ -222,7 +246,7 @@ def _worth_compiling(state: State) -> bool:
     compiling its cold kernels one by one would cost more."""
     steps = state.steps()
     n = len(steps)
-    if n == 1:
+    if n == 1 or state.spent == NEVER:
         return False
     whole = COMPILE_BASE + COMPILE_OP * n
     if state.hits >= 2:
@@ -247,8 +271,8 @@ def _compile(state: State, live: tuple[int, ...], donated: tuple[int, ...], n_le
             leaves[i] = a
         for i, a in zip(kept, held, strict=True):
             leaves[i] = a
-        integers = iter(ints)
-        pools = {"f": iter(floats), "i": integers, "b": integers, "c": iter(complexes)}
+        floats, integers, complexes = (iter(() if pool is None else pool) for pool in (floats, ints, complexes))
+        pools = {"f": floats, "i": integers, "b": integers, "c": complexes}
         numbers = [next(pools[k]) != 0 if k == "b" else next(pools[k]) for k in kinds]
         results: list[Any] = []
         flags = []

@@ -13,7 +13,7 @@ from .values import Aval
 class State:
     """A node of the trie: the call recorded last, where its operands come from, and what was learnt about the trace that ends here."""
 
-    __slots__ = ("next", "parent", "key", "call", "ids", "avals", "outs", "checks", "line", "depth", "plans", "hits", "spent", "schedule", "period")
+    __slots__ = ("next", "parent", "key", "call", "ids", "avals", "outs", "checks", "line", "depth", "plans", "hits", "spent", "schedule", "period", "device")
 
     def __init__(self) -> None:
         self.next: dict[tuple[Any, ...], State] = {}
@@ -22,7 +22,7 @@ class State:
         self.call: Call | None = None
         self.ids: tuple[int, ...] = ()  # operands: outputs by number, inputs as -1, -2, ...
         self.avals: tuple[Aval, ...] = ()
-        self.outs: Aval | tuple[Aval, ...] = ()
+        self.outs: Aval | tuple[Aval, ...] | None = ()
         self.checks: tuple[Any, ...] = ()
         self.line: tuple[str, int] | None = None
         self.depth = 0
@@ -31,6 +31,7 @@ class State:
         self.spent = 0.0  # seconds of op-by-op runs of this trace
         self.schedule: list[State] | None = None
         self.period = -1
+        self.device: Any = None  # where the ops so far run
 
     def steps(self) -> list[State]:
         """The nodes from the first op to this one."""
@@ -58,6 +59,11 @@ def grow(parent: State, key: tuple[Any, ...], call: Call, ids: tuple[int, ...], 
     node = State()
     node.parent, node.key, node.call, node.ids, node.avals, node.outs, node.checks = parent, key, call, ids, avals, outs, checks
     node.depth = parent.depth + 1
+    first = outs[0] if type(outs) is tuple and outs else outs
+    device = first.device if isinstance(first, Aval) else parent.device
+    if parent.device is not None and device != parent.device:
+        node.outs = None  # a program runs on one device: the trace has to be run before this op
+    node.device = device
     node.line = user_line()
     parent.next[key] = node
     count += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -120,7 +121,25 @@ _default: list[Any] = []
 
 
 def default_device() -> Any:
-    """The jax device where values go unless told otherwise."""
+    """The jax device where values go unless told otherwise: the CPU, as in torch, where JAX has one."""
     if not _default:
-        _default.append(jax.devices()[0])
+        try:
+            _default.append(jax.local_devices(backend="cpu")[0])
+        except RuntimeError:  # JAX_PLATFORMS leaves the CPU out
+            _default.append(jax.local_devices()[0])
     return _default[0]
+
+
+def placed(device: Any) -> Any:
+    """A context in which programs without committed inputs run on ``device``."""
+    return jax.default_device(device) if isinstance(device, jax.Device) else contextlib.nullcontext()
+
+
+def is_jax_default(device: Any) -> bool:
+    """Whether JAX itself would put new arrays on ``device``."""
+    if not _jax_default:
+        _jax_default.append(jax.local_devices()[0])
+    return device is _jax_default[0]
+
+
+_jax_default: list[Any] = []

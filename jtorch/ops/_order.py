@@ -16,7 +16,7 @@ def _key32(x: Array) -> Array | None:
     kind = category(x.dtype)
     if kind == dtypes.FLOATING and x.dtype.itemsize <= 4:
         x = x.astype(np.float32)
-        x = jnp.where(jnp.isnan(x), jnp.full((), np.nan, np.float32), x + jnp.zeros((), np.float32))  # one NaN, and -0. + 0. is 0.
+        x = jnp.where(jnp.isnan(x), jnp.full((), np.nan, np.float32), jnp.where(x == 0, jnp.zeros((), np.float32), x))  # one NaN, one zero
         bits = lax.bitcast_convert_type(x, np.int32)
         return jnp.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
     if kind <= dtypes.INTEGRAL and (x.dtype.itemsize < 4 or x.dtype == np.int32):

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
-from ..errors import canonical_dim
+from ..errors import broadcast_shapes, canonical_dim
 from ._axes import accumulated, category, positions, put_along, to_dtype
 from ._declare import Array, Dtype, Number, defvjp, op, reduction
 from ._numeric import default_float, is_complex, unsupported, wide
@@ -236,8 +236,6 @@ def _steps(name: str, y: Array, x: Array, axis: int) -> Array:
         if x.shape[0] != y.shape[axis]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         x = lax.expand_dims(x, tuple(d for d in range(y.ndim) if d != axis))
-    elif x.ndim == 0:
-        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     elif x.ndim < y.ndim:
         x = lax.expand_dims(x, range(y.ndim - x.ndim))
     before, after = _ends(x, axis)
@@ -257,6 +255,7 @@ def _areas(name: str, y: Array, x: Array | None, dx: Number, axis: int) -> Array
         pair = lax.expand_dims(pair, range(steps.ndim - pair.ndim))
     elif 0 < steps.ndim < pair.ndim:
         steps = lax.expand_dims(steps, range(pair.ndim - steps.ndim))
+    broadcast_shapes(pair.shape, steps.shape)
     return float_times(pair, steps)
 
 

@@ -45,15 +45,16 @@ def to_jtorch(x: Any) -> Any:
         return nn.LinearCrossEntropyOptions(acc_dtype=to_jtorch(x.acc_dtype), **{
             k: getattr(x, k) for k in ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy")
         })  # fmt: skip
-    if callable(x) and getattr(x, "__module__", "").startswith("torch.nn.functional"):
+    if callable(x) and getattr(torch.nn.functional, getattr(x, "__name__", ""), None) is x:
         return getattr(nn.functional, x.__name__)
     return x
 
 
 def module_like(module: Any) -> Any:
     """An encoder or decoder layer with the weights of ``module``: the only modules that others take."""
+    settings = {"dropout": module.dropout.p, "batch_first": module.self_attn.batch_first, "norm_first": module.norm_first}
     sizes = (module.self_attn.embed_dim, module.self_attn.num_heads, module.linear1.out_features)
-    made = getattr(nn, type(module).__name__)(*sizes, dropout=module.dropout.p, batch_first=module.self_attn.batch_first)
+    made = getattr(nn, type(module).__name__)(*sizes, activation=to_jtorch(module.activation), **settings)
     made.load_state_dict({k: to_jtorch(v) for k, v in module.state_dict().items()})
     return made
 
