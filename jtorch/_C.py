@@ -16,7 +16,13 @@ from .functional import _C as _ops
 
 TensorBase = _Tensor
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TensorBase", "_disabled_torch_function_impl", "_is_torch_function_enabled"]
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "TensorBase",
+    "_disabled_torch_function_impl",
+    "_is_torch_function_enabled",
+]
 
 
 def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor]) -> None:

@@ -83,11 +83,34 @@ from .pytree import register as _register_pytree
 
 _register_pytree()
 import importlib.util as _iu
-if _iu.find_spec('jtorch.random'):
+
+if _iu.find_spec("jtorch.random"):
     from .random import *
 
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
-_LAZY = ("amp", "backends", "cuda", "distributions", "func", "hub", "jit", "nested", "nn", "onnx", "optim", "overrides", "random", "serialization", "signal", "testing", "types", "utils", "wrappers", "_utils", "return_types")
+_LAZY = (
+    "amp",
+    "backends",
+    "cuda",
+    "distributions",
+    "func",
+    "hub",
+    "jit",
+    "nested",
+    "nn",
+    "onnx",
+    "optim",
+    "overrides",
+    "random",
+    "serialization",
+    "signal",
+    "testing",
+    "types",
+    "utils",
+    "wrappers",
+    "_utils",
+    "return_types",
+)
 _LAZY_NAMES = {"save": "serialization", "load": "serialization"}
 
 

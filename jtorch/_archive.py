@@ -65,7 +65,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(file)
             names = self._zip.namelist()
-        except zipfile.BadZipFile as e:
+        except (zipfile.BadZipFile, ValueError, struct.error) as e:  # what zipfile raises depends on where the damage is
             raise RuntimeError(_CORRUPT.format("reading zip archive: failed finding central directory")) from e
         self._folder = names[0].split("/")[0] if names else ""
         self._names = set(names)

@@ -203,7 +203,9 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = ()) ->
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if MODE.enabled and (result._rg or out._rg):
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
     mine, its = out._aval, result._aval
     if mine.device != its.device:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")

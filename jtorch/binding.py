@@ -105,7 +105,13 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
     if value is None or wanted in ("Any", ""):
         return value
     kind = type(value)
-    if kind is float and "float" not in wanted and "Number" not in wanted and "complex" not in wanted and ("int" in wanted or "bool" in wanted):
+    if (
+        kind is float
+        and "float" not in wanted
+        and "Number" not in wanted
+        and "complex" not in wanted
+        and ("int" in wanted or "bool" in wanted)
+    ):
         raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not float")
     if kind is str and "str" not in wanted:
         raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not str")
@@ -244,7 +250,14 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
                 *[
                     ("" if p.required else "    ") + line
                     for line in (
-                        [f"k_{n} = _KINDS.get(type({n}))", f"if k_{n} is None:", *_number_or_tensor(op, p, i + 1), f"elif k_{n} is not _NONE:", *_take_number(p), *_refuse_none(op, p, i + 1)]
+                        [
+                            f"k_{n} = _KINDS.get(type({n}))",
+                            f"if k_{n} is None:",
+                            *_number_or_tensor(op, p, i + 1),
+                            f"elif k_{n} is not _NONE:",
+                            *_take_number(p),
+                            *_refuse_none(op, p, i + 1),
+                        ]
                     )
                 ],
             ]
@@ -373,7 +386,9 @@ def bind(op: Op) -> Bound:
     else:
         body = _code(op, names)
         if len(op.params) >= 2 and op.family in ("binary", "comparison") and not op.returns:
-            if all(p.kind in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC) for p in op.params[:2]) and all(p.kind == NUMBER and not p.required for p in op.params[2:]):
+            if all(p.kind in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC) for p in op.params[:2]) and all(
+                p.kind == NUMBER and not p.required for p in op.params[2:]
+            ):
                 body = [*_fast_binary(op, names), *body]
     signature = signature_of(op)
     text = f"def {op.name}({_parameters(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
@@ -529,7 +544,16 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         return specialise(impl, label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
     lines, names = bound_sources[op.path]
     return specialise(
-        bound.core, label, operands, lists, signature=signature_of(op), aliases=_aliases(op), body="\n".join(lines), names=names, wrapped=op.body, doc=op.body.__doc__
+        bound.core,
+        label,
+        operands,
+        lists,
+        signature=signature_of(op),
+        aliases=_aliases(op),
+        body="\n".join(lines),
+        names=names,
+        wrapped=op.body,
+        doc=op.body.__doc__,
     )
 
 
@@ -547,7 +571,16 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     signature = signature_of(op, "self")
     impl = _method_core(bound.core, op, name, body, names, signature)
     return specialise(
-        impl, label, operands, lists, signature=signature, aliases=_aliases(op), body="\n".join(body), names=names, wrapped=op.body, doc=op.body.__doc__
+        impl,
+        label,
+        operands,
+        lists,
+        signature=signature,
+        aliases=_aliases(op),
+        body="\n".join(body),
+        names=names,
+        wrapped=op.body,
+        doc=op.body.__doc__,
     )
 
 
@@ -610,14 +643,31 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     names = {**_NAMES, "_core": core}
     others = ", ".join(n for n in operands if n != me) if op.family in POINTWISE else ""
     given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
-    body = [f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):", f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})", f"_check_inplace({me}{', True' if op.name in IDEMPOTENT else ''})", *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []), f"return _inplace({me}, _core({given}))"]
+    body = [
+        f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):",
+        f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})",
+        f"_check_inplace({me}{', True' if op.name in IDEMPOTENT else ''})",
+        *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []),
+        f"return _inplace({me}, _core({given}))",
+    ]
     from .dispatch import TENSORS
 
     names["_TENSORS"] = TENSORS
     text = f"def {name}({_parameters(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
     impl = compile_function(text, name, names, f"core of {prefix}.{name}")
     doc = f"In-place form of ``{op.name}``."
-    return specialise(impl, f"{prefix}.{name}", operands, lists, signature=signature, aliases=_aliases(op), body="\n".join(body), names=names, doc=doc, wrapped=op.body)
+    return specialise(
+        impl,
+        f"{prefix}.{name}",
+        operands,
+        lists,
+        signature=signature,
+        aliases=_aliases(op),
+        body="\n".join(body),
+        names=names,
+        doc=doc,
+        wrapped=op.body,
+    )
 
 
 def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
@@ -627,7 +677,9 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
     found: dict[str, Callable[..., Any]] = {}
     if len(op.params) == 1 or sign in ("neg", "pos", "abs", "invert"):
         signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
-        found[plain_name] = specialise(lambda self: core(self), f"torch.Tensor.{plain_name}", ["self"], signature=signature, reports=made, doc=op.body.__doc__)
+        found[plain_name] = specialise(
+            lambda self: core(self), f"torch.Tensor.{plain_name}", ["self"], signature=signature, reports=made, doc=op.body.__doc__
+        )
         return found
     signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in ("self", "other")])
     operands = ["self", "other"]
@@ -637,13 +689,25 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
     body = [f"{a.name} = self; {b.name} = other" if (a.name, b.name) != ("self", "other") else "pass"]
     body += [f"{p.name} = _d_{p.name}" for p in rest] + (["out = None"] if op.out else []) + lines
     found[plain_name] = specialise(
-        lambda self, other: core(self, other), f"torch.Tensor.{plain_name}", operands, reports=made, body="\n".join(body), names=names, **options
+        lambda self, other: core(self, other),
+        f"torch.Tensor.{plain_name}",
+        operands,
+        reports=made,
+        body="\n".join(body),
+        names=names,
+        **options,
     )
     if reflected is not None:
         own = reflected if sign not in ("+", "*") else None
         swapped = [f"{a.name} = other; {b.name} = self", *body[1:]]
         found[reflected] = specialise(
-            lambda self, other: core(other, self), f"torch.Tensor.{reflected}", operands, reports=None if own else made, body="\n".join(swapped), names=names, **options
+            lambda self, other: core(other, self),
+            f"torch.Tensor.{reflected}",
+            operands,
+            reports=None if own else made,
+            body="\n".join(swapped),
+            names=names,
+            **options,
         )
     if inplace_name is not None and (op.inplace or sign == "@"):
 
@@ -680,7 +744,11 @@ def composite(
     """
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
-        COMPOSITES.append(Composite(body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), native, varargs, inplace))
+        COMPOSITES.append(
+            Composite(
+                body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), native, varargs, inplace
+            )
+        )
         return body
 
     return declare
@@ -692,7 +760,18 @@ class Composite:
     __slots__ = ("body", "name", "namespace", "method", "operands", "lists", "aliases", "native", "varargs", "inplace")
 
     def __init__(self, *fields: Any) -> None:
-        self.body, self.name, self.namespace, self.method, self.operands, self.lists, self.aliases, self.native, self.varargs, self.inplace = fields
+        (
+            self.body,
+            self.name,
+            self.namespace,
+            self.method,
+            self.operands,
+            self.lists,
+            self.aliases,
+            self.native,
+            self.varargs,
+            self.inplace,
+        ) = fields
 
 
 COMPOSITES: list[Composite] = []
@@ -703,5 +782,3 @@ def bind_all() -> None:
     for op in list(OPS.values()):
         if op.path not in BOUND and op.family not in ("view", "factory", "like"):
             bind(op)
-
-

@@ -14,8 +14,8 @@ from . import devices, dtypes
 from .autograd.grad_mode import MODE
 from .autograd.tape import SAVING, Node, next_seq, tracked
 from .engine import META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
-from .size import Size
 from .errors import not_offered
+from .size import Size
 from .storage import OVERLAP, Alias, Counter, Step, Storage, writable
 
 _new = object.__new__
@@ -375,7 +375,9 @@ def _dim(dim: int, ndim: int) -> int:
 
 def dtype_name(aval: Aval) -> str:
     """``Float``, as torch's messages name a dtype."""
-    return {"Float": "float", "Double": "double"}.get(n := (aval.torch_dtype.scalar_name if aval.torch_dtype else str(aval.dtype)), n.lower())
+    return {"Float": "float", "Double": "double"}.get(
+        n := (aval.torch_dtype.scalar_name if aval.torch_dtype else str(aval.dtype)), n.lower()
+    )
 
 
 _contiguous: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -633,17 +635,13 @@ def check_inplace(t: Tensor, idempotent: bool = False) -> None:
             if base._rg and base._node is None:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
             if al.origin == "multi":
-                raise RuntimeError(
-                    f"Output {t._nr} of {t._node.name()} is a view and is being modified inplace." + MULTI
-                )
+                raise RuntimeError(f"Output {t._nr} of {t._node.name()} is a view and is being modified inplace." + MULTI)
     elif MODE.enabled and t._al is not None and t._al.base is not None:
         base = t._al.base
         if base._rg and base._node is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if t._al.origin == "no_grad" and base._rg:
-            raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode enabled." + AMBIGUOUS
-            )
+            raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + AMBIGUOUS)
     if not idempotent and t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):
         raise RuntimeError(OVERLAP)
     if t._inference and not MODE.inference:
@@ -751,7 +749,9 @@ def _rebase(t: Tensor, al: Alias, v: Value, edge: Any) -> None:
     steps = _base_steps(al)
     if any(step.put is None for step in steps):
         if base._al.chain:
-            raise not_offered("an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage")
+            raise not_offered(
+                "an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage"
+            )
         steps = writable(al, steps)
     parents = [(base._read(), base._edge())]
     for step in steps[:-1]:
@@ -779,5 +779,3 @@ def swap(t: Tensor, v: Value) -> None:
         t._ver += 1
     else:
         assign(t, v, None)
-
-

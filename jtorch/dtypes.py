@@ -208,11 +208,15 @@ def _promote_float(low: dtype, high: dtype) -> dtype:
 def _promote_integral(a: dtype, b: dtype) -> dtype:
     if a.is_signed == b.is_signed:
         if not a.is_signed and uint8 not in (a, b):
-            raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.scalar_name} and {b.scalar_name}")
+            raise RuntimeError(
+                f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.scalar_name} and {b.scalar_name}"
+            )
         return a if a.itemsize > b.itemsize else b
     signed, unsigned = (a, b) if a.is_signed else (b, a)
     if unsigned is not uint8:
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.scalar_name} and {b.scalar_name}")
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.scalar_name} and {b.scalar_name}"
+        )
     return int16 if signed is int8 else signed
 
 

@@ -63,9 +63,7 @@ def _broadcast_two(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
         size_a = a[i - ndim + len(a)] if i >= ndim - len(a) else 1
         size_b = b[i - ndim + len(b)] if i >= ndim - len(b) else 1
         if size_a != size_b and size_a != 1 and size_b != 1:
-            raise RuntimeError(
-                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton dimension {i}"
-            )
+            raise RuntimeError(f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton dimension {i}")
         out[i] = size_b if size_a == 1 else size_a
     return tuple(out)
 

@@ -10,8 +10,7 @@ import jax
 
 from . import devices, dtypes, layouts
 from .applying import preserve_layout, write_out
-from .binding import KINDS
-from .binding import number, plain
+from .binding import KINDS, number, plain
 from .core import Tensor, format_strides, from_value
 from .engine import META, concrete, default_device, meta_value, record
 from .engine.calls import shapes_of
@@ -97,7 +96,16 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
     defaults = {p.name: p.default for p in op.params if not p.required}
     spread = op.varargs
 
-    def impl(*args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False, **kwargs: Any) -> Any:
+    def impl(
+        *args: Any,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: Any = False,
+        requires_grad: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         check_options(op.name, layout, pin_memory)
         kwargs.pop("memory_format", None)
         kwargs.pop("names", None)
@@ -128,7 +136,11 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
             return write_out(result, out, op.name)
         return _finish(result, requires_grad)
 
-    params = [inspect.Parameter(spread or "", inspect.Parameter.VAR_POSITIONAL)] if spread == names[0] else [inspect.Parameter(n, _POS, default=defaults.get(n, inspect.Parameter.empty)) for n in names]
+    params = (
+        [inspect.Parameter(spread or "", inspect.Parameter.VAR_POSITIONAL)]
+        if spread == names[0]
+        else [inspect.Parameter(n, _POS, default=defaults.get(n, inspect.Parameter.empty)) for n in names]
+    )
     params += [
         inspect.Parameter("out", _KW, default=None),
         inspect.Parameter("dtype", _KW, default=None),
@@ -147,7 +159,17 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
     extra = [p for p in op.params[1:] if p.kind != DTYPE]
     first = "self" if method else op.params[0].name
 
-    def impl(input: Any, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False, memory_format: Any = None, **kwargs: Any) -> Any:
+    def impl(
+        input: Any,
+        *args: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: Any = False,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         if not isinstance(input, Tensor):
             raise must_be_tensor(op.name, op.params[0].name, 1, input)
         check_options(op.name, layout, pin_memory)

@@ -33,7 +33,9 @@ def _import_all(package: Any) -> None:
 
 def _add(path: str, made: Any) -> None:
     PUBLIC[path] = made
-    dispatch.register(f"torch.{path}", made, overridable=dispatch.PUBLIC[f"torch.{path}"].overridable if f"torch.{path}" in dispatch.PUBLIC else True)
+    dispatch.register(
+        f"torch.{path}", made, overridable=dispatch.PUBLIC[f"torch.{path}"].overridable if f"torch.{path}" in dispatch.PUBLIC else True
+    )
 
 
 def _bind_op(op: Op) -> None:
@@ -94,7 +96,9 @@ def _bind_alias(op: Op, alias: str, made: Any) -> None:
     if alias.startswith("Tensor."):
         PUBLIC[alias] = binding.method(op, alias.removeprefix("Tensor."))
     elif "." not in alias and op.namespace not in ("torch",):
-        PUBLIC[alias if op.namespace != "Tensor" else f"Tensor.{alias}"] = binding.public_function(op, alias) if op.namespace != "Tensor" else binding.method(op, alias)
+        PUBLIC[alias if op.namespace != "Tensor" else f"Tensor.{alias}"] = (
+            binding.public_function(op, alias) if op.namespace != "Tensor" else binding.method(op, alias)
+        )
     else:
         path = alias if "." in alias or op.namespace == "torch" else f"{op.namespace}.{alias}"
         # torch.arccos is another object than torch.acos, but torch.nn.functional.conv2d is torch.conv2d.
@@ -124,7 +128,11 @@ def _bind_composite(c: Composite) -> None:
     if c.namespace != "Tensor":
         PUBLIC[path] = specialise(body, f"torch.{path}", operands, lists, **options)
         for alias in c.aliases:
-            PUBLIC[alias] = _method_form(c, alias.removeprefix("Tensor."), options) if alias.startswith("Tensor.") else specialise(body, f"torch.{alias}", operands, lists, **options)
+            PUBLIC[alias] = (
+                _method_form(c, alias.removeprefix("Tensor."), options)
+                if alias.startswith("Tensor.")
+                else specialise(body, f"torch.{alias}", operands, lists, **options)
+            )
     if c.method or c.namespace == "Tensor":
         names = [c.method if isinstance(c.method, str) else c.name, *[a for a in c.aliases if "." not in a]]
         for name in names:
@@ -174,7 +182,14 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
         return inplace(self, body(self, *args, **kwargs))
 
     operands = ["self", *c.operands[1:]]
-    return specialise(update, f"torch.Tensor.{c.name}_", operands, list(c.lists), signature=signature.replace(parameters=params), **{**options, "doc": f"In-place form of ``{c.name}``."})
+    return specialise(
+        update,
+        f"torch.Tensor.{c.name}_",
+        operands,
+        list(c.lists),
+        signature=signature.replace(parameters=params),
+        **{**options, "doc": f"In-place form of ``{c.name}``."},
+    )
 
 
 #: What ``torch.functional`` offers under its own name: the functions that PyTorch writes there.
@@ -224,10 +239,36 @@ def _bind_tensor(methods: Any) -> None:
     Tensor.__new__ = staticmethod(methods._new_tensor)  # type: ignore[assignment,method-assign]
     Tensor.__init__ = _init  # type: ignore[method-assign]
     Tensor.__torch_function__ = classmethod(dispatch.default_handler)  # type: ignore[attr-defined]
-    for name in ("dim", "ndimension", "size", "numel", "nelement", "element_size", "stride", "storage_offset", "data_ptr", "is_contiguous", "requires_grad_"):
+    for name in (
+        "dim",
+        "ndimension",
+        "size",
+        "numel",
+        "nelement",
+        "element_size",
+        "stride",
+        "storage_offset",
+        "data_ptr",
+        "is_contiguous",
+        "requires_grad_",
+    ):
         body = core_module.Tensor.__dict__[name]
         setattr(Tensor, name, specialise(body, f"torch.Tensor.{name}", ["self"], doc=body.__doc__, wrapped=body))
-    for name in ("shape", "dtype", "device", "ndim", "itemsize", "nbytes", "is_leaf", "grad_fn", "output_nr", "requires_grad", "grad", "data", "_version"):
+    for name in (
+        "shape",
+        "dtype",
+        "device",
+        "ndim",
+        "itemsize",
+        "nbytes",
+        "is_leaf",
+        "grad_fn",
+        "output_nr",
+        "requires_grad",
+        "grad",
+        "data",
+        "_version",
+    ):
         old = core_module.Tensor.__dict__[name]
         setattr(Tensor, name, specialise_property(name, old.fget, old.fset, old.fdel, old.__doc__))
     transposed = {"T": _T, "mT": _mT, "H": _H, "mH": _mH}

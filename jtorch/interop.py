@@ -188,5 +188,3 @@ def set_flush_denormal(mode: bool) -> bool:
 def compiled_with_cxx11_abi() -> bool:
     """True, as of all recent builds."""
     return True
-
-

@@ -6,4 +6,4 @@ from ._namespace import fill as _fill
 
 __all__ = _fill(globals(), "linalg")
 
-from .errors import LinAlgError as LinAlgError  # noqa: E402  after the list of functions, which it is not one of
+from .errors import LinAlgError as LinAlgError

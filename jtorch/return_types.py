@@ -31,7 +31,13 @@ def make(name: str, fields: tuple[str, ...]) -> type:
     """The class of a function's result, such as ``torch.return_types.max``."""
     found = _made.get(name)
     if found is None:
-        space: dict[str, Any] = {"__slots__": (), "_fields": fields, "n_fields": len(fields), "n_sequence_fields": len(fields), "__module__": "torch.return_types"}
+        space: dict[str, Any] = {
+            "__slots__": (),
+            "_fields": fields,
+            "n_fields": len(fields),
+            "n_sequence_fields": len(fields),
+            "__module__": "torch.return_types",
+        }
         for i, field in enumerate(fields):
             space[field] = property(lambda self, i=i: tuple.__getitem__(self, i))
         found = _made[name] = type(name, (_Result,), space)

@@ -51,7 +51,9 @@ class Storage:
 
     __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "__weakref__")
 
-    def __init__(self, value: Value | None, strides: tuple[int, ...] | None, version: int, host: np.ndarray | None = None, aval: Any = None) -> None:
+    def __init__(
+        self, value: Value | None, strides: tuple[int, ...] | None, version: int, host: np.ndarray | None = None, aval: Any = None
+    ) -> None:
         self.value = value
         self.host = host
         self.version = version

@@ -83,7 +83,9 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     if self._rg or self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.device.type != "cpu":
-        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+        raise TypeError(
+            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
     if self._aval.dtype.kind not in "biufc" or self._aval.dtype.name.startswith(("bfloat", "float8")):
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
     return host_memory(self)
@@ -219,7 +221,7 @@ def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
 @composite(namespace="Tensor", operands=("self",), native=False)
 def __format__(self: Any, format_spec: str) -> Any:
     """Formats the only element of a 0-dim tensor; other tensors as their repr."""
-    if self.dim() == 0 and self.device.type != META and not self.requires_grad or self.dim() == 0 and format_spec:
+    if (self.dim() == 0 and self.device.type != META and not self.requires_grad) or (self.dim() == 0 and format_spec):
         return self.item().__format__(format_spec)
     return object.__format__(self, format_spec)
 
@@ -272,7 +274,9 @@ def moved(t: Tensor, device: Any) -> Tensor:
 
         r = from_value(meta_value(v.aval.shape, v.aval.dtype))
     elif v.aval.device == META:
-        raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a different device.")
+        raise NotImplementedError(
+            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a different device."
+        )
     else:
         array = read(v)
         r = from_value(concrete(array if v.trace is SPECIAL else jax.device_put(array, place)))
@@ -302,7 +306,12 @@ class _Move(Node):
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
-    device, dtype, copy, memory_format = kwargs.pop("device", None), kwargs.pop("dtype", None), kwargs.pop("copy", False), kwargs.pop("memory_format", None)
+    device, dtype, copy, memory_format = (
+        kwargs.pop("device", None),
+        kwargs.pop("dtype", None),
+        kwargs.pop("copy", False),
+        kwargs.pop("memory_format", None),
+    )
     kwargs.pop("non_blocking", None)
     other = kwargs.pop("other", None)
     if kwargs:
@@ -312,7 +321,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
         other = rest.pop(0)
     elif rest and isinstance(rest[0], dtypes.dtype):
         dtype = rest.pop(0)
-    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, devices.device)) and not isinstance(rest[0], bool)):
+    elif rest and (rest[0] is None or (isinstance(rest[0], (str, int, devices.device)) and not isinstance(rest[0], bool))):
         device = rest.pop(0)
         if rest and (isinstance(rest[0], dtypes.dtype) or rest[0] is None):
             dtype = rest.pop(0)
@@ -432,7 +441,9 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
                     continue
                 at = i + lead
                 have = mine.shape[at] if at >= 0 else 1
-                raise RuntimeError(f"The size of tensor a ({have}) must match the size of tensor b ({n}) at non-singleton dimension {max(at, 0)}")
+                raise RuntimeError(
+                    f"The size of tensor a ({have}) must match the size of tensor b ({n}) at non-singleton dimension {max(at, 0)}"
+                )
         if lead < 0:
             src = src.reshape(shape[-lead:])
             v = src._v or src._read()
@@ -557,7 +568,11 @@ def retain_grad(self: Any) -> Any:
         t = me()
         if t is not None:
             given = autograd_engine._tensor(grad, task.create_graph)
-            t._grad = given if t._grad is None else autograd_engine._tensor(autograd_engine._add_pairs((t._grad._read(), None), (given._read(), given._edge())), True)
+            t._grad = (
+                given
+                if t._grad is None
+                else autograd_engine._tensor(autograd_engine._add_pairs((t._grad._read(), None), (given._read(), given._edge())), True)
+            )
 
     if self._node.retained is None:
         self._node.retained = {}
@@ -570,7 +585,7 @@ def retain_grad(self: Any) -> Any:
 def __copy__(self: Tensor) -> Tensor:
     made = detached(self)
     made.__class__ = self.__class__
-    made.requires_grad = self.requires_grad and self.is_leaf or self.requires_grad
+    made.requires_grad = (self.requires_grad and self.is_leaf) or self.requires_grad
     for k, v in self.__dict__.items():
         if not k.startswith("_"):
             made.__dict__[k] = v
@@ -739,5 +754,3 @@ def _new_tensor(cls: Any, *args: Any, **kwargs: Any) -> Any:
 def wrap_jax(x: Any) -> Tensor:
     """A tensor of a ``jax.Array`` or tracer, without a copy."""
     return from_value(leaf(x))
-
-

@@ -79,7 +79,9 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
                 return rebind(self, core(self, *args, **kwargs))
 
             update.__signature__ = signature_of(op, "self")  # type: ignore[attr-defined]
-            found[f"Tensor.{name}_"] = specialise(update, f"torch.Tensor.{name}_", ["self"], signature=signature_of(op, "self"), doc=f"In-place form of ``{name}``.")
+            found[f"Tensor.{name}_"] = specialise(
+                update, f"torch.Tensor.{name}_", ["self"], signature=signature_of(op, "self"), doc=f"In-place form of ``{name}``."
+            )
     return found
 
 
@@ -263,7 +265,9 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
         if not shape:
             raise RuntimeError(f"self.dim() cannot be 0 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)")
         if strides[-1] != 1:
-            raise RuntimeError(f"self.stride(-1) must be 1 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes), but got {strides[-1]}")
+            raise RuntimeError(
+                f"self.stride(-1) must be 1 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes), but got {strides[-1]}"
+            )
         if old > new:
             ratio = old // new
             strides = (*(s * ratio for s in strides[:-1]), 1)
@@ -407,7 +411,9 @@ def _whole(base: Tensor, al: Any) -> Tensor:
     if not mine.chain:
         return base
     if base._rg:
-        raise not_offered("as_strided of a part of a storage that requires grad", "the history of that part does not cover the whole storage")
+        raise not_offered(
+            "as_strided of a part of a storage that requires grad", "the history of that part does not cover the whole storage"
+        )
     whole = detached(base)
     whole._al = made = type(al)(al.storage, (), al.storage.value, None, 0, 0)
     made.counter = al.counter
@@ -431,7 +437,9 @@ def _multi_call(name: str, statics: tuple[Any, ...]) -> Call:
     return call_of(op, (T, *[Fixed(s) for s in statics]))
 
 
-def _several(t: Tensor, call: Call, steps: Sequence[Step], strides: Sequence[tuple[int, ...]], offsets: Sequence[int]) -> tuple[Tensor, ...]:
+def _several(
+    t: Tensor, call: Call, steps: Sequence[Step], strides: Sequence[tuple[int, ...]], offsets: Sequence[int]
+) -> tuple[Tensor, ...]:
     al = t._al
     base_offset = al.offset if al is not None else 0
     if al is not None and al.storage.host is not None and not al.storage.adopt():
@@ -527,7 +535,9 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, **kwargs: A
     n = input._aval.shape[d]
     if isinstance(indices_or_sections, Tensor):
         if indices_or_sections.dim() > 1:
-            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with {indices_or_sections.dim()} dims")
+            raise RuntimeError(
+                f"tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with {indices_or_sections.dim()} dims"
+            )
         indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
     if isinstance(indices_or_sections, int):
         if indices_or_sections <= 0:
@@ -569,7 +579,9 @@ def dsplit(input: Any, indices_or_sections: Any) -> Any:
 def _even_split(name: str, t: Tensor, parts: Any, dim: int) -> Any:
     n = t._aval.shape[dim]
     if isinstance(parts, int) and (parts <= 0 or n % parts):
-        raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the split_size {parts}!")
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the split_size {parts}!"
+        )
     return tensor_split(t, parts, dim)
 
 
@@ -631,7 +643,9 @@ def detach_(self: Any) -> Any:
         RuntimeError: for views, whose history belongs to their base.
     """
     if self._al is not None and self._al.base is not None and self._node is not None:
-        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.")
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
+        )
     self._node, self._nr, self._rg = None, 0, False
     return self
 
@@ -649,5 +663,3 @@ def _adjoint(t: Any) -> Any:
 
         return BOUND["conj"].core(r)
     return r
-
-

@@ -112,7 +112,7 @@ def test_bad_states_are_refused() -> None:
         torch.set_rng_state(torch.zeros(3, dtype=torch.uint8))
     with pytest.raises(RuntimeError, match="Invalid mt19937 state"):
         torch.set_rng_state(torch.zeros(5056, dtype=torch.uint8))
-    with pytest.raises(TypeError, match="RNG state must be a torch.ByteTensor"):
+    with pytest.raises(TypeError, match="RNG state must be a torch"):
         torch.set_rng_state(torch.zeros(5056))
 
 
@@ -174,7 +174,7 @@ def test_options_of_factories() -> None:
         (lambda: torch.normal(torch.zeros(2), -torch.ones(2)), RuntimeError, "normal expects all elements of std >= 0.0"),
         (lambda: F.dropout(torch.ones(3), 1.5), ValueError, "dropout probability has to be between 0 and 1, but got 1.5"),
         (lambda: torch.manual_seed(2**64), ValueError, "Overflow when unpacking long long"),
-        (lambda: torch.ones(2, requires_grad=True).uniform_(), RuntimeError, "a leaf Variable that requires grad is being used in an in-place"),
+        (lambda: torch.ones(2, requires_grad=True).uniform_(), RuntimeError, "a leaf Variable that requires grad"),
     ],
 )
 def test_errors(call, kind, text) -> None:

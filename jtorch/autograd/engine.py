@@ -190,7 +190,9 @@ def run_tensor_hooks(hooks: dict[int, Any], t: Tensor) -> Tensor:
         result = hook(t)
         if result is not None:
             if not isinstance(result, Tensor):
-                raise TypeError(f"hook '{getattr(hook, '__name__', hook)}' has returned an object of type {type(result).__name__} instead of a Tensor")
+                raise TypeError(
+                    f"hook '{getattr(hook, '__name__', hook)}' has returned an object of type {type(result).__name__} instead of a Tensor"
+                )
             if result.shape != t.shape:
                 raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
             t = result
@@ -276,7 +278,15 @@ def _batched_grad(outs: Any, targets: Any, given: Any, retain: Any, create: bool
         raise RuntimeError("is_grads_batched=True needs grad_outputs that all have the same first dimension")
     n = sizes.pop()
     rows = [
-        grad(outs, targets, [None if g is None else g[i] for g in given], retain_graph=True if i < n - 1 else retain, create_graph=create, allow_unused=allow_unused, materialize_grads=materialize)
+        grad(
+            outs,
+            targets,
+            [None if g is None else g[i] for g in given],
+            retain_graph=True if i < n - 1 else retain,
+            create_graph=create,
+            allow_unused=allow_unused,
+            materialize_grads=materialize,
+        )
         for i in range(n)
     ]
     return tuple([None if column[0] is None else jtorch.stack(column) for column in zip(*rows, strict=True)])

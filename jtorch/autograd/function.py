@@ -14,7 +14,7 @@ from ..applying import converted
 from ..core import Tensor, detached, from_value
 from ..engine import Value, record
 from ..ops._declare import OPS
-from ..ops._kernel import T, call_of
+from ..ops._kernel import call_of
 from .engine import _item, _tensor
 from .grad_mode import MODE
 from .tape import FREED, Edge, Node, _numbers
@@ -155,7 +155,9 @@ class FunctionNode(Node):
         function = self.function
         backward = function.backward if _overrides(function, "backward") else function.vjp
         if not _overrides(function, "backward") and not _overrides(function, "vjp"):
-            raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.")
+            raise NotImplementedError(
+                "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            )
         enabled, MODE.enabled = MODE.enabled, create_graph
         try:
             found = backward(self.ctx, *grads)
@@ -175,7 +177,9 @@ class FunctionNode(Node):
                 raise TypeError(f"expected Variable or None (got {type(g).__name__})")
             if aval is None:
                 if g is not None:
-                    raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but the corresponding forward input was not a Variable")
+                    raise RuntimeError(
+                        f"function {name} returned a gradient different than None at position {i + 1}, but the corresponding forward input was not a Variable"
+                    )
                 result.append(None)
                 continue
             if edge is None or g is None:
@@ -191,7 +195,9 @@ def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
         lead = g.dim() - len(aval.shape)
         fits = lead >= 0 and all(n in (1, m) for n, m in zip(aval.shape, g.shape[lead:], strict=True))
         if not fits:
-            raise RuntimeError(f"Function {name} returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape compatible with {list(aval.shape)}")
+            raise RuntimeError(
+                f"Function {name} returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape compatible with {list(aval.shape)}"
+            )
         axes = [*range(lead), *[k + lead for k, n in enumerate(aval.shape) if n == 1 and g.shape[k + lead] != 1]]
         g = g.sum(axes).reshape(aval.shape)  # type: ignore[attr-defined]
     if g._aval.torch_dtype is not aval.torch_dtype:
@@ -220,7 +226,9 @@ class Function:
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise TypeError(f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class itself. Instantiating an autograd function is not allowed")
+        raise TypeError(
+            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class itself. Instantiating an autograd function is not allowed"
+        )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -235,7 +243,9 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """One gradient for each argument of ``forward``, None where there is none."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
 
     vjp = backward
 
@@ -281,12 +291,16 @@ def _apply(function: type[Function], args: tuple[Any, ...], kwargs: dict[str, An
 def _check_dirty(ctx: FunctionCtx, outputs: list[Any], inputs: list[Any]) -> None:
     for t in ctx._dirty:
         if not any(o is t for o in outputs):
-            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function.")
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function."
+            )
         if MODE.enabled and t._rg and t._node is None and any(t is x for x in inputs):
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
 
 
-def _record(function: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], tensors: list[Any], outputs: list[Any], output: Any, several: bool) -> Any:
+def _record(
+    function: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], tensors: list[Any], outputs: list[Any], output: Any, several: bool
+) -> Any:
     edges = [None if t is None or not t._rg or not t._aval.differentiable else t._edge() for t in tensors]
     results = [o for o in outputs if isinstance(o, Tensor)]
     node = FunctionNode(function, ctx, edges, len(args), results)

@@ -19,6 +19,7 @@ def next_seq() -> int:
     """The creation number that the next node will have, or a later one."""
     return _numbers()
 
+
 _ONE = (True,)
 
 #: Where a gradient goes: into a node's output (node, number), or a leaf tensor, or nowhere.
@@ -46,7 +47,24 @@ class Node:
         seq: creation number; ``backward`` visits higher ones first.
     """
 
-    __slots__ = ("call", "saved", "avals", "outs", "edges", "numbers", "kept", "hooked", "seq", "hooks", "prehooks", "label", "visible", "retained", "meta", "__weakref__")
+    __slots__ = (
+        "call",
+        "saved",
+        "avals",
+        "outs",
+        "edges",
+        "numbers",
+        "kept",
+        "hooked",
+        "seq",
+        "hooks",
+        "prehooks",
+        "label",
+        "visible",
+        "retained",
+        "meta",
+        "__weakref__",
+    )
 
     call: Call | None
 

@@ -90,7 +90,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     rtol = dtypes.finfo(A.dtype).eps * max(m, n) if rcond is None else rcond
     solution = PUBLIC["linalg.pinv"](A, rtol=rtol) @ right
     rank = A.new_empty((0,), dtype=dtypes.int64) if driver == "gels" else PUBLIC["linalg.matrix_rank"](A, rtol=rtol).expand(batch)
-    values = PUBLIC["linalg.svdvals"](A) if driver in ("gelsd", "gelss") else A.new_empty((0,)).real
+    values = PUBLIC["linalg.svdvals"](A) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=A.dtype.to_real())
     residuals = solution.reshape(-1)[:0].abs()  # empty, but with a history, as in torch
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         residuals = (A @ solution - right).abs().square().sum(-2)
@@ -185,3 +185,17 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """``torch.diagonal`` with the last two dimensions by default."""
     return PUBLIC["diagonal"](A, offset, dim1, dim2)
+
+
+@composite(operands=("input",))
+def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The square roots of the sums of squares over ``dim``."""
+    options = {} if out is None else {"out": out}
+    return PUBLIC["linalg.vector_norm"](input, 2.0, dim or None, keepdim, **options)
+
+
+@composite(operands=("input",))
+def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
+    """The sums of the singular values of the matrices in ``dim``."""
+    options = {} if out is None else {"out": out}
+    return PUBLIC["linalg.matrix_norm"](input, "nuc", dim, keepdim, **options)

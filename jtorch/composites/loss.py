@@ -106,7 +106,7 @@ def _lengths(name: str, given: Any, like: Any) -> Any:
     if isinstance(given, Tensor):
         if given.is_floating_point() or given.is_complex():
             raise RuntimeError(f"{name} must be integral")
-        return given.to(dtypes.int64)
+        return given.to(dtypes.int64).reshape(-1)
     return PUBLIC["tensor"](list(given), dtype=dtypes.int64, device=like.device)
 
 
@@ -133,8 +133,8 @@ def ctc_loss(
     if not batched:
         log_probs = log_probs.unsqueeze(1)
     n, classes = log_probs.size(1), log_probs.size(2)
-    input_lengths, target_lengths = _lengths("input_lengths", input_lengths, log_probs), _lengths("target_lengths", target_lengths, log_probs)
-    input_lengths, target_lengths = input_lengths.reshape(-1), target_lengths.reshape(-1)
+    input_lengths = _lengths("input_lengths", input_lengths, log_probs)
+    target_lengths = _lengths("target_lengths", target_lengths, log_probs)
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
@@ -166,6 +166,42 @@ def _padded(targets: Any, target_lengths: Any) -> Any:
     return targets[index.clamp_max(total - 1)]
 
 
+@composite(namespace="nn.functional", operands=("input", "linear_weight", "target", "linear_bias", "weight"), native=False)
+def linear_cross_entropy(
+    input: Any,
+    linear_weight: Any,
+    target: Any,
+    *,
+    linear_bias: Any = None,
+    weight: Any = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Any:
+    """``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
+
+    Shapes: input ``(D)`` or ``(N, D)``; linear_weight ``(C, *, D)``, which makes scores ``(N, C, *)``.
+
+    Differs from torch: ``options`` asks torch to save memory by working in chunks; here the compiler decides.
+    """
+    sizes = linear_weight.shape[:-1]
+    if len(sizes) > 1:
+        linear_weight = linear_weight.reshape(-1, linear_weight.shape[-1])
+        linear_bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = PUBLIC["nn.functional.linear"](input, linear_weight, linear_bias)
+    if len(sizes) > 1:
+        scores = scores.reshape(*scores.shape[:-1], *sizes)
+    ignored = -100 if ignore_index is None else ignore_index
+    return PUBLIC["nn.functional.cross_entropy"](
+        scores, target, weight=weight, reduction=reduction, ignore_index=ignored, label_smoothing=label_smoothing
+    )
+
+
+#: The reductions of the ``torch`` namespace are numbers.
+_NUMBERED = ("none", "mean", "sum")
+
+
 @composite(operands=("log_probs", "targets", "input_lengths", "target_lengths"), name="ctc_loss")
 def _torch_ctc_loss(
     log_probs: Any,
@@ -177,5 +213,57 @@ def _torch_ctc_loss(
     zero_infinity: bool = False,
 ) -> Any:
     """``nn.functional.ctc_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
-    name = ("none", "mean", "sum")[reduction]
-    return PUBLIC["nn.functional.ctc_loss"](log_probs, targets, input_lengths, target_lengths, blank, name, zero_infinity)
+    function = PUBLIC["nn.functional.ctc_loss"]
+    return function(log_probs, targets, input_lengths, target_lengths, blank, _NUMBERED[reduction], zero_infinity)
+
+
+@composite(operands=("input", "target", "weight", "pos_weight"), name="binary_cross_entropy_with_logits")
+def _torch_binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1) -> Any:
+    """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number."""
+    function = PUBLIC["nn.functional.binary_cross_entropy_with_logits"]
+    return function(input, target, weight=weight, pos_weight=pos_weight, reduction=_NUMBERED[reduction])
+
+
+@composite(operands=("input", "target"), name="kl_div")
+def _torch_kl_div(input: Any, target: Any, reduction: int = 1, *, log_target: bool = False) -> Any:
+    """``nn.functional.kl_div`` with the reduction as a number, and without its warning."""
+    return _reduced(PUBLIC["nn.functional.kl_div"](input, target, reduction="none", log_target=log_target), _NUMBERED[reduction])
+
+
+@composite(operands=("input", "target"), name="poisson_nll_loss")
+def _torch_poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
+    """``nn.functional.poisson_nll_loss`` with the reduction as a number."""
+    return PUBLIC["nn.functional.poisson_nll_loss"](input, target, log_input, full, eps=eps, reduction=_NUMBERED[reduction])
+
+
+@composite(operands=("input", "target"), name="hinge_embedding_loss")
+def _torch_hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 1) -> Any:
+    """``nn.functional.hinge_embedding_loss`` with the reduction as a number."""
+    return PUBLIC["nn.functional.hinge_embedding_loss"](input, target, margin, reduction=_NUMBERED[reduction])
+
+
+@composite(operands=("input1", "input2", "target"), name="margin_ranking_loss")
+def _torch_margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1) -> Any:
+    """``nn.functional.margin_ranking_loss`` with the reduction as a number."""
+    return PUBLIC["nn.functional.margin_ranking_loss"](input1, input2, target, margin, reduction=_NUMBERED[reduction])
+
+
+@composite(operands=("input1", "input2", "target"), name="cosine_embedding_loss")
+def _torch_cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1) -> Any:
+    """``nn.functional.cosine_embedding_loss`` with the reduction as a number."""
+    return PUBLIC["nn.functional.cosine_embedding_loss"](input1, input2, target, margin, reduction=_NUMBERED[reduction])
+
+
+@composite(operands=("anchor", "positive", "negative"), name="triplet_margin_loss")
+def _torch_triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-06,
+    swap: bool = False,
+    reduction: int = 1,
+) -> Any:
+    """``nn.functional.triplet_margin_loss`` with the reduction as a number."""
+    return PUBLIC["nn.functional.triplet_margin_loss"](anchor, positive, negative, margin, p, eps, swap, reduction=_NUMBERED[reduction])

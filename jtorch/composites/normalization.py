@@ -84,7 +84,7 @@ def _torch_batch_norm(
     training: bool,
     momentum: float,
     eps: float,
-    cudnn_enabled: bool,  # noqa: ARG001  a choice between torch's own kernels
+    cudnn_enabled: bool,
 ) -> Any:
     """``nn.functional.batch_norm``, without its check for single values."""
     if training:
@@ -151,7 +151,7 @@ def _torch_instance_norm(
     use_input_stats: bool,
     momentum: float,
     eps: float,
-    cudnn_enabled: bool,  # noqa: ARG001  a choice between torch's own kernels
+    cudnn_enabled: bool,
 ) -> Any:
     """``nn.functional.instance_norm``, without its check for single elements."""
     return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
@@ -164,7 +164,7 @@ def _torch_layer_norm(
     weight: Any = None,
     bias: Any = None,
     eps: float = 1e-05,
-    cudnn_enable: bool = True,  # noqa: ARG001  a choice between torch's own kernels
+    cudnn_enable: bool = True,
 ) -> Any:
     """``nn.functional.layer_norm``."""
     return PUBLIC["nn.functional.layer_norm"](input, normalized_shape, weight, bias, eps)
@@ -177,7 +177,7 @@ def _torch_group_norm(
     weight: Any = None,
     bias: Any = None,
     eps: float = 1e-05,
-    cudnn_enabled: bool = True,  # noqa: ARG001  a choice between torch's own kernels
+    cudnn_enabled: bool = True,
 ) -> Any:
     """``nn.functional.group_norm``."""
     return PUBLIC["nn.functional.group_norm"](input, num_groups, weight, bias, eps)
@@ -202,7 +202,7 @@ def native_group_norm(
     C: int,
     HxW: int,
     group: int,
-    eps: float,  # noqa: N803  torch's names
+    eps: float,
 ) -> Any:
     """``group_norm`` of ``N`` samples of ``C`` channels, and the groups' means and reciprocal standard deviations."""
     found = PUBLIC["group_norm"](input, group, weight, bias, eps)

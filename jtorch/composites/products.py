@@ -112,14 +112,12 @@ def _contract(operands: list[Any], terms: list[list[str]], output: list[str] | N
     for i, (x, term) in enumerate(zip(operands, terms, strict=True)):
         extra = x.dim() - sum(label != "..." for label in term)
         if extra < 0 or (extra > 0 and "..." not in term):
-            given = f"({len([t for t in term if t != '...'])})"
-            suffix = "but no ellipsis was given" if "..." not in term else "even with an ellipsis"
-            relation = "does not match" if "..." not in term else "is more than"
+            given = f"({sum(label != '...' for label in term)})"
+            relation, ending = ("is more than", "") if "..." in term else ("does not match", " and no ellipsis was given")
             raise RuntimeError(
                 f"einsum(): the number of subscripts in the equation {given} {relation} the number of dimensions ({x.dim()}) "
-                f"for operand {i} and {suffix}" if "..." not in term else
-                f"einsum(): the number of subscripts in the equation {given} {relation} the number of dimensions ({x.dim()}) for operand {i}"
-            )  # fmt: skip
+                f"for operand {i}{ending}"
+            )
         covered = max(covered, extra if "..." in term else 0)
         names: list[int] = []
         for label in term:
@@ -127,7 +125,8 @@ def _contract(operands: list[Any], terms: list[list[str]], output: list[str] | N
         seen: dict[int, int] = {}
         for name, n in zip(names, x.shape, strict=True):
             if seen.setdefault(name, n) != n:
-                raise RuntimeError(f"einsum(): subscript {chr(name)} is repeated for operand {i} but the sizes don't match, {n} != {seen[name]}")
+                sizes_differ = f"the sizes don't match, {n} != {seen[name]}"
+                raise RuntimeError(f"einsum(): subscript {chr(name)} is repeated for operand {i} but {sizes_differ}")
             if sizes.setdefault(name, n) != n and 1 not in (n, sizes[name]):
                 raise RuntimeError(_mismatch(operands, terms))
             sizes[name] = max(sizes[name], n) if 0 not in (n, sizes[name]) else 0

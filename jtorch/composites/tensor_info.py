@@ -214,9 +214,9 @@ def map_(self: Any, tensor: Any, callable: Any) -> Any:
     if self.requires_grad:
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
     a, b = np.array(self.detach().numpy()), np.broadcast_to(np.array(tensor.detach().numpy()), tuple(self.shape))
-    found = np.array([callable(x, y) for x, y in zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)], a.dtype).reshape(a.shape)
+    found = np.array([callable(x, y) for x, y in zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)], a.dtype).reshape(
+        a.shape
+    )
     from ..core import from_host
 
     return self.copy_(from_host(found))
-
-

@@ -60,10 +60,12 @@ class Call:
 class Shapes:
     """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values."""
 
-    __slots__ = ("outs", "checks")
+    __slots__ = ("checks", "outs", "simple")
 
-    def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...]) -> None:
+    def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool = False) -> None:
         self.outs, self.checks = outs, checks
+        #: One result, no checks, operands on one device: immediate mode can take the short way.
+        self.simple = type(outs) is Aval and not checks and not mixed
 
 
 #: What a number of each kind is while a kernel is traced.
@@ -90,8 +92,12 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
     checks: tuple[Any, ...] = ()
     if isinstance(result, Guarded):
         result, checks = result.outs, result.checks
-    outs = tuple(aval_of(r.shape, r.dtype, place) for r in result) if isinstance(result, (tuple, list)) else aval_of(result.shape, result.dtype, place)
-    found = call.shapes[avals] = Shapes(outs, checks)
+    outs = (
+        tuple(aval_of(r.shape, r.dtype, place) for r in result)
+        if isinstance(result, (tuple, list))
+        else aval_of(result.shape, result.dtype, place)
+    )
+    found = call.shapes[avals] = Shapes(outs, checks, len({a.device for a in avals}) > 1)
     return found
 
 
@@ -107,7 +113,9 @@ def _common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
         for b in avals:
             if b.device != first_dimensioned and (b.ndim or first_dimensioned == META or getattr(b.device, "platform", "") != "cpu"):
                 names = " and ".join(dict.fromkeys(device_name(c.device) for c in avals))
-                raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {names}! (in {call.name})")
+                raise RuntimeError(
+                    f"Expected all tensors to be on the same device, but found at least two devices, {names}! (in {call.name})"
+                )
         return first_dimensioned
     return place
 
@@ -121,7 +129,7 @@ def device_name(device: Any) -> str:
         return "sharded"
     if platform == "cpu":
         return "cpu" if device.id == 0 else f"cpu:{device.id}"
-    return f"{ {'gpu': 'cuda', 'rocm': 'cuda'}.get(platform, platform)}:{device.id}"
+    return f"{ {'gpu': 'cuda', 'rocm': 'cuda'}.get(platform, platform) }:{device.id}"
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 
 from .calls import Call, Guarded, shapes_of
 from .trie import State
-from .values import META, Aval, Value, concrete, default_device, is_jax_default, meta_value, placed
+from .values import META, SPECIAL, Aval, Value, concrete, default_device, is_jax_default, meta_value, placed
 
 try:
     from jax._src.core import trace_state_clean as _outside_jax
@@ -24,6 +24,8 @@ except ImportError:  # JAX has no public name for this; without it every run tak
 
 
 _refs = sys.getrefcount
+_new = object.__new__
+_ArrayImpl = type(jax.device_put(np.zeros(1)))
 
 # XLA's CPU client hands every program of more than about a thousand flops to another thread. Waking that thread and then the waiting one
 # costs 40 to 90 microseconds, several times what a small program takes; PyTorch computes on the calling thread, too. This has an effect
@@ -76,6 +78,43 @@ class Plan:
 
 def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     """Runs one call now. Operands may be tracers (then so is the result) or without data (then only shapes are computed)."""
+    if len(ins) == 2 and not numbers:  # the commonest case, unrolled
+        v, w = ins
+        a, b = v.array, w.array
+        if a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
+            return _immediately(call, ins, numbers)
+        shapes = call.shapes.get((v.aval, w.aval))
+        arrays: Any = (a, b)
+    else:
+        arrays = []
+        avals = []
+        for v in ins:
+            array = v.array
+            if array is None or v.trace is SPECIAL:
+                return _immediately(call, ins, numbers)
+            arrays.append(array)
+            avals.append(v.aval)
+        shapes = call.shapes.get(tuple(avals))
+        if numbers:
+            arrays.extend(numbers)
+    if shapes is None or not shapes.simple or not ins:
+        return _immediately(call, ins, numbers)
+    try:
+        result = call.jitted(*arrays)
+    except Exception as error:
+        raise translate(error, call.name, None) from error
+    if type(result) is not _ArrayImpl:  # inside a JAX transformation even concrete operands give a tracer
+        return concrete(result)
+    # What the result is was learnt when the call was first seen: asking the array would take longer.
+    v = _new(Value)
+    v.aval = shapes.outs  # type: ignore[assignment]
+    v.array = result
+    v.index = 0
+    v.trace = v.meta = None
+    return v
+
+
+def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     arrays = []
     for v in ins:
         a = v.array
@@ -100,6 +139,8 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
 
                 arrays = [v.array for v in gathered(ins)]
                 break
+    if not any(v.trace is SPECIAL for v in ins):
+        shapes_of(call, tuple([v.aval for v in ins]), default_device())  # so that the next time takes the short way
     try:
         result = call.jitted(*arrays, *numbers)
     except Exception as error:
@@ -174,8 +215,7 @@ def _run_trace(trace: Any) -> None:
     live = tuple([i for i, v in enumerate(values) if _refs(v) > _ONLY_LIST and v.array is None])
     if live:
         state.hits += 1
-        donated = _donatable(leaves, values, live)
-        plan = _plan_for(state, live, donated, leaves, values)
+        plan = _plan_for(state, live, _free(leaves), leaves)
         if plan is not None:
             try:
                 _execute(plan, trace)
@@ -201,43 +241,61 @@ def _has_checks(state: State) -> bool:
     return any(node.checks for node in state.steps())
 
 
-def _donatable(leaves: list[Value], values: list[Value], live: tuple[int, ...]) -> tuple[int, ...]:
-    """Inputs that nothing refers to any more, as far as live outputs can take over their buffers."""
+def _free(leaves: list[Value]) -> tuple[int, ...]:
+    """Inputs that nothing refers to any more."""
     found = []
     for i, v in enumerate(leaves):
         if _refs(v) <= _ONLY_LIST and v.aval.nbytes >= DONATE_BYTES and (v.meta is None or not v.meta.keep) and _refs(v.array) <= _ONLY_VALUE:
             found.append(i)
-    if not found:
-        return ()
-    room: dict[Aval, int] = {}
-    for i in live:
-        a = values[i].aval
-        room[a] = room.get(a, 0) + 1
-    chosen = []
-    for i in found:
-        a = leaves[i].aval
-        if room.get(a, 0) > 0:
-            room[a] -= 1
-            chosen.append(i)
-    return tuple(chosen)
+    return tuple(found)
 
 
-def _plan_for(state: State, live: tuple[int, ...], donated: tuple[int, ...], leaves: list[Value], values: list[Value]) -> Plan | None:
+def _heirs(steps: list[State], live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> list[tuple[int, int]]:
+    """Which live output takes over which free input's buffer, as pairs (input, output).
+
+    An output that is computed before the input's last use would need a copy of the input first, which costs more than donating saves. So
+    an heir comes from the step that uses the input last, in the order of its operands (the new parameters of an optimiser's step for the
+    old ones), or from a later step.
+    """
+    uses: dict[int, tuple[int, int]] = {}
+    made: dict[Aval, list[tuple[int, int]]] = {}  # outputs of each aval as (step, output)
+    wanted = set(live)
+    output = 0
+    for n, s in enumerate(steps):
+        for place, i in enumerate(s.ids):
+            if i < 0:
+                uses[-i - 1] = (n, place)
+        for aval in (s.outs,) if type(s.outs) is Aval else s.outs:
+            if output in wanted:
+                made.setdefault(aval, []).append((n, output))
+            output += 1
+    pairs = []
+    for i in sorted((i for i in free if i in uses), key=uses.__getitem__):
+        last = uses[i][0]
+        heirs = made.get(leaves[i].aval, ())
+        heir = next((h for h in heirs if h[0] == last), None) or next((h for h in heirs if h[0] > last), None)
+        if heir is not None:
+            made[leaves[i].aval].remove(heir)
+            pairs.append((i, heir[1]))
+    return pairs
+
+
+def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> Plan | None:
     plans = state.plans
     if plans:
-        found = plans.get((live, donated))
+        found = plans.get((live, free))
         if found is not None:
             return found
-        wanted, free = set(live), set(donated)
+        wanted, given = set(live), set(free)
         for plan in plans.values():
-            if wanted <= plan.live_set and free.issuperset(plan.donated) and len(plan.live) <= 2 * len(live) + 4:
+            if wanted <= plan.live_set and given.issuperset(plan.donated) and len(plan.live) <= 2 * len(live) + 4:
                 return plan
     if not _worth_compiling(state):
         return None
-    plan = _compile(state, live, donated, len(leaves))
+    plan = _compile(state, live, _heirs(state.steps(), live, free, leaves), len(leaves))
     if state.plans is None:
         state.plans = {}
-    state.plans[live, donated] = plan
+    state.plans[live, free] = plan
     return plan
 
 
@@ -258,9 +316,13 @@ def _worth_compiling(state: State) -> bool:
     return cold >= 3 and cold * COMPILE_KERNEL > whole
 
 
-def _compile(state: State, live: tuple[int, ...], donated: tuple[int, ...], n_leaves: int) -> Plan:
+def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], n_leaves: int) -> Plan:
     stats.compiled += 1
     steps = state.steps()
+    # JAX gives the buffers of donated inputs, in order, to the first outputs of the same shape.
+    donated = tuple(i for i, _ in heirs)
+    first = tuple(o for _, o in heirs)
+    live = first + tuple(o for o in live if o not in set(first))
     kept = tuple(i for i in range(n_leaves) if i not in set(donated))
     kinds = [k for s in steps for k in s.call.kinds]  # type: ignore[union-attr]
     checks = [(t, m, s.call.name, s.line) for s in steps for t, m in s.checks]  # type: ignore[union-attr]

@@ -113,7 +113,9 @@ def _params_of(body: Callable[..., Any]) -> tuple[Param, ...]:
     return tuple(params)
 
 
-def op(*, name: str | None = None, method: bool | str | None = None, operators: str | tuple[str, ...] = (), **options: Any) -> Callable[[F], F]:
+def op(
+    *, name: str | None = None, method: bool | str | None = None, operators: str | tuple[str, ...] = (), **options: Any
+) -> Callable[[F], F]:
     """Declares the decorated kernel as an op and returns it unchanged. ``docs/internals.md`` lists the options."""
 
     def declare(body: F) -> F:

@@ -56,7 +56,21 @@ class Info:
         vjps: derivative calls by (operand avals, needed operands, given cotangents).
     """
 
-    __slots__ = ("op", "layout", "kernel", "saved", "checked", "saves_result", "hidden", "single", "vjps", "tracked", "differentiable", "name", "masks")
+    __slots__ = (
+        "op",
+        "layout",
+        "kernel",
+        "saved",
+        "checked",
+        "saves_result",
+        "hidden",
+        "single",
+        "vjps",
+        "tracked",
+        "differentiable",
+        "name",
+        "masks",
+    )
 
     def __init__(self, op: Op, layout: tuple[Any, ...]) -> None:
         self.op, self.layout = op, layout
@@ -369,7 +383,9 @@ def _derived(op: Op) -> Op:
     return found
 
 
-def _by_rule(info: Info, arrays: list[Any], numbers: Any, results: Any, cts: list[Any], outs: Sequence[Aval], needs: Sequence[bool]) -> list[Any]:
+def _by_rule(
+    info: Info, arrays: list[Any], numbers: Any, results: Any, cts: list[Any], outs: Sequence[Aval], needs: Sequence[bool]
+) -> list[Any]:
     op = info.op
     operands = _Operands(op, info.layout, arrays, numbers)
     filled = [jnp.zeros(a.shape, a.dtype) if c is None else c for c, a in zip(cts, outs, strict=True)]
@@ -452,4 +468,3 @@ def _by_jax(info: Info, arrays: list[Any], numbers: Any, cts: list[Any], needs: 
 def _conj(x: Any) -> Any:
     """JAX's cotangents of complex values are the conjugates of torch's gradients."""
     return jnp.conj(x) if jnp.issubdtype(x.dtype, jnp.complexfloating) else x
-

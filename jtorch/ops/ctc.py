@@ -73,11 +73,12 @@ def _forward(log_probs: Array, targets: Array, input_lengths: Array, target_leng
 def _ctc_fwd(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, blank: int, zero_infinity: bool
 ) -> tuple[Array, tuple[Array, Array]]:
-    frames, n, classes = log_probs.shape
+    frames, n, _ = log_probs.shape
     where = "(while checking arguments for ctc_loss_allocate_outputs)"
     _check_range(input_lengths, frames, f"Expected input_lengths to have value at most {frames}, but got value {{}} {where}", "input", where)
-    wide = f"Expected tensor to have size at least {{}} at dimension 1, but got size {targets.shape[1]} for argument #2 'targets' {where}"
-    _check_range(target_lengths, targets.shape[1], wide, "target", where)
+    width = targets.shape[1]
+    narrow = f"Expected tensor to have size at least {{}} at dimension 1, but got size {width} for argument #2 'targets' {where}"
+    _check_range(target_lengths, width, narrow, "target", where)
     if frames == 0:
         loss = jnp.where(target_lengths == 0, number(0, log_probs), number(np.inf, log_probs))
         alphas = jnp.zeros((0, n, 2 * targets.shape[1] + 1), log_probs.dtype)

@@ -113,7 +113,7 @@ def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) ->
     return factor, info
 
 
-defvjp(cholesky_ex, lambda g, result, A, *, upper=False, check_errors=False: _cholesky_rule(g[0], result[0], A, upper))  # noqa: ARG005
+defvjp(cholesky_ex, lambda g, result, A, *, upper=False, check_errors=False: _cholesky_rule(g[0], result[0], A, upper))
 
 
 def _qr(a: Array, full: bool) -> tuple[Array, Array]:

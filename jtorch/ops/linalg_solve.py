@@ -79,7 +79,7 @@ def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     return found, info
 
 
-defvjp(inv_ex, lambda g, result, A, *, check_errors=False: _inv_rule(g[0], result[0], A))  # noqa: ARG005
+defvjp(inv_ex, lambda g, result, A, *, check_errors=False: _inv_rule(g[0], result[0], A))
 
 
 def _check_det(a: Array, function: str) -> None:
@@ -336,7 +336,7 @@ def exponential(a: Array) -> Array:
     return jax.vmap(jax.scipy.linalg.expm)(flat).reshape(a.shape)
 
 
-@op(namespace="linalg", aliases=("matrix_exp",), method=False, aten="linalg_matrix_exp")
+@op(namespace="linalg", aliases=("matrix_exp", "Tensor.matrix_exp"), method=False, aten="linalg_matrix_exp")
 def matrix_exp(A: Array) -> Array:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation."""
     check_square(A, "linalg.matrix_exp")

@@ -59,7 +59,7 @@ def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     return _eigh(A, UPLO, "linalg.eigh")
 
 
-defvjp(eigh, lambda g, result, A, UPLO="L": (_eigh_grad(g[0], g[1], *result),))  # noqa: ARG005
+defvjp(eigh, lambda g, result, A, UPLO="L": (_eigh_grad(g[0], g[1], *result),))
 
 
 def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]]:
@@ -73,7 +73,7 @@ def eigvalsh(A: Array, UPLO: str = "L") -> Array:
     return _eigvalsh_fwd(A, UPLO)[0]
 
 
-defvjp(eigvalsh, lambda g, residuals, A, UPLO="L": (_eigh_grad(g, None, *residuals),), fwd=_eigvalsh_fwd)  # noqa: ARG005
+defvjp(eigvalsh, lambda g, residuals, A, UPLO="L": (_eigh_grad(g, None, *residuals),), fwd=_eigvalsh_fwd)
 
 
 def _eig(a: Array, function: str) -> tuple[Array, Array]:
@@ -185,7 +185,7 @@ def _check_driver(driver: str | None) -> None:
         raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
 
 
-defvjp(svd, lambda g, result, A, full_matrices=True, *, driver=None: (_svd_grad(*g, *result),))  # noqa: ARG005
+defvjp(svd, lambda g, result, A, full_matrices=True, *, driver=None: (_svd_grad(*g, *result),))
 
 
 def _svdvals_fwd(A: Array, *, driver: str | None = None) -> tuple[Array, tuple[Array, Array, Array]]:
@@ -210,7 +210,7 @@ def _singular_values(a: Array, function: str) -> Array:
     return lapack.svd(a, full_matrices=False, compute_uv=False)
 
 
-defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None, *residuals),), fwd=_svdvals_fwd)  # noqa: ARG005
+defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None, *residuals),), fwd=_svdvals_fwd)
 
 
 @op(name="svd", out=True, returns="svd", fields=("U", "S", "V"), aten="svd", saves=("result",))
@@ -289,7 +289,7 @@ def pinv(A: Array, *, atol: Array | float | None = None, rtol: Array | float | N
     return _pseudoinverse(A, atol, rtol, hermitian)
 
 
-defvjp(pinv, lambda g, result, A, *, atol=None, rtol=None, hermitian=False: (_pinv_grad(g, result, A), None, None))  # noqa: ARG005
+defvjp(pinv, lambda g, result, A, *, atol=None, rtol=None, hermitian=False: (_pinv_grad(g, result, A), None, None))
 
 
 @op(aten="pinverse", saves=("input", "result"))
@@ -298,7 +298,7 @@ def pinverse(input: Array, rcond: float = 1e-15) -> Array:
     return _pseudoinverse(input, None, rcond, False)
 
 
-defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, input),))  # noqa: ARG005
+defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, input),))
 
 
 @op(namespace="linalg", out=True, differentiable=False, aten="linalg_matrix_rank")

@@ -11,13 +11,13 @@ from jax import lax
 from ..errors import broadcast_shapes
 from ._declare import Array, defvjp, guard, op
 from ._losses import checked, hinge, number, reduced, reduction_of
-from ._numeric import require, scalar_name
+from ._numeric import default_float, require, scalar_name
 
 
 def _same_sizes(input: Array, target: Array) -> None:
     if input.shape != target.shape:
         warnings.warn(
-            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size (torch.Size({list(input.shape)})). "
+            f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=2,
         )
@@ -257,7 +257,7 @@ def kl_div(
     return reduced(loss, checked(reduction))
 
 
-@op(namespace="nn.functional", promote="common", aliases=("poisson_nll_loss",), aten="poisson_nll_loss", saves=("input", "target"))
+@op(namespace="nn.functional", promote="float", aten="poisson_nll_loss", saves=("input", "target"))
 def poisson_nll_loss(
     input: Array,
     target: Array,
@@ -338,7 +338,7 @@ def soft_margin_loss(
     return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
 
 
-@op(namespace="nn.functional", promote="common", aliases=("hinge_embedding_loss",), aten="hinge_embedding_loss", saves=("input", "target"))
+@op(namespace="nn.functional", promote="common", aten="hinge_embedding_loss", saves=("input", "target"))
 def hinge_embedding_loss(
     input: Array,
     target: Array,
@@ -358,7 +358,6 @@ def hinge_embedding_loss(
 @op(
     namespace="nn.functional",
     promote="common",
-    aliases=("margin_ranking_loss",),
     aten="margin_ranking_loss",
     saves=("input1", "input2", "target"),
 )
@@ -383,4 +382,7 @@ def margin_ranking_loss(
             f"input2: {_size(input2)}, target: {_size(target)} "
         )
     broadcast_shapes(input1.shape, input2.shape, target.shape)
-    return reduced(hinge(-target * (input1 - input2) + number(margin, input1)), reduction)
+    loss = -target * (input1 - input2)
+    if isinstance(margin, float):
+        loss = default_float(loss)
+    return reduced(hinge(loss + number(margin, loss)), reduction)

@@ -11,7 +11,7 @@ from ._losses import hinge, number, reduced, reduction_of
 from ._numeric import scalar_name
 
 
-@op(namespace="nn.functional", aliases=("cosine_embedding_loss",), aten="cosine_embedding_loss", saves=("input1", "input2", "target"))
+@op(namespace="nn.functional", aten="cosine_embedding_loss", saves=("input1", "input2", "target"))
 def cosine_embedding_loss(
     input1: Array,
     input2: Array,

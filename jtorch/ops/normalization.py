@@ -33,8 +33,9 @@ def _check_normalized_shape(input: Array, normalized_shape: Sequence[int], star:
             )
     if input.ndim < len(shape) or input.shape[input.ndim - len(shape) :] != shape:
         wanted = ", ".join(map(str, shape))
-        given = list(input.shape)
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [{star}{wanted}], but got input of size{given}")
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [{star}{wanted}], but got input of size{list(input.shape)}"
+        )
     return tuple(range(input.ndim - len(shape), input.ndim))
 
 
@@ -176,7 +177,13 @@ def _channel_sum(x: Array) -> Array:
 
 
 def _batch_norm_train_fwd(
-    input: Array, weight: Array | None, bias: Array | None, running_mean: Array | None, running_var: Array | None, momentum: float, eps: float
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    momentum: float,
+    eps: float,
 ) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     x = wide(input)
@@ -229,7 +236,13 @@ def _batch_norm_train_rule(
 
 @op(namespace="_C", aten="native_batch_norm", saves=("input", "weight"))
 def _batch_norm_train(
-    input: Array, weight: Array | None, bias: Array | None, running_mean: Array | None, running_var: Array | None, momentum: float, eps: float
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    momentum: float,
+    eps: float,
 ) -> tuple[Array, ...]:
     """Each channel (dimension 1) normalised by its own mean and biased variance, then the parameters applied; and the running statistics
     (those given) moved by ``momentum`` towards the mean and the unbiased variance, which get no gradient."""

@@ -74,9 +74,9 @@ def _fused_adam(
     maximize: bool,
     decoupled: bool,
 ) -> tuple[Array, ...]:
-    """One step of Adam, or AdamW if ``decoupled``: the new parameters, averages, averaged squares, their maxima (``amsgrad``), the new step.
+    """One step of Adam, or AdamW if ``decoupled``.
 
-    ``step`` counts the steps taken before this one.
+    Returns the new parameters, averages, averaged squares, their maxima (``amsgrad``) and step. ``step`` counts the steps taken before this one.
     """
     step = step + jnp.ones((), step.dtype)
     rate, b1, b2, decay = _exact(lr), _exact(beta1), _exact(beta2), _exact(weight_decay)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import jax.numpy as jnp
 from jax import lax
 
+from .. import dtypes
 from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, op
 from ._matrix import product
@@ -83,35 +85,27 @@ def multi_dot(tensors: list[Array]) -> Array:
     if n < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
     for i, x in enumerate(tensors):
-        ends = i in (0, n - 1)
-        if x.ndim != 2 and not (ends and x.ndim == 1):
-            place = ("the first" if i == 0 else "the last") if ends else ""
-            raise RuntimeError(
-                f"multi_dot(): {place} tensor must be 1D or 2D but got {x.ndim}D" if ends else f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D"
-            )
+        if i in (0, n - 1):
+            if x.ndim not in (1, 2):
+                place = "first" if i == 0 else "last"
+                raise RuntimeError(f"multi_dot(): the {place} tensor must be 1D or 2D but got {x.ndim}D")
+        elif x.ndim != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D")
         if x.dtype != tensors[0].dtype:
-            raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {_torch_name(tensors[0])} and tensor {i} {_torch_name(x)}"
-            )
+            names = f"tensor 0 is {dtypes.from_np(tensors[0].dtype)} and tensor {i} {dtypes.from_np(x.dtype)}"
+            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but {names}")
     matrices = list(tensors)
     first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
     if first:
         matrices[0] = matrices[0][None, :]
     if last:
         matrices[-1] = matrices[-1][:, None]
-    for i, (x, y) in enumerate(zip(matrices, matrices[1:])):  # noqa: B905
+    for i, (x, y) in enumerate(itertools.pairwise(matrices)):
         if x.shape[1] != y.shape[0]:
-            raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and {list(tensors[i + 1].shape)} cannot be multiplied"
-            )
+            shapes = f"{list(tensors[i].shape)} and {list(tensors[i + 1].shape)}"
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes} cannot be multiplied")
     found = _chain(matrices, _splits([x.shape[0] for x in matrices] + [matrices[-1].shape[1]]), 0, n - 1)
     return found.reshape(() if first and last else (-1,) if first or last else found.shape)
-
-
-def _torch_name(x: Array) -> str:
-    from .. import dtypes
-
-    return str(dtypes.from_np(x.dtype))
 
 
 def _splits(sizes: list[int]) -> dict[tuple[int, int], int]:

@@ -179,7 +179,10 @@ def _trigamma(x: Array) -> Array:
         found = found + 1 / (y * y)
         y = y + 1
     inverse = 1 / (y * y)
-    found = found + (1 + 1 / (2 * y) + inverse * (1 / 6 - inverse * (1 / 30 - inverse / 42))) / y
+    series = jnp.zeros_like(y)
+    for bernoulli in (7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
+        series = (series + bernoulli) * inverse
+    found = found + (1 + 1 / (2 * y) + series) / y
     return jnp.where(reflected, (math.pi / sine) ** 2 - found, found)
 
 

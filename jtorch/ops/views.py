@@ -80,7 +80,9 @@ def infer_size(shape: Sequence[int], numel: int) -> Ints:
     if at is not None and known > 0 and numel % known == 0:
         return tuple(numel // known if i == at else n for i, n in enumerate(shape))
     if at is not None and known == 0 and numel == 0:
-        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value and is ambiguous")
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value and is ambiguous"
+        )
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
@@ -463,7 +465,13 @@ def _put_as_strided(parent: Array, value: Array, size: Ints, stride: Ints, offse
     return flat.at[_flat_positions(size, stride, offset).reshape(-1)].set(value.reshape(-1)).reshape(parent.shape)
 
 
-@view(_put_as_strided, lambda shape, strides, size, stride, offset: (stride, offset), namespace="_C", name="_as_strided", aten="as_strided.default")
+@view(
+    _put_as_strided,
+    lambda shape, strides, size, stride, offset: (stride, offset),
+    namespace="_C",
+    name="_as_strided",
+    aten="as_strided.default",
+)
 def _as_strided(input: Array, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Array:
     """Any strided look at the flat memory of a contiguous base."""
     return input.reshape(-1)[_flat_positions(size, stride, offset)]
@@ -504,7 +512,9 @@ def _real(input: Array) -> Array:
     return jnp.real(input)
 
 
-@view(_put_imag, lambda shape, strides: (tuple(2 * s for s in strides), 1), geometric=False, namespace="_C", name="_imag", aten="imag.default")
+@view(
+    _put_imag, lambda shape, strides: (tuple(2 * s for s in strides), 1), geometric=False, namespace="_C", name="_imag", aten="imag.default"
+)
 def _imag(input: Array) -> Array:
     """The imaginary parts of a complex tensor, as a view."""
     return jnp.imag(input)
@@ -554,7 +564,9 @@ def view_as_complex(input: Array) -> Array:
         RuntimeError: unless the last dimension has size 2 and the dtype is float32 or float64.
     """
     if _complex_of(input.dtype) is None:
-        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {input.dtype}")
+        raise RuntimeError(
+            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {input.dtype}"
+        )
     return lax.complex(input[..., 0], input[..., 1])
 
 
@@ -609,8 +621,6 @@ def _split(input: Array, sizes: tuple[int, ...], dim: int) -> tuple[Array, ...]:
 def _unbind(input: Array, dim: int) -> tuple[Array, ...]:
     """Every element of a dimension, which disappears."""
     return tuple(lax.index_in_dim(input, i, dim, keepdims=False) for i in range(input.shape[dim]))
-
-
 
 
 defvjp(_split, lambda g, result, input, sizes, dim: (jnp.concatenate(g, dim),), saves=())

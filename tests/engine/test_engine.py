@@ -252,7 +252,7 @@ def test_many_threads_hammer_shared_tensors():
         try:
             for _ in range(30):
                 assert (shared * 2 + 1).sum().item() == 100.0
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(6)]

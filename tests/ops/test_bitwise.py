@@ -39,7 +39,9 @@ def test_bool_bits_are_logic() -> None:
     assert (a & 1).dtype is torch.int64
 
 
-@pytest.mark.parametrize(("call", "kernel"), [(lambda x: x & x, "bitwise_and_cpu"), (lambda x: x << 1, "lshift_cpu"), (lambda x: ~x, "bitwise_not_cpu")])
+@pytest.mark.parametrize(
+    ("call", "kernel"), [(lambda x: x & x, "bitwise_and_cpu"), (lambda x: x << 1, "lshift_cpu"), (lambda x: ~x, "bitwise_not_cpu")]
+)
 def test_floats_have_no_bits(call: object, kernel: str) -> None:
     with pytest.raises(NotImplementedError, match=f"\"{kernel}\" not implemented for 'Float'"):
         call(torch.ones(2))  # type: ignore[operator]

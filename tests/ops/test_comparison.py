@@ -13,7 +13,7 @@ def test_comparisons_promote_both_sides() -> None:
     i = torch.tensor([1, 2, 3])
     assert (i == 2.5).tolist() == [False] * 3
     assert (i < 2.5).tolist() == [True, True, False]
-    assert (2 < i).tolist() == [False, False, True]
+    assert (2 < i).tolist() == [False, False, True]  # noqa: SIM300
     assert (torch.tensor([255], dtype=torch.uint8) == torch.tensor([-1])).tolist() == [False]
     assert torch.ge(i, i).dtype is torch.bool
 

@@ -93,7 +93,7 @@ def _gradient(f, values) -> list[float]:
         (lambda x: x.prod(), [2.0, 0.0, 5.0], [0, 10, 0]),
         (lambda x: x.prod(), [2.0, 0.0, 0.0], [0, 0, 0]),
         (lambda x: x.mean(), [2.0, 4.0], [0.5, 0.5]),
-        (lambda x: torch.nansum(x), [2.0, nan], [1, 0]),
+        (torch.nansum, [2.0, nan], [1, 0]),
     ],
 )
 def test_gradients(f, values, expected) -> None:

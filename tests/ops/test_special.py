@@ -35,7 +35,7 @@ def test_erfcx_has_no_gap_where_erfc_underflows(dtype: torch.dtype) -> None:
     series = (1 - inverse / 2 + 3 * inverse**2 / 4 - 15 * inverse**3 / 8) / (x.double() * math.sqrt(math.pi))
     np.testing.assert_allclose(torch.special.erfcx(x).double().numpy(), series.numpy(), rtol=2e-3)
     at_20 = torch.special.erfcx(torch.tensor(20.0, dtype=dtype)).item()
-    assert at_20 == pytest.approx(0.028174351920361317, rel=3e-7 if dtype is torch.float32 else 1e-13)
+    assert at_20 == pytest.approx(0.02817434874105132, rel=3e-7 if dtype is torch.float32 else 1e-13)
 
 
 def test_normal_distribution() -> None:
@@ -75,7 +75,8 @@ def test_each_derivative_of_lgamma_is_the_next_polygamma() -> None:
 
 
 def test_zeta() -> None:
-    close(torch.special.zeta(double(2.0, 4.0, 3.0, 1.0), double(1.0, 1.0, -0.5, 1.0)), [math.pi**2 / 6, math.pi**4 / 90, 0.4143983221, INF], 1e-9)
+    found = torch.special.zeta(double(2.0, 4.0, 3.0, 1.0), double(1.0, 1.0, -0.5, 1.0))
+    close(found, [math.pi**2 / 6, math.pi**4 / 90, 7 * 1.2020569031595942 - 8, INF])
     assert torch.isnan(torch.special.zeta(double(0.5, 2.5), double(2.0, -0.5))).all()
 
 

@@ -52,7 +52,8 @@ def to_jtorch(x: Any) -> Any:
 
 def module_like(module: Any) -> Any:
     """An encoder or decoder layer with the weights of ``module``: the only modules that others take."""
-    settings = {"dropout": module.dropout.p, "batch_first": module.self_attn.batch_first, "norm_first": module.norm_first}
+    settings = {"dropout": module.dropout.p, "batch_first": module.self_attn.batch_first, "norm_first": module.norm_first,
+                "bias": module.linear1.bias is not None}  # fmt: skip
     sizes = (module.self_attn.embed_dim, module.self_attn.num_heads, module.linear1.out_features)
     made = getattr(nn, type(module).__name__)(*sizes, activation=to_jtorch(module.activation), **settings)
     made.load_state_dict({k: to_jtorch(v) for k, v in module.state_dict().items()})

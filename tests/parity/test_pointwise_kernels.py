@@ -69,6 +69,7 @@ DIFFERENT_VALUES = {
     ("t.special.ndtr(x)", "bfloat16"): "torch rounds to bfloat16 between the steps of 1 + erf, which loses the lower tail",
     **dict.fromkeys([("f.gelu(x)", d) for d in ("bfloat16", "float32")], "infinity at infinity, where torch gives NaN"),
     ("t.polygamma(2, x)", "float32"): "a sum that cancels at -2.5: both are off in the fifth digit",
+    ("t.special.airy_ai(x)", "float64"): "torch leaves out the leading 1 of some denominators, which costs it half its digits",
     ("x - 1", "bool"): "known gap: after promotion nothing tells that an operand was bool",
     ("1 - x", "bool"): "known gap: after promotion nothing tells that an operand was bool",
     ("t.rsub(x, 2, alpha=3)", "bool"): "known gap: after promotion nothing tells that an operand was bool",

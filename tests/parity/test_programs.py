@@ -88,7 +88,9 @@ PURE = {
     "sum": lambda T, ts, a, b, c: _pick(ts, a).sum(),
     "sum_dim": lambda T, ts, a, b, c: _pick(ts, a).sum(_dim(_pick(ts, a), b), keepdim=bool(c % 2)),
     "clone": lambda T, ts, a, b, c: _pick(ts, a).clone(),
-    "where": (lambda T, ts, a, b, c: None) if not hasattr(jtorch, "where") else lambda T, ts, a, b, c: T.where(_pick(ts, a) > 0, _pick(ts, a), _pick(ts, b)),
+    "where": (lambda T, ts, a, b, c: None)
+    if not hasattr(jtorch, "where")
+    else lambda T, ts, a, b, c: T.where(_pick(ts, a) > 0, _pick(ts, a), _pick(ts, b)),
     "cat": lambda T, ts, a, b, c: T.cat([_pick(ts, a), _pick(ts, b)], 0),
     "stack": lambda T, ts, a, b, c: T.stack([_pick(ts, a), _pick(ts, a)], b % (_pick(ts, a).dim() + 1)),
     "zeros_like": lambda T, ts, a, b, c: T.zeros_like(_pick(ts, a)),
@@ -145,7 +147,7 @@ def _run(action, T, ts, a, b, c):
             if T is jtorch:
                 jtorch.synchronize()  # errors that depend on values are raised when the trace runs
             return result, None
-        except Exception as error:  # noqa: BLE001  whatever it is, the other side must raise the same
+        except Exception as error:
             return None, error
 
 
@@ -167,7 +169,9 @@ def _compare(ours, theirs, label, grads=False):
             if isinstance(gy, str):
                 assert gx == gy
             elif gx is not None:
-                np.testing.assert_allclose(gx.detach().clone().numpy(), gy.detach().numpy(), rtol=1e-4, atol=1e-4, err_msg=f"grad of {where}")
+                np.testing.assert_allclose(
+                    gx.detach().clone().numpy(), gy.detach().numpy(), rtol=1e-4, atol=1e-4, err_msg=f"grad of {where}"
+                )
     starts = lambda ts: [[x.data_ptr() == y.data_ptr() for x in ts] for y in ts]  # noqa: E731
     if all(x.numel() for x in ours):
         assert starts(ours) == starts(theirs), f"aliasing after {label}"

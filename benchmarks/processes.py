@@ -1,0 +1,151 @@
+"""What needs a process of its own: import time, cold start, peak memory. Each figure comes from fresh interpreters, interleaved."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .contest import CONTESTANTS, Bar, Contest, Result
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples" / "digits_cnn.py"
+
+
+def _environment(**more: str) -> dict[str, str]:
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path, **more}
+
+
+def _seconds(arguments: Sequence[str], env: dict[str, str], cwd: str | None = None) -> float:
+    begun = time.perf_counter()
+    done = subprocess.run([sys.executable, *arguments], env=env, cwd=cwd, capture_output=True, text=True, check=False)
+    spent = time.perf_counter() - begun
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
+    return spent
+
+
+# ---- import time -----------------------------------------------------------------------------------------------------------------
+
+
+def import_time(rounds: int = 5) -> Result:
+    """``import jtorch`` beside ``import jax`` and ``import torch``, each in a fresh interpreter."""
+    commands = {"deferred": "import jtorch", "torch": "import torch", "jnp": "import jax, jax.numpy"}
+    if importlib.util.find_spec("torch") is None:
+        del commands["torch"]
+    env = _environment()
+    for command in commands.values():  # byte code and disk caches
+        _seconds(["-c", command], env)
+    found: dict[str, list[float]] = {who: [] for who in commands}
+    for _ in range(rounds):
+        for who, command in commands.items():
+            found[who].append(_seconds(["-c", command], env))
+    contest = Contest("import", {}, [Bar("deferred", 1.3, "jnp", plus=0.15)])
+    return Result(contest, {who: statistics.median(t) for who, t in found.items()}, found)
+
+
+# ---- cold start ------------------------------------------------------------------------------------------------------------------
+
+#: Runs the script twice in one process; only the first one compiles. The start of the process is part of both times.
+_TWICE = """
+import json, runpy, sys, time
+import jtorch
+jtorch.install()
+script, started = sys.argv[1], float(sys.argv[2])
+start = time.time() - started
+sys.argv = sys.argv[1:2] + sys.argv[3:]
+times = []
+for _ in range(2):
+    begun = time.perf_counter()
+    runpy.run_path(script, run_name="__main__")
+    times.append(time.perf_counter() - begun)
+print(json.dumps({"start": start, "times": times}), file=sys.stderr)
+"""
+
+
+def cold_start(rounds: int = 1) -> Result:
+    """``examples/digits_cnn.py`` with an empty and with a warm compilation cache, beside its time without any compiling."""
+    found: dict[str, list[float]] = {"deferred": [], "without compiling": [], "empty cache": []}
+    with tempfile.TemporaryDirectory() as folder:
+        env = _environment(JTORCH_CACHE_DIR=os.path.join(folder, "cache"), MPLBACKEND="Agg")
+        found["empty cache"].append(_seconds(["-m", "jtorch", str(EXAMPLE)], env, folder))
+        for _ in range(rounds):
+            found["deferred"].append(_seconds(["-m", "jtorch", str(EXAMPLE)], env, folder))
+            command = [sys.executable, "-c", _TWICE, str(EXAMPLE), str(time.time())]
+            done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=True)
+            figures = json.loads(done.stderr.strip().splitlines()[-1])
+            found["without compiling"].append(figures["start"] + figures["times"][1])
+    found["empty cache"] *= rounds
+    contest = Contest("cold start of digits_cnn.py, second run", {}, [Bar("deferred", 2.0, "without compiling")])
+    return Result(contest, {who: statistics.median(t) for who, t in found.items()}, found)
+
+
+# ---- peak memory -----------------------------------------------------------------------------------------------------------------
+
+_MEMORY = """
+import ctypes, gc, json, sys
+from benchmarks import contest
+from benchmarks.programs import gpt
+
+def status(field):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
+
+def trim():
+    gc.collect()
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    except OSError:
+        pass
+
+who = sys.argv[1]
+with contest.mode_of(who):
+    if who == "torch":
+        import torch
+        torch.ones(8).sum().item()
+    else:
+        import jax.numpy as jnp
+        if who in ("deferred", "immediate"):
+            import jtorch
+        jnp.ones(8).sum().item()
+    trim()
+    before = status("VmRSS")
+    step = gpt.contest().builders[who]()
+    for _ in range(5):
+        step.run()
+    trim()
+    with open("/proc/self/clear_refs", "w") as f:
+        f.write("5")
+    for _ in range(5):
+        step.run()
+    print(json.dumps({"before": before, "peak": status("VmHWM")}))
+"""
+
+
+def peak_memory(who: Sequence[str] = CONTESTANTS) -> dict[str, tuple[int, int]]:
+    """Bytes of the process before the model is made, and at most during steps of the GPT after warming up; one process each."""
+    found = {}
+    for name in who:
+        if name == "torch" and importlib.util.find_spec("torch") is None:
+            continue
+        done = subprocess.run([sys.executable, "-c", _MEMORY, name], env=_environment(), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"peak memory of {name} failed:\n{done.stderr[-2000:]}")
+        figures = json.loads(done.stdout.strip().splitlines()[-1])
+        found[name] = (figures["before"], figures["peak"])
+    return found
+
+
+#: Peak memory of the GPT step, deferred by jit, at most.
+MEMORY_BAR = 1.3
+
+ROWS: dict[str, Callable[[], Result]] = {"import": import_time, "cold start of digits_cnn.py, second run": cold_start}
+MEMORY_ROW = "peak memory of the GPT step"

@@ -1,0 +1,152 @@
+"""``vmap``: a function of one example becomes a function of a batch of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..core import Tensor
+from ..random import restricted
+from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from .levels import Level, enter, leave
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """``func`` applied to each example along ``in_dims`` of its tensor arguments, results stacked along ``out_dims``.
+
+    ``in_dims`` and ``out_dims`` are a dimension, or a nested structure of dimensions and None (not batched) that matches the arguments
+    or results. ``chunk_size`` runs so many examples at a time. Results that do not depend on the example are repeated.
+
+    Raises:
+        ValueError: if the dimensions do not fit the arguments or results.
+        RuntimeError: if ``func`` draws random numbers and ``randomness`` is ``"error"``, or reads a value on the host.
+        NotImplementedError: if it draws and ``randomness`` is ``"different"``.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and not (chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        size, dims, flat, spec = _inputs(in_dims, args, func)
+        if chunk_size is None or size <= chunk_size:
+            return _run(func, size, dims, flat, spec, out_dims, randomness, kwargs)
+        return _in_chunks(func, size, dims, flat, spec, out_dims, randomness, kwargs, chunk_size)
+
+    return wrapped
+
+
+def _name(func: Callable[..., Any]) -> str:
+    return getattr(func, "__name__", repr(func))
+
+
+def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tuple[int, list[Any], list[Any], Any]:
+    """The number of examples, and the flat arguments with their dimensions."""
+    what = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"{what}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
+            "inputs. The latter is unsupported."
+        )
+    flat, spec = tree_flatten(args)
+    dims = _broadcast_to_and_flatten(in_dims, spec)
+    if dims is None:
+        raise ValueError(
+            f"{what}in_dims is not compatible with the structure of `inputs`. in_dims has structure {tree_flatten(in_dims)[1]} but inputs has "
+            f"structure {spec}."
+        )
+    sizes = []
+    for i, (arg, dim) in enumerate(zip(flat, dims, strict=True)):
+        if dim is None:
+            continue
+        if not isinstance(dim, int):
+            raise ValueError(f"{what}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+        if not isinstance(arg, Tensor):
+            raise ValueError(
+                f"{what}Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor arguments, please "
+                "use None as the respective in_dim"
+            )
+        if not -arg.dim() <= dim < arg.dim():
+            raise ValueError(
+                f"{what}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {arg.dim()} so expected in_dim to "
+                f"satisfy -{arg.dim()} <= in_dim < {arg.dim()}."
+            )
+        dims[i] = dim % arg.dim()
+        sizes.append(arg.size(dim))
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if any(n != sizes[0] for n in sizes):
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
+    return sizes[0], dims, flat, spec
+
+
+def _outputs(out_dims: Any, result: Any, func: Callable[..., Any]) -> tuple[list[Any], Any, list[Any]]:
+    """The flat results, their structure and their dimensions."""
+    flat, spec = tree_flatten(result)
+    if isinstance(result, Tensor) and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1:
+        out_dims = out_dims[0]
+    dims = _broadcast_to_and_flatten(out_dims, spec)
+    if dims is None:
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
+            f"structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}."
+        )
+    name = _name(func)
+    for out, dim in zip(flat, dims, strict=True):
+        if dim is not None and not isinstance(out, Tensor):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did you mean to set out_dims= to None for output?"
+            )
+    return flat, spec, dims
+
+
+def _run(func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any) -> Any:
+    level = Level(size)
+    with level, restricted(randomness):
+        inside = [a if d is None else enter(a, d, level) for a, d in zip(flat, dims, strict=True)]
+        result = func(*tree_unflatten(inside, spec), **kwargs)
+        outs, out_spec, places = _outputs(out_dims, result, func)
+    leaving = iter(leave([o for o, d in zip(outs, places, strict=True) if d is not None], level))
+    made = []
+    for o, d in zip(outs, places, strict=True):
+        if d is None:
+            _check_not_batched(o, level, func)
+            made.append(o)
+        else:
+            t = next(leaving)
+            made.append(t.movedim(0, d) if d else t)  # type: ignore[attr-defined]
+    return tree_unflatten(made, out_spec)
+
+
+def _check_not_batched(out: Any, level: Level, func: Callable[..., Any]) -> None:
+    if isinstance(out, Tensor) and getattr(out._read(), "level", None) is level:
+        raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
+
+
+def _in_chunks(func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any, chunk: int) -> Any:
+    import jtorch
+
+    parts = []
+    out_spec = places = None
+    for start in range(0, size, chunk):
+        n = min(chunk, size - start)
+        piece = [a if d is None else a.narrow(d, start, n) for a, d in zip(flat, dims, strict=True)]
+        found = _run(func, n, dims, piece, spec, out_dims, randomness, kwargs)
+        outs, out_spec, places = _outputs(out_dims, found, func)
+        parts.append(outs)
+    assert places is not None
+    joined = [column[0] if d is None else jtorch.cat(column, d) for column, d in zip(zip(*parts, strict=True), places, strict=True)]
+    return tree_unflatten(joined, out_spec)  # type: ignore[arg-type]

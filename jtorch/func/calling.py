@@ -1,0 +1,89 @@
+"""Modules as functions of their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jtorch
+
+
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Calls ``module`` with the given parameters and buffers in place of its own.
+
+    Raises:
+        ValueError: if the dictionaries are none, or two of them have a key in common.
+    """
+    if isinstance(parameter_and_buffer_dicts, dict):
+        given = parameter_and_buffer_dicts
+    elif isinstance(parameter_and_buffer_dicts, Sequence):
+        given = {}
+        repeated = []
+        for d in parameter_and_buffer_dicts:
+            if not isinstance(d, dict):
+                raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+            repeated += [k for k in d if k in given]
+            given = {**given, **d}
+        if repeated:
+            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+    else:
+        raise ValueError(f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(parameter_and_buffer_dicts)}")
+    from jtorch.nn.utils import stateless
+
+    return stateless._functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters and the buffers of several modules of one class, each stacked along a new first dimension, by name.
+
+    Raises:
+        RuntimeError: if there are none, or they are of different classes, modes or ``requires_grad``.
+    """
+    if len(models) == 0:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({m.training for m in models}) != 1:
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if any(type(m) is not type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    parameters = [dict(m.named_parameters()) for m in models]
+    buffers = [dict(m.named_buffers()) for m in models]
+    return (
+        {k: _stacked(tuple([p[k] for p in parameters]), k) for k in parameters[0]},
+        {k: _stacked(tuple([b[k] for b in buffers]), k) for k in buffers[0]},
+    )
+
+
+def _stacked(tensors: tuple[Any, ...], name: str) -> Any:
+    requiring = {t.requires_grad for t in tensors}
+    if len(requiring) != 1:
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+    result = jtorch.stack(tensors)
+    return result.detach().requires_grad_() if requiring.pop() else result
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """``func`` itself: what it computes is the same, and JAX arrays are never changed in place underneath."""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n"
+            "     remove='mutations': all inplace and out= operators will be removed from the program\n"
+            "     remove='mutations_and_views': In addition to the above, all aliasing operators will be replaced"
+        )
+    return func
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Makes every batch normalisation below ``root`` use the statistics of its batch, and keep none. Returns ``root``."""
+    for module in root.modules():
+        if isinstance(module, jtorch.nn.modules.batchnorm._BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -1,0 +1,252 @@
+"""What one ``vmap`` is made of: batched values, the calls on them, and the ways in and out, with history.
+
+A batched value looks like one example, and holds the value of all of them, examples along the first axis. A call on such values runs the
+call's kernel under ``jax.vmap`` on what they hold. The tape records at the level of examples; where results leave, one node takes their
+gradients to everything outside that they depend on, summing over the examples what all of them share.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..autograd.engine import _add_pairs, _add_values, _item, _tensor
+from ..autograd.grad_mode import MODE
+from ..autograd.tape import FREED, Node, _Task, next_seq
+from ..core import Tensor, from_value
+from ..engine import SPECIAL, Call, Guarded, Lifted, Value, aval_of, record
+from ..ops._kernel import caches
+
+_new = object.__new__
+_orders = itertools.count(1).__next__
+
+UNREADABLE = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite "
+    "what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
+)
+
+
+class Level:
+    """One running (or finished, and awaiting gradients) ``vmap``.
+
+    Attributes:
+        size: how many examples.
+        order: the greater of two levels is the inner one, and handles a call first.
+        sources: tensors of examples that came in, by identity, each with the tensor of all examples that it was made of.
+        spans: creation numbers of the nodes that were recorded inside, as [start, end) pairs.
+    """
+
+    __slots__ = ("order", "size", "sources", "spans")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.order = 0
+        self.sources: dict[int, tuple[Tensor, Tensor]] = {}
+        self.spans: list[tuple[int, float]] = []
+
+    def __enter__(self) -> Level:
+        self.order = _orders()
+        self.spans.append((next_seq(), float("inf")))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.spans[-1] = (self.spans[-1][0], next_seq())
+
+    def recorded(self, node: Node) -> bool:
+        """Whether the node was made inside."""
+        return any(start <= node.seq < end for start, end in self.spans)
+
+
+class Batched(Lifted):
+    """The value of one example, standing for all of them."""
+
+    __slots__ = ("level", "physical")
+
+    physical: Value
+    level: Level
+
+    def run(self, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+        level = max((v.level for v in ins if type(v) is Batched), key=lambda found: found.order)
+        mine = tuple([type(v) is Batched and v.level is level for v in ins])
+        out = record(vmapped(call, mine, len(numbers)), [v.physical if m else v for v, m in zip(ins, mine, strict=True)], numbers)  # type: ignore[union-attr]
+        return batched(out, level) if isinstance(out, Value) else [batched(v, level) for v in out]
+
+    def unreadable(self) -> Exception:
+        return RuntimeError(UNREADABLE)
+
+
+def batched(physical: Value, level: Level) -> Batched:
+    """The value of one example of ``physical``."""
+    v = _new(Batched)
+    aval = physical.aval
+    v.aval = aval_of(aval.shape[1:], aval.dtype, aval.device)
+    v.array, v.index, v.meta, v.trace = None, 0, None, SPECIAL
+    v.physical, v.level = physical, level
+    return v
+
+
+_vmapped: dict[Any, Call] = {}
+caches.append(_vmapped)
+
+
+def vmapped(call: Call, mine: tuple[bool, ...], numbers: int) -> Call:
+    """The call that runs ``call`` for each example of the operands that are batched."""
+    found = _vmapped.get((call, mine))
+    if found is None:
+        fn = call.fn
+        axes = tuple([0 if m else None for m in mine]) + (None,) * numbers
+
+        def over_examples(*flat: Any) -> Any:
+            out = jax.vmap(fn, in_axes=axes)(*flat)
+            return Guarded(out.outs, _first_failure(out.flags), out.checks) if isinstance(out, Guarded) else out
+
+        over_examples.__name__ = over_examples.__qualname__ = f"{call.name}_vmapped"
+        found = _vmapped[call, mine] = Call(call.name, over_examples, call.kinds, call.extra)
+    return found
+
+
+def _first_failure(flags: Any) -> Any:
+    """Flags of all examples as those of one: of each check the first example that failed it."""
+    bad = flags[:, :, 0]
+    value = jnp.take_along_axis(flags[:, :, 1], jnp.argmax(bad, axis=0)[None], axis=0)[0]
+    return jnp.stack([jnp.max(bad, axis=0), value], axis=-1).astype(np.int64)
+
+
+# ---- in and out ------------------------------------------------------------------------------------------------------------------
+
+
+def enter(t: Tensor, dim: int, level: Level) -> Tensor:
+    """One example of ``t``, whose examples lie along ``dim``."""
+    moved = t.movedim(dim, 0) if dim else t  # type: ignore[attr-defined]
+    found = from_value(batched(moved._read(), level))
+    if MODE.enabled and moved.requires_grad:
+        found._rg = True
+        level.sources[id(found)] = (found, moved)
+    return found
+
+
+def leave(outputs: Sequence[Tensor], level: Level) -> list[Tensor]:
+    """All examples of each output, along the first axis. To be called when the level has been left."""
+    made: list[Tensor] = []
+    tracked: list[tuple[Tensor, Tensor]] = []
+    for t in outputs:
+        v = t._read()
+        if type(v) is Batched and v.level is level:
+            made.append(from_value(v.physical))
+            if t._rg:
+                tracked.append((made[-1], t))
+        else:
+            made.append(t.unsqueeze(0).expand(level.size, *t.shape))  # type: ignore[attr-defined]
+    if tracked:
+        roots = [t._edge() for _, t in tracked]
+        ends = _ends(roots, level)
+        if ends:
+            node = _Leaving(level, roots, ends, [out for out, _ in tracked])
+            for j, (out, _) in enumerate(tracked):
+                out._node, out._nr, out._rg = node, j, True
+    return made
+
+
+def _ends(roots: Sequence[Any], level: Level) -> list[Any]:
+    """Where the history of examples ends: sources, and leaves and nodes outside of the level. Each once."""
+    found: dict[Any, Any] = {}
+    stack = list(roots)
+    seen: set[Node] = set()
+    while stack:
+        edge = stack.pop()
+        if edge is None:
+            continue
+        if type(edge) is not tuple:
+            v = edge._read()
+            if id(edge) in level.sources or not (type(v) is Batched and v.level is level):
+                found[id(edge)] = edge
+        elif not level.recorded(edge[0]):
+            found[id(edge[0]), edge[1]] = edge
+        elif edge[0] not in seen:
+            seen.add(edge[0])
+            stack.extend(edge[0].edges)
+    return list(found.values())
+
+
+class _Leaving(Node):
+    """The node of what leaves a level: from gradients of all examples to gradients of what came in or is shared."""
+
+    __slots__ = ("ends", "level", "roots")
+
+    def __init__(self, level: Level, roots: Sequence[Any], ends: Sequence[Any], results: Sequence[Tensor]) -> None:
+        self.call = None
+        self.saved = []
+        self.kept = ()
+        self.hooked = self.hooks = self.prehooks = self.retained = self.meta = None
+        self.avals, self.numbers = (), ()
+        self.outs = tuple([t._aval for t in results])
+        self.visible = len(results)
+        self.label = "VmapBackward"
+        self.seq = next_seq()
+        self.level, self.roots, self.ends = level, list(roots), list(ends)
+        edges = []
+        for end in ends:
+            source = level.sources.get(id(end)) if type(end) is not tuple else None
+            edges.append(end if source is None else source[1]._edge())
+        self.edges = edges
+
+    def release(self) -> None:
+        self.saved = None
+        self.roots = self.ends = []
+
+    def apply(self, grads: list[Value | None]) -> list[Value | None]:
+        return self._run([None if g is None else from_value(g) for g in grads], False)
+
+    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+        return self._run([None if g is None else _tensor(g, True) for g in grads], True)
+
+    def _run(self, grads: list[Any], create_graph: bool) -> list[Any]:
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        level = self.level
+        enabled, MODE.enabled = MODE.enabled, create_graph
+        try:
+            with level:
+                found = self._examples([None if g is None else enter(g, 0, level) for g in grads], create_graph)
+            there = [t for t in found if t is not None]
+            out = iter(leave(there, level))
+            result = []
+            for end, t in zip(self.ends, found, strict=True):
+                if t is None:
+                    result.append(None)
+                    continue
+                g = next(out)
+                shared = type(end) is tuple or id(end) not in level.sources
+                result.append(_item(g.sum(0) if shared else g, create_graph))  # type: ignore[attr-defined]
+            return result
+        finally:
+            MODE.enabled = enabled
+
+    def _examples(self, grads: list[Any], create_graph: bool) -> list[Any]:
+        """Gradients at the ends, as tensors of examples."""
+        task = _Task(create_graph, True, _add_pairs if create_graph else _add_values)
+        task.only_leaves = {id(e) for e in self.ends if type(e) is not tuple}
+        for e in self.ends:
+            if type(e) is tuple:
+                task.wanted.setdefault(e[0], set()).add(e[1])
+        nodes = []
+        for root, g in zip(self.roots, grads, strict=True):
+            if g is not None:
+                task.give(root, _item(g, create_graph))
+                if type(root) is tuple:
+                    nodes.append(root[0])
+        task.run(nodes)
+        found = []
+        for e in self.ends:
+            if type(e) is tuple:
+                item = task.captured.get((id(e[0]), e[1]))
+            else:
+                entry = task.leaf_grads.get(id(e))
+                item = None if entry is None else entry[1]
+            found.append(None if item is None else _tensor(item, create_graph))
+        return found
