@@ -1,4 +1,4 @@
-"""Random numbers of every distribution from the words of a ``Twister``: NumPy only, the same numbers as PyTorch draws on a CPU.
+"""Random numbers of every distribution from the words of a ``Twister``: in NumPy, the same numbers as PyTorch draws on a CPU.
 
 Functions return flat arrays in the order in which PyTorch writes to memory.
 
@@ -16,6 +16,7 @@ from ._mt19937 import Twister
 
 _DOUBLE_BITS = 53
 _BLOCK = 1 << 12  # pairs of normal numbers at a time: temporaries stay in the cache
+_LARGE = 1 << 19  # from this many normal numbers on XLA is worth its start
 
 # ---- uniform ---------------------------------------------------------------------------------------------------------------------
 
@@ -152,8 +153,13 @@ def _blocks(u: np.ndarray) -> np.ndarray:
         radius, angle = np.sqrt(-2.0 * np.log(1.0 - blocks[:, :8])), 2.0 * np.pi * blocks[:, 8:]
         return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)
     found = np.empty_like(blocks)
+    done = 0
+    if u.size >= _LARGE:
+        from . import _box_muller
+
+        done = _box_muller.rows(blocks, found)
     rows = _BLOCK // 8
-    for at in range(0, len(blocks), rows):
+    for at in range(done, len(blocks), rows):
         part = blocks[at : at + rows].astype(np.float64)
         radius = _log(1.0 - part[:, :8])
         radius *= -2.0

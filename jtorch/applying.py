@@ -25,7 +25,7 @@ def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: 
                 return _apply_tracked(call, tensors, ins, numbers)
             break
     out = record(call, ins, numbers)
-    if type(out) is Value:
+    if type(out) is not list:
         r = _new(Tensor)
         r._v = out
         return r
@@ -53,7 +53,7 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
     if info.tracked is not None:
         call = info.tracked
     out = record(call, ins, numbers)
-    if type(out) is Value:
+    if type(out) is not list:
         r = _new(Tensor)
         r._v = out
         if out.aval.differentiable:

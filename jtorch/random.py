@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from . import devices, dtypes
 from ._mt19937 import Twister
 from .core import Tensor, from_host
 from .engine import read
+from .errors import not_offered
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -121,12 +123,45 @@ def _restored(device: str, state: bytes) -> Generator:
 default_generator: Generator = Generator()
 
 
+class _Restrictions(threading.local):
+    """What the ``vmap`` calls that this thread is inside allow, outermost first."""
+
+    def __init__(self) -> None:
+        self.modes: list[str] = []
+
+
+_restrictions = _Restrictions()
+
+
+@contextlib.contextmanager
+def restricted(randomness: str) -> Iterator[None]:
+    """The body of a ``vmap``: in ``"error"`` mode drawing raises, in ``"same"`` mode all examples get the same numbers."""
+    _restrictions.modes.append(randomness)
+    try:
+        yield
+    finally:
+        _restrictions.modes.pop()
+
+
+def _refuse(mode: str) -> None:
+    if mode == "error":
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
+            "vmap or perform the randomness operation out of vmap"
+        )
+    if mode == "different":
+        raise not_offered("vmap(randomness='different')", "numbers are drawn on the host, where the examples are not known; draw a batch outside")
+
+
 def twister_of(generator: Generator | None) -> Twister:
     """The twister to draw from.
 
     Raises:
         TypeError: if ``generator`` is none.
+        RuntimeError: inside a ``vmap`` that does not allow it.
     """
+    for mode in _restrictions.modes:
+        _refuse(mode)
     if generator is None:
         return default_generator._twister
     if not isinstance(generator, Generator):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import jax
 import numpy as np
 import pytest
 
@@ -240,3 +241,16 @@ def test_moments() -> None:
 
 def test_a_permutation_has_everything_once() -> None:
     assert sorted(torch.randperm(1000).tolist()) == list(range(1000))
+
+
+def test_large_fills_are_the_same_bit_for_bit(monkeypatch) -> None:
+    n = _sampling._LARGE + 5
+    large = _sampling.normal(Twister(3), n, 1.0, 2.0, np.dtype(np.float32))
+    monkeypatch.setattr(_sampling, "_LARGE", 2 * n)
+    np.testing.assert_array_equal(large, _sampling.normal(Twister(3), n, 1.0, 2.0, np.dtype(np.float32)))
+
+
+def test_large_fills_inside_jit() -> None:
+    x = torch.randn(_sampling._LARGE)
+    torch.manual_seed(0)
+    assert jax.jit(lambda a: a + torch.randn(_sampling._LARGE).jax()[7])(0.0) == x[7].item()

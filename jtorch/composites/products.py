@@ -36,7 +36,7 @@ def _from_sublists(args: Sequence[Any]) -> tuple[str, list[Any]]:
 
 def _letter(label: Any) -> str:
     if not 0 <= label < 52:
-        raise ValueError("einsum(): invalid subscript list, subscript values must be in range [0, 52)")
+        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
     return _LETTERS[label]
 
 
@@ -47,13 +47,14 @@ def _terms(equation: str) -> tuple[list[list[str]], list[str] | None]:
         RuntimeError: for anything but letters, ellipses, commas and one arrow.
     """
     inputs, arrow, output = equation.partition("->")
-    if "->" in output:
-        raise RuntimeError("einsum(): expected only one arrow \"->\"")
-    terms = [_labels(t, f"for operand {i}") for i, t in enumerate(inputs.split(","))]
-    return terms, _labels(output, "in the output") if arrow else None
+    terms, start = [], 0
+    for i, term in enumerate(inputs.split(",")):
+        terms.append(_labels(term, f"for operand {i}", start))
+        start += len(term) + 1
+    return terms, _labels(output, "in the output", len(inputs) + 2) if arrow else None
 
 
-def _labels(term: str, where: str) -> list[str]:
+def _labels(term: str, where: str, start: int) -> list[str]:
     found: list[str] = []
     i = 0
     while i < len(term):
@@ -70,7 +71,9 @@ def _labels(term: str, where: str) -> list[str]:
             found.append(term[i])
             i += 1
         else:
-            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]")
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {start + i} in the equation string, subscripts must be in [a-zA-Z]"
+            )
     return found
 
 
@@ -128,32 +131,18 @@ def _contract(operands: list[Any], terms: list[list[str]], output: list[str] | N
                 sizes_differ = f"the sizes don't match, {n} != {seen[name]}"
                 raise RuntimeError(f"einsum(): subscript {chr(name)} is repeated for operand {i} but {sizes_differ}")
             if sizes.setdefault(name, n) != n and 1 not in (n, sizes[name]):
-                raise RuntimeError(_mismatch(operands, terms))
+                if name < 0:
+                    raise RuntimeError(
+                        f"einsum(): dimension {name + extra} covered by ellipsis in operand {i}has size {n} which does not broadcast with "
+                        f"previously seen ellipsis with size {sizes[name]} for the respective dimension"
+                    )
+                raise RuntimeError(
+                    f"einsum(): subscript {chr(name)} has size {n} for operand {i} which does not broadcast with previously "
+                    f"seen size {sizes[name]}"
+                )
             sizes[name] = max(sizes[name], n) if 0 not in (n, sizes[name]) else 0
         labels.append(tuple(names))
     return _C._einsum(operands, tuple(labels), _output(output, terms, covered))
-
-
-def _mismatch(operands: list[Any], terms: list[list[str]]) -> str:
-    """torch's message for sizes that differ: each operand's shape and its shape over all labels."""
-    order = sorted({label for term in terms for label in term if label != "..."})
-    extra = max([x.dim() - sum(t != "..." for t in term) for x, term in zip(operands, terms, strict=True) if "..." in term], default=0)
-    parts = []
-    for x, term in zip(operands, terms, strict=True):
-        sizes: dict[Any, int] = {}
-        width = x.dim() - sum(t != "..." for t in term)
-        at = 0
-        for label in term:
-            if label == "...":
-                for k in range(width):
-                    sizes[k - width] = x.shape[at + k]
-                at += width
-            else:
-                sizes[label] = x.shape[at]
-                at += 1
-        remapped = [sizes.get(k, 1) for k in range(-extra, 0)] + [sizes.get(label, 1) for label in order]
-        parts.append(f"{list(x.shape)}->{remapped}")
-    return "einsum(): operands do not broadcast with remapped shapes [original->remapped]: " + " ".join(parts)
 
 
 def _output(output: list[str] | None, terms: list[list[str]], covered: int) -> tuple[int, ...]:

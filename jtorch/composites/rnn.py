@@ -9,7 +9,9 @@ from ..binding import composite
 from ..functional import _C, PUBLIC
 
 
-def _layers(run: Any, input: Any, hx: Sequence[Any], params: Sequence[Any], num_layers: int, dropout: float, train: bool) -> tuple[Any, ...]:
+def _layers(
+    run: Any, input: Any, hx: Sequence[Any], params: Sequence[Any], num_layers: int, dropout: float, train: bool
+) -> tuple[Any, ...]:
     """``run(input, hx, params, layers)`` for all layers at once or, with dropout, one by one."""
     if not (train and dropout > 0 and num_layers > 1):
         return run(input, list(hx), list(params), num_layers)
@@ -25,8 +27,9 @@ def _layers(run: Any, input: Any, hx: Sequence[Any], params: Sequence[Any], num_
 
 
 def _padded(
-    mode: str, input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool
-) -> tuple[Any, ...]:
+    mode: str, input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Any, ...]:  # fmt: skip
     def run(x: Any, h: Any, w: Any, layers: int) -> Any:
         return _C._rnn(x, h, w, mode, has_biases, layers, bidirectional, batch_first)
 
@@ -34,8 +37,9 @@ def _padded(
 
 
 def _packed(
-    mode: str, data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool
-) -> tuple[Any, ...]:
+    mode: str, data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
+    bidirectional: bool,
+) -> tuple[Any, ...]:  # fmt: skip
     def run(x: Any, h: Any, w: Any, layers: int) -> Any:
         return _C._rnn_packed(x, batch_sizes, h, w, mode, has_biases, layers, bidirectional)
 
@@ -56,9 +60,10 @@ def _one_state(mode: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def lstm(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
-    """An LSTM over a packed batch, or a padded one: ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
-    batch_first)``; ``hx`` is the pair (h, c). Returns the outputs and the final h and c.
-    """  # noqa: D205
+    """An LSTM over a packed or a padded batch; ``hx`` is the pair (h, c). Returns the outputs and the final h and c.
+
+    The padded form is ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``.
+    """
     if isinstance(batch_sizes, (list, tuple)):
         return _padded("LSTM", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     return _packed("LSTM", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)

@@ -19,6 +19,7 @@ from .run import OutOfMemoryError as OutOfMemoryError
 from .run import check as check
 from .run import stats as stats
 from .values import META as META
+from .values import Lifted as Lifted
 from .values import Meta as Meta
 from .values import SPECIAL as SPECIAL
 from .values import Aval as Aval

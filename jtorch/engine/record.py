@@ -13,8 +13,9 @@ import jax
 
 from . import run, trie
 from .calls import Call, shapes_of
+from .run import immediately
 from .trie import ROOT, State, grow
-from .values import SPECIAL, Aval, Meta, Value, concrete, default_device
+from .values import SPECIAL, Aval, Lifted, Meta, Value, concrete, default_device
 
 _new = object.__new__
 
@@ -102,7 +103,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     """
     trace = LOCAL.trace
     if trace is None:
-        return run.immediately(call, ins, numbers)
+        return immediately(call, ins, numbers)
     if trace.lock is not None and not trace.held:
         with trace.lock:
             trace.held = True
@@ -257,6 +258,8 @@ def read(v: Value) -> Any:
     if v.array is None:
         trace = v.trace
         if trace is SPECIAL:
+            if isinstance(v, Lifted):
+                raise v.unreadable()
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         flush(trace)
         if v.array is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .calls import Call, Guarded, shapes_of
 from .trie import State
-from .values import META, SPECIAL, Aval, Value, concrete, default_device, is_jax_default, meta_value, placed
+from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
 
 try:
     from jax._src.core import trace_state_clean as _outside_jax
@@ -34,7 +34,7 @@ if os.environ.get("JTORCH_CPU_ASYNC", "0") != "1":
     jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 #: Estimated seconds to compile a trace as a whole: a fixed part and a part for each op; and one kernel alone.
-COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.008, 0.025
+COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.006, 0.035
 #: Traces of at most this many ops compile when seen again, as long as compiling has taken less than this share of the time so far.
 COMPILE_SHARE, COMPILE_GRACE = 0.5, 20.0
 #: In place of the seconds spent on a trace: its program could not be compiled.
@@ -78,30 +78,28 @@ class Plan:
 
 def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     """Runs one call now. Operands may be tracers (then so is the result) or without data (then only shapes are computed)."""
-    if len(ins) == 2 and not numbers:  # the commonest case, unrolled
-        v, w = ins
-        a, b = v.array, w.array
-        if a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
-            return _immediately(call, ins, numbers)
-        shapes = call.shapes.get((v.aval, w.aval))
-        arrays: Any = (a, b)
-    else:
-        arrays = []
-        avals = []
-        for v in ins:
-            array = v.array
-            if array is None or v.trace is SPECIAL:
-                return _immediately(call, ins, numbers)
-            arrays.append(array)
-            avals.append(v.aval)
-        shapes = call.shapes.get(tuple(avals))
-        if numbers:
-            arrays.extend(numbers)
-    if shapes is None or not shapes.simple or not ins:
-        return _immediately(call, ins, numbers)
     try:
-        result = call.jitted(*arrays)
-    except Exception as error:
+        if len(ins) == 2 and not numbers:  # the commonest case, unrolled
+            v, w = ins
+            a, b = v.array, w.array
+            shapes = call.shapes.get((v.aval, w.aval))
+            if shapes is None or not shapes.simple or a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
+                return _immediately(call, ins, numbers)
+            result = call.jitted(a, b)
+        else:
+            arrays = []
+            avals = []
+            for v in ins:
+                array = v.array
+                if array is None or v.trace is SPECIAL:
+                    return _immediately(call, ins, numbers)
+                arrays.append(array)
+                avals.append(v.aval)
+            shapes = call.shapes.get(tuple(avals))
+            if shapes is None or not shapes.simple or not arrays:
+                return _immediately(call, ins, numbers)
+            result = call.jitted(*arrays, *numbers)
+    except jax.errors.JaxRuntimeError as error:
         raise translate(error, call.name, None) from error
     if type(result) is not _ArrayImpl:  # inside a JAX transformation even concrete operands give a tracer
         return concrete(result)
@@ -119,6 +117,9 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
     for v in ins:
         a = v.array
         if a is None:
+            for lifted in ins:
+                if isinstance(lifted, Lifted):
+                    return lifted.run(call, ins, numbers)
             if v.aval.device == META:
                 return _meta(call, ins)
             from .record import read

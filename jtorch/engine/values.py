@@ -65,6 +65,20 @@ class Value:
     meta: Any
 
 
+class Lifted(Value):
+    """A value that is not an array of the engine's: it says itself how a call on it runs. Never recorded; its ``trace`` is ``SPECIAL``."""
+
+    __slots__ = ()
+
+    def run(self, call: Any, ins: Any, numbers: tuple[Any, ...]) -> Any:
+        """The result, or list of results, of a call that has this value among its operands."""
+        raise NotImplementedError
+
+    def unreadable(self) -> Exception:
+        """The error for reading it on the host."""
+        raise NotImplementedError
+
+
 class Meta:
     """Rare facts about a value: ``keep`` forbids donating its array; ``stale`` is set when an in-place write superseded the value,
     and ``source`` is the value that a view's value was read from, which may become stale itself."""

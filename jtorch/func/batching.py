@@ -8,8 +8,8 @@ from typing import Any
 
 from ..core import Tensor
 from ..random import restricted
-from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from .levels import Level, enter, leave
+from .trees import broadcast_and_flatten, flatten, unflatten
 
 
 def vmap(
@@ -61,11 +61,11 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tu
             f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
             "inputs. The latter is unsupported."
         )
-    flat, spec = tree_flatten(args)
-    dims = _broadcast_to_and_flatten(in_dims, spec)
+    flat, spec = flatten(args)
+    dims = broadcast_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(
-            f"{what}in_dims is not compatible with the structure of `inputs`. in_dims has structure {tree_flatten(in_dims)[1]} but inputs has "
+            f"{what}in_dims is not compatible with the structure of `inputs`. in_dims has structure {flatten(in_dims)[1]} but inputs has "
             f"structure {spec}."
         )
     sizes = []
@@ -95,14 +95,14 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tu
 
 def _outputs(out_dims: Any, result: Any, func: Callable[..., Any]) -> tuple[list[Any], Any, list[Any]]:
     """The flat results, their structure and their dimensions."""
-    flat, spec = tree_flatten(result)
+    flat, spec = flatten(result)
     if isinstance(result, Tensor) and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1:
         out_dims = out_dims[0]
-    dims = _broadcast_to_and_flatten(out_dims, spec)
+    dims = broadcast_and_flatten(out_dims, spec)
     if dims is None:
         raise ValueError(
             f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
-            f"structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}."
+            f"structure {flatten(out_dims)[1]} but outputs has structure {spec}."
         )
     name = _name(func)
     for out, dim in zip(flat, dims, strict=True):
@@ -117,7 +117,7 @@ def _run(func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], 
     level = Level(size)
     with level, restricted(randomness):
         inside = [a if d is None else enter(a, d, level) for a, d in zip(flat, dims, strict=True)]
-        result = func(*tree_unflatten(inside, spec), **kwargs)
+        result = func(*unflatten(inside, spec), **kwargs)
         outs, out_spec, places = _outputs(out_dims, result, func)
     leaving = iter(leave([o for o, d in zip(outs, places, strict=True) if d is not None], level))
     made = []
@@ -128,7 +128,7 @@ def _run(func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], 
         else:
             t = next(leaving)
             made.append(t.movedim(0, d) if d else t)  # type: ignore[attr-defined]
-    return tree_unflatten(made, out_spec)
+    return unflatten(made, out_spec)
 
 
 def _check_not_batched(out: Any, level: Level, func: Callable[..., Any]) -> None:
@@ -149,4 +149,4 @@ def _in_chunks(func: Callable[..., Any], size: int, dims: list[Any], flat: list[
         parts.append(outs)
     assert places is not None
     joined = [column[0] if d is None else jtorch.cat(column, d) for column, d in zip(zip(*parts, strict=True), places, strict=True)]
-    return tree_unflatten(joined, out_spec)  # type: ignore[arg-type]
+    return unflatten(joined, out_spec)  # type: ignore[arg-type]

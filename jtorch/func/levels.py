@@ -173,6 +173,16 @@ def _ends(roots: Sequence[Any], level: Level) -> list[Any]:
     return list(found.values())
 
 
+class _ExampleTask(_Task):
+    """A walk over the history of examples that stops where it leaves the level: what lies outside is walked once for all examples."""
+
+    level: Level
+
+    def needed(self, roots: Sequence[Node]) -> set[Node] | None:
+        found = super().needed(roots)
+        return None if found is None else {node for node in found if self.level.recorded(node)}
+
+
 class _Leaving(Node):
     """The node of what leaves a level: from gradients of all examples to gradients of what came in or is shared."""
 
@@ -229,7 +239,8 @@ class _Leaving(Node):
 
     def _examples(self, grads: list[Any], create_graph: bool) -> list[Any]:
         """Gradients at the ends, as tensors of examples."""
-        task = _Task(create_graph, True, _add_pairs if create_graph else _add_values)
+        task = _ExampleTask(create_graph, True, _add_pairs if create_graph else _add_values)
+        task.level = self.level
         task.only_leaves = {id(e) for e in self.ends if type(e) is not tuple}
         for e in self.ends:
             if type(e) is tuple:

@@ -68,12 +68,17 @@ def _instance_state(parameter: Any) -> dict[str, Any]:
     return {k: v for k, v in vars(parameter).items() if not hasattr(Tensor, k)}
 
 
-def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:  # noqa: ARG001 (always empty)
     """Makes a Parameter again when one is unpickled."""
     return Parameter(data, requires_grad)
 
 
-def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: dict[str, Any]) -> Parameter:
+def _rebuild_parameter_with_state(
+    data: Tensor,
+    requires_grad: bool,
+    backward_hooks: Any,  # noqa: ARG001 (always empty)
+    state: dict[str, Any],
+) -> Parameter:
     """Makes a Parameter again, with the attributes that were set on it."""
     made = Parameter(data, requires_grad)
     for name, value in state.items():

@@ -75,7 +75,8 @@ def _ctc_fwd(
 ) -> tuple[Array, tuple[Array, Array]]:
     frames, n, _ = log_probs.shape
     where = "(while checking arguments for ctc_loss_allocate_outputs)"
-    _check_range(input_lengths, frames, f"Expected input_lengths to have value at most {frames}, but got value {{}} {where}", "input", where)
+    long = f"Expected input_lengths to have value at most {frames}, but got value {{}} {where}"
+    _check_range(input_lengths, frames, long, "input", where)
     width = targets.shape[1]
     narrow = f"Expected tensor to have size at least {{}} at dimension 1, but got size {width} for argument #2 'targets' {where}"
     _check_range(target_lengths, width, narrow, "target", where)

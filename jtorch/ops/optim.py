@@ -76,7 +76,7 @@ def _fused_adam(
 ) -> tuple[Array, ...]:
     """One step of Adam, or AdamW if ``decoupled``.
 
-    Returns the new parameters, averages, averaged squares, their maxima (``amsgrad``) and step. ``step`` counts the steps taken before this one.
+    Returns the new parameters, averages, averaged squares, their maxima (``amsgrad``) and step. ``step`` counts the steps taken before.
     """
     step = step + jnp.ones((), step.dtype)
     rate, b1, b2, decay = _exact(lr), _exact(beta1), _exact(beta2), _exact(weight_decay)

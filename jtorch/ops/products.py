@@ -12,7 +12,7 @@ from .. import dtypes
 from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, op
 from ._matrix import product
-from ._numeric import conj, is_bool, unsupported
+from ._numeric import conj, is_bool, scalar_name, unsupported
 
 
 @op(out=True, aten="tensordot", method=False)
@@ -58,6 +58,9 @@ def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: 
 
     The order of contraction is the cheapest.
     """
+    for x in operands[1:]:
+        if x.dtype != operands[0].dtype:
+            raise RuntimeError(f"expected scalar type {scalar_name(operands[0].dtype)} but found {scalar_name(x.dtype)}")
     sizes: dict[int, int] = {}
     for x, names in zip(operands, labels, strict=True):
         for name, n in zip(names, x.shape, strict=True):

@@ -43,7 +43,9 @@ def _check_dtypes(input: Array, hx: list[Array]) -> None:
 class _Stack:
     """All layers over ``x (T, B, F)``, with or without what the gradient needs; ``mask (T, B, 1)`` tells real steps from padding."""
 
-    def __init__(self, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool, mask: Any) -> None:
+    def __init__(
+        self, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool, mask: Array | None
+    ) -> None:
         self.cell: Cell = CELLS[mode]
         self.directions = 2 if bidirectional else 1
         self.num_layers = num_layers

@@ -6,6 +6,7 @@ import copy
 import re
 import warnings
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -280,15 +281,16 @@ def test_expression(expression: str) -> None:
     assert outcome(expression, jtorch, nn) == outcome(expression, torch, torch.nn)
 
 
-RECURRENT = [
-    pytest.param(kind, dict(num_layers=layers, bidirectional=both, bias=bias, **more), packed, id=f"{kind}-{layers}-{both}-{bias}-{more}-{packed}")
-    for kind in ("LSTM", "GRU", "RNN")
-    for layers, both, bias, packed in ((1, False, True, None), (2, True, False, None), (2, True, True, [5, 3, 2]), (1, True, True, [2, 5, 3]))
-    for more in ({}, *([{"proj_size": 2}] if kind == "LSTM" else []), *([{"nonlinearity": "relu"}] if kind == "RNN" else []))
-]  # fmt: skip
+def recurrent_cases() -> Iterator[Any]:
+    """Networks with their settings, and the lengths of a packed batch or None."""
+    for kind, more in (("LSTM", {}), ("LSTM", {"proj_size": 2}), ("GRU", {}), ("RNN", {}), ("RNN", {"nonlinearity": "relu"})):
+        shapes = ((1, False, True, None), (2, True, False, None), (2, True, True, [5, 3, 2]), (1, True, True, [2, 5, 3]))
+        for layers, both, bias, packed in shapes:
+            settings = {"num_layers": layers, "bidirectional": both, "bias": bias, **more}
+            yield pytest.param(kind, settings, packed, id=f"{kind}-{layers}-{both}-{bias}-{more}-{packed}")
 
 
-@pytest.mark.parametrize(("kind", "settings", "packed"), RECURRENT)
+@pytest.mark.parametrize(("kind", "settings", "packed"), recurrent_cases())
 def test_recurrent_gradients(kind: str, settings: dict[str, Any], packed: list[int] | None) -> None:
     """Outputs, final states and all gradients of recurrent networks, on padded and packed batches."""
     values = np.random.default_rng(0).normal(size=(5, 3, 3)).astype(np.float32)

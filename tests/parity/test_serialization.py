@@ -204,8 +204,7 @@ def test_what_is_no_checkpoint(data: bytes, weights_only: bool) -> None:
 
 def test_damaged_files() -> None:
     data = saved(jtorch, jtorch.arange(1000.0))
-    for lib in (jtorch, torch):
-        assert refusal(lib, data[:-200])[0] == "RuntimeError"
+    assert refusal(jtorch, data[:-200])[0] == "RuntimeError"
     middle = len(data) // 2  # within the numbers
     flipped = data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :]
     assert refusal(jtorch, flipped)[0] == "RuntimeError"

@@ -38,13 +38,16 @@ _enabled: list[SDPBackend] = [
 ]
 
 
-def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
+def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:  # noqa: ARG001 (in order in any case)
     """The backends that are enabled now."""
     return list(_enabled)
 
 
 @contextlib.contextmanager
-def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[str, object]]:
+def sdpa_kernel(
+    backends: list[SDPBackend] | SDPBackend,
+    set_priority: bool = False,  # noqa: ARG001 (one implementation)
+) -> Iterator[dict[str, object]]:
     """Enables only ``backends`` inside the ``with`` block.
 
     Differs from torch: it changes what is reported as enabled and nothing else, as there is one implementation of attention, which XLA

@@ -23,7 +23,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     names = ("device", "dtype", "non_blocking", "copy")
     if args and isinstance(args[0], torch.dtype):
         names = names[1:]
-    elif args and isinstance(args[0], Tensor) or "tensor" in kwargs:
+    elif (args and isinstance(args[0], Tensor)) or "tensor" in kwargs:
         names = ("tensor", *names[2:])
     given = dict(zip(names, args, strict=False))
     allowed = {"device", "dtype", "non_blocking", "copy", "memory_format"} if names[0] != "tensor" else {*names, "memory_format"}

@@ -55,6 +55,7 @@ class Threshold(Module):
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"threshold={self.threshold}, value={self.value}{_and_inplace(self)}"
 
 
@@ -82,6 +83,7 @@ class RReLU(Module):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"lower={self.lower}, upper={self.upper}{_and_inplace(self)}"
 
 
@@ -114,6 +116,7 @@ class Hardtanh(Module):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"min_val={self.min_val}, max_val={self.max_val}{_and_inplace(self)}"
 
 
@@ -124,6 +127,7 @@ class ReLU6(Hardtanh):
         super().__init__(0.0, 6.0, inplace)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return "inplace=True" if self.inplace else ""
 
 
@@ -143,6 +147,7 @@ class Hardsigmoid(_Inplace):
         return F.hardsigmoid(input, self.inplace)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return ""  # torch shows nothing here
 
 
@@ -178,6 +183,7 @@ class Hardswish(_Inplace):
         return F.hardswish(input, self.inplace)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return ""  # torch shows nothing here
 
 
@@ -196,6 +202,7 @@ class ELU(Module):
         return F.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"alpha={self.alpha}{_and_inplace(self)}"
 
 
@@ -214,6 +221,7 @@ class CELU(Module):
         return F.celu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"alpha={self.alpha}{_and_inplace(self)}"
 
 
@@ -239,6 +247,7 @@ class GLU(Module):
         return F.glu(input, self.dim)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"dim={self.dim}"
 
 
@@ -256,6 +265,7 @@ class GELU(Module):
         return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"approximate={self.approximate!r}"
 
 
@@ -273,6 +283,7 @@ class Hardshrink(Module):
         return F.hardshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"{self.lambd}"
 
 
@@ -291,6 +302,7 @@ class LeakyReLU(Module):
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"negative_slope={self.negative_slope}{_and_inplace(self)}"
 
 
@@ -317,6 +329,7 @@ class Softplus(Module):
         return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
@@ -334,6 +347,7 @@ class Softshrink(Module):
         return F.softshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return str(self.lambd)
 
 
@@ -358,6 +372,7 @@ class PReLU(Module):
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"num_parameters={self.num_parameters}"
 
 

@@ -271,8 +271,9 @@ class SyncBatchNorm(_BatchNorm):
         """``(N, num_features, *)`` -> the same shape."""
         self._check_input_dim(input)
         self._check_non_zero_input_channels(input)
-        if self.training and torch.distributed.is_available() and torch.distributed.is_initialized():
-            size = torch.distributed.get_world_size(self.process_group or torch.distributed.group.WORLD)
+        distributed = getattr(torch, "distributed", None)
+        if self.training and distributed is not None and distributed.is_available() and distributed.is_initialized():
+            size = distributed.get_world_size(self.process_group or distributed.group.WORLD)
             if size > 1:
                 raise NotImplementedError(
                     f"SyncBatchNorm with {size} processes is not offered by jtorch: statistics are exchanged by sharding one process's "

@@ -24,4 +24,5 @@ class ChannelShuffle(Module):
         return F.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"groups={self.groups}"

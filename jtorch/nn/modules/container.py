@@ -13,7 +13,7 @@ import jtorch as torch
 from jtorch import Tensor
 
 from ..parameter import Parameter
-from .module import Module, _addindent
+from .module import Module
 
 __all__ = ["Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
 
@@ -372,6 +372,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return "\n".join(_summary(k, p, lambda t: t.dtype) for k, p in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -448,7 +449,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of ``key``, or ``default``."""
-        return self[key] if key in self else default
+        return getattr(self, key) if key in self else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A new dictionary with the same value for all ``keys``."""
@@ -482,6 +483,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return "\n".join(_summary(k, p, torch.typename) for k, p in self.items())
 
     def __call__(self, input: Any) -> Any:

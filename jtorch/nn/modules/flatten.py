@@ -26,6 +26,7 @@ class Flatten(Module):
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
@@ -52,4 +53,5 @@ class Unflatten(Module):
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -14,17 +14,17 @@ from jtorch import Tensor
 from ..parameter import Buffer, Parameter
 from ._calling import Calling
 from ._hooks import (
-    _global_backward_hooks,
-    _global_backward_pre_hooks,
+    _global_backward_hooks as _global_backward_hooks,
+    _global_backward_pre_hooks as _global_backward_pre_hooks,
     _global_buffer_registration_hooks,
-    _global_forward_hooks,
-    _global_forward_hooks_always_called,
-    _global_forward_hooks_with_kwargs,
-    _global_forward_pre_hooks,
+    _global_forward_hooks as _global_forward_hooks,
+    _global_forward_hooks_always_called as _global_forward_hooks_always_called,
+    _global_forward_hooks_with_kwargs as _global_forward_hooks_with_kwargs,
+    _global_forward_pre_hooks as _global_forward_pre_hooks,
     _global_module_registration_hooks,
     _global_parameter_registration_hooks,
-    _has_any_global_hook,
-    _WrappedHook,
+    _has_any_global_hook as _has_any_global_hook,
+    _WrappedHook as _WrappedHook,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -35,7 +35,9 @@ from ._hooks import (
     register_module_parameter_registration_hook,
 )
 from ._moving import Moving
-from ._state import _EXTRA_STATE_KEY_SUFFIX, Stateful, _IncompatibleKeys
+from ._state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
+from ._state import Stateful
+from ._state import _IncompatibleKeys as _IncompatibleKeys
 
 __all__ = [
     "register_module_forward_pre_hook", "register_module_forward_hook", "register_module_full_backward_pre_hook",

@@ -188,6 +188,7 @@ class ZeroPad1d(ConstantPad1d):
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"{self.padding}"
 
 
@@ -198,6 +199,7 @@ class ZeroPad2d(ConstantPad2d):
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"{self.padding}"
 
 
@@ -208,4 +210,5 @@ class ZeroPad3d(ConstantPad3d):
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"{self.padding}"

@@ -24,6 +24,7 @@ class PixelShuffle(Module):
         return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"upscale_factor={self.upscale_factor}"
 
 
@@ -41,4 +42,5 @@ class PixelUnshuffle(Module):
         return F.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         return f"downscale_factor={self.downscale_factor}"

@@ -218,6 +218,7 @@ class RNNBase(Module):
             self._init_flat_weights()
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         parts = [f"{self.input_size}, {self.hidden_size}"]
         for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0)):
             if getattr(self, name) != default:
@@ -369,6 +370,7 @@ class LSTM(RNNBase):
         return self._state_shape(self.hidden_size, input, batch_sizes)
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Checks an input together with the pair of states."""
         self.check_input(input, batch_sizes)
         expected = self.get_expected_hidden_size(input, batch_sizes)
         self.check_hidden_size(hidden[0], expected, "Expected hidden[0] size {}, got {}")
@@ -376,6 +378,7 @@ class LSTM(RNNBase):
         self.check_hidden_size(hidden[1], expected, "Expected hidden[1] size {}, got {}")
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """Both states with their batch reordered."""
         return hx if permutation is None else tuple(_apply_permutation(h, permutation) for h in hx)
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
@@ -431,6 +434,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         parts = [f"{self.input_size}, {self.hidden_size}"]
         if self.__dict__.get("bias", True) is not True:
             parts.append(f"bias={self.bias}")

@@ -96,6 +96,7 @@ class Embedding(_Table):
         )
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
         if self.padding_idx is not None:
             parts.append(f"padding_idx={self.padding_idx}")
@@ -195,6 +196,7 @@ class EmbeddingBag(_Table):
         )
 
     def extra_repr(self) -> str:
+        """The settings, for ``repr``."""
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
         if self.max_norm is not None:
             parts.append(f"max_norm={self.max_norm}")

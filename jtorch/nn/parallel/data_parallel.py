@@ -34,8 +34,8 @@ def data_parallel(
     module: Module,
     inputs: Any,
     device_ids: Sequence[Any] | None = None,
-    output_device: Any = None,
-    dim: int = 0,
+    output_device: Any = None,  # noqa: ARG001 (there is one device)
+    dim: int = 0,  # noqa: ARG001
     module_kwargs: dict[str, Any] | None = None,
 ) -> Any:
     """Calls ``module`` with ``inputs`` (a tuple of arguments or the only one) on one device."""

@@ -17,26 +17,29 @@ def refuse_several(name: str, devices: Sequence[Any] | None) -> None:
         )
 
 
-def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
+def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:  # noqa: ARG001 (nothing is copied)
     """The network itself as its only replica."""
     refuse_several("replicate", devices)
     return [network]
 
 
-def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
+def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:  # noqa: ARG001 (nothing is split)
     """``inputs`` as the only part."""
     refuse_several("scatter", target_gpus)
     return [inputs]
 
 
-def gather(outputs: Sequence[Any], target_device: Any, dim: int = 0) -> Any:
+def gather(outputs: Sequence[Any], target_device: Any, dim: int = 0) -> Any:  # noqa: ARG001 (nothing is joined)
     """The only part."""
     refuse_several("gather", outputs)
     return outputs[0]
 
 
 def parallel_apply(
-    modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict[str, Any]] | None = None, devices: Any = None
+    modules: Sequence[Module],
+    inputs: Sequence[Any],
+    kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    devices: Any = None,  # noqa: ARG001 (operations follow their operands)
 ) -> list[Any]:
     """Calls each module with its inputs, one after the other; their computations overlap where JAX can."""
     if len(modules) != len(inputs):

@@ -22,7 +22,10 @@ def _grads(parameters: Iterable[Tensor]) -> list[Tensor]:
 
 @torch.no_grad()
 def _get_total_norm(
-    tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,  # noqa: ARG001 (one implementation)
 ) -> Tensor:
     """The norm of all ``tensors`` taken as one vector. ``foreach`` changes nothing: the ops run as one program in any case.
 
@@ -46,7 +49,10 @@ def _get_total_norm(
 
 @torch.no_grad()
 def _clip_grads_with_norm_(
-    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    total_norm: Tensor,
+    foreach: bool | None = None,  # noqa: ARG001
 ) -> None:
     """Scales the gradients of ``parameters`` in place by ``max_norm / total_norm`` if that is less than 1."""
     grads = _grads(_as_list(parameters))
@@ -90,7 +96,11 @@ def clip_grad_norm(
 
 
 @torch.no_grad()
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor],
+    clip_value: float,
+    foreach: bool | None = None,  # noqa: ARG001
+) -> None:
     """Clamps the gradients of ``parameters`` in place to [-clip_value, clip_value]."""
     limit = float(clip_value)
     for grad in _grads(_as_list(parameters)):

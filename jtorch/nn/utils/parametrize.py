@@ -173,7 +173,7 @@ def _inject_new_class(module: Module) -> None:
                 setattr(replica, slot, deepcopy(getattr(self, slot), memo))
         return replica
 
-    def getstate(self: Any) -> Any:
+    def getstate(_: Any) -> Any:
         raise RuntimeError(
             "Serialization of parametrized modules is only supported through state_dict(). See:\n"
             "https://pytorch.org/tutorials/beginner/saving_loading_models.html"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jtorch as torch
@@ -11,8 +12,8 @@ from jtorch import Tensor
 from .. import functional as F
 
 __all__ = [
-    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pad_packed_sequence", "pad_sequence", "unpad_sequence", "pack_sequence",
-    "unpack_sequence",
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pad_packed_sequence", "pad_sequence", "unpad_sequence",
+    "pack_sequence", "unpack_sequence",
 ]  # fmt: skip
 
 
@@ -130,7 +131,7 @@ def _lengths(lengths: Tensor | list[int], batch: int, enforce_sorted: bool) -> l
         raise RuntimeError("`lengths` must be a 1-D tensor")
     if len(found) != batch:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(found)} (batch_size={batch})")
-    if enforce_sorted and any(a < b for a, b in zip(found, found[1:], strict=False)):
+    if enforce_sorted and any(a < b for a, b in pairwise(found)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to "
             "pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."

@@ -85,6 +85,9 @@ def _rows(dataset: Any, indices: list[Any]) -> list[torch.Tensor] | None:
             indices = [own[i] for i in indices]
         except IndexError:
             return None
+        dataset = dataset.dataset
+        if not all(type(i) is int for i in indices):
+            return None
     n = len(dataset)
     if not all(-n <= i < n for i in indices):
         return None

@@ -1,0 +1,411 @@
+"""``grad``, ``vjp``, ``jvp``, Jacobians and Hessians of functions, on the tape.
+
+Forward derivatives are the derivative of ``vjp`` with respect to its cotangent, which is linear in it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..autograd.engine import _alias_node, grad as tape_grad
+from ..autograd.grad_mode import MODE, enable_grad
+from ..core import Tensor, from_value
+from .batching import vmap
+from .trees import flatten, unflatten
+
+
+class _Inputs:
+    """The differentiated arguments of one transformation, as tensors of its own.
+
+    Attributes:
+        tensors: what the function is given: each on the data of the caller's, and with its history if that requires grad.
+        outer: whether recording was on outside, so that results keep the history that leads out.
+    """
+
+    def __init__(self, flat: Sequence[Any]) -> None:
+        self.outer = MODE.enabled
+        self.tensors = [self._own(x) for x in flat]
+        self.fresh = {id(t) for t in self.tensors if t._node is None}
+
+    def _own(self, x: Any) -> Tensor:
+        if not isinstance(x, Tensor):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+        v = x._read()
+        if not v.aval.differentiable:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if self.outer and x.requires_grad:
+            return _alias_node(v, x._edge())
+        t = from_value(v)
+        t._strides = x._strides
+        t._rg = True
+        return t
+
+    def leads_out(self, tensors: Sequence[Any]) -> bool:
+        """Whether the history of one of the tensors reaches something else than these inputs."""
+        if not self.outer:
+            return False
+        stack = [t._edge() for t in tensors if isinstance(t, Tensor) and t._rg]
+        seen: set[Any] = set()
+        while stack:
+            edge = stack.pop()
+            if edge is None:
+                continue
+            if type(edge) is not tuple:
+                if id(edge) not in self.fresh:
+                    return True
+            elif edge[0] not in seen:
+                seen.add(edge[0])
+                stack.extend(edge[0].edges)
+        return False
+
+    def settled(self, tree: Any) -> Any:
+        """Results as the caller gets them: without history, unless it leads out."""
+        flat, spec = flatten(tree)
+        return unflatten([self._settled(x) for x in flat], spec)
+
+    def _settled(self, x: Any) -> Any:
+        if not isinstance(x, Tensor) or not x._rg:
+            return x
+        if self.leads_out([x]):
+            return x
+        t = from_value(x._read())
+        t._strides = x._strides
+        return t
+
+
+def _argnums(argnums: Any, count: int) -> tuple[int, ...]:
+    """Argument numbers counted from the front.
+
+    Raises:
+        RuntimeError: if one is no argument, or they repeat.
+    """
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    found = []
+    for n in numbers:
+        if not isinstance(n, int):
+            raise RuntimeError(f"argnum must be int, got: {type(n)}")
+        if not -count <= n < count:
+            raise RuntimeError(f"Got argnum={n}, but only {count} positional inputs")
+        found.append(n % count)
+    if not found:
+        raise RuntimeError("argnums must be non-empty")
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"argnums elements must be unique, got {tuple(found)}")
+    return tuple(found)
+
+
+def _chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The chosen arguments (one, or a tuple of them), and a function that puts others in their place."""
+    numbers = _argnums(argnums, len(args))
+    single = isinstance(argnums, int)
+    chosen = args[numbers[0]] if single else tuple([args[n] for n in numbers])
+
+    def replaced(new: Any) -> tuple[Any, ...]:
+        full = list(args)
+        for n, x in zip(numbers, (new,) if single else new, strict=True):
+            full[n] = x
+        return tuple(full)
+
+    return chosen, replaced
+
+
+def _split_aux(found: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+    if not has_aux:
+        return found, None
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise RuntimeError(f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return found
+
+
+def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], create_graph: bool) -> list[Any]:
+    """Gradients of the outputs that have history; zeros where there is none."""
+    there = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o._rg]
+    if not there:
+        return [_zeros_like(t) for t in inputs]
+    return list(
+        tape_grad([o for o, _ in there], list(inputs), [c for _, c in there], retain_graph=True, create_graph=create_graph, materialize_grads=True)
+    )
+
+
+def _zeros_like(t: Tensor) -> Tensor:
+    return t.detach().new_zeros(t.shape)  # type: ignore[attr-defined]
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------------------
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the gradient of ``func`` with respect to the arguments ``argnums``, and its value.
+
+    ``func`` gives a scalar, or with ``has_aux`` a scalar and anything else; then the result is ``(gradient, (value, aux))``.
+
+    Raises:
+        RuntimeError: if the result is no scalar tensor.
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        chosen, replaced = _chosen(argnums, args)
+        flat, spec = flatten(chosen)
+        inputs = _Inputs(flat)
+        with enable_grad():
+            found = func(*replaced(unflatten(inputs.tensors, spec)), **kwargs)
+            output, aux = _split_aux(found, has_aux, "grad_and_value(f)(*args)")
+            if not isinstance(output, Tensor):
+                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
+            if output.dim() != 0:
+                raise RuntimeError(
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe you "
+                    "wanted to use the vjp or jacrev APIs instead?"
+                )
+            grads = _gradients([output], inputs.tensors, [None], inputs.leads_out([output]))
+        grads = inputs.settled(unflatten(grads, spec))
+        output = inputs.settled(output)
+        return (grads, (output, inputs.settled(aux))) if has_aux else (grads, output)
+
+    return wrapper
+
+
+def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the gradient of ``func`` with respect to the arguments ``argnums``, with ``has_aux`` ``(gradient, aux)``."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        found, rest = both(*args, **kwargs)
+        return (found, rest[1]) if has_aux else found
+
+    return wrapper
+
+
+class _Pull:
+    """The results of a function at some inputs, ready to be differentiated."""
+
+    def __init__(self, func: Callable[..., Any], primals: Any, has_aux: bool, what: str) -> None:
+        flat, self.spec = flatten(primals)
+        self.inputs = _Inputs(flat)
+        with enable_grad():
+            found, aux = _split_aux(func(*unflatten(self.inputs.tensors, self.spec)), has_aux, what)
+        self.aux = self.inputs.settled(aux)
+        self.outputs, self.out_spec = flatten(found)
+        if not self.outputs:
+            raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {self.outputs})")
+        for o in self.outputs:
+            if not isinstance(o, Tensor):
+                raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
+        self.value = self.inputs.settled(found)
+        self.tracked = self.inputs.leads_out(self.outputs)
+
+    def gradients(self, cotangents: Sequence[Any], create_graph: bool) -> list[Any]:
+        """Gradients of the flat inputs."""
+        return _gradients(self.outputs, self.inputs.tensors, cotangents, create_graph)
+
+    def push(self, tangents: Sequence[Any]) -> list[Any]:
+        """Tangents of the flat outputs: the derivative of the gradients with respect to their cotangents."""
+        slots, gradients = self._transposed
+        create_graph = MODE.enabled and (self.tracked or any(t._rg for t in tangents))
+        with enable_grad():
+            found = _gradients(gradients, slots, tangents, create_graph)
+        return [self.inputs.settled(t) for t in found]
+
+    @functools.cached_property
+    def _transposed(self) -> tuple[list[Tensor], list[Any]]:
+        slots = [_zeros_like(o) for o in self.outputs]
+        for s in slots:
+            s._rg = s._aval.differentiable
+        self.inputs.fresh.update(map(id, slots))
+        with enable_grad():
+            return slots, self.gradients(slots, True)
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``func`` at ``primals``, and a function from cotangents of the value to a tuple of gradients of the primals.
+
+    Raises:
+        RuntimeError: if a result is no tensor of a floating-point or complex dtype.
+    """
+    pull = _Pull(func, primals, has_aux, "vjp(f, *primals)")
+    for o in pull.outputs:
+        if not o._aval.differentiable:
+            raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        flat, spec = flatten(cotangents)
+        if spec != pull.out_spec:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. cotangents: "
+                f"{spec}, primal output: {pull.out_spec}"
+            )
+        if create_graph is None:
+            create_graph = MODE.enabled and (pull.tracked or any(t._rg for t in flat))
+        del retain_graph  # the graph belongs to this function, and goes with it
+        with enable_grad():
+            found = pull.gradients(flat, create_graph)
+        return pull.inputs.settled(unflatten(found, pull.spec))
+
+    return (pull.value, vjp_fn, pull.aux) if has_aux else (pull.value, vjp_fn)
+
+
+# ---- forward ---------------------------------------------------------------------------------------------------------------------
+
+
+def _primals(func: Callable[..., Any], primals: Any, has_aux: bool, strict: bool = False) -> _Pull:
+    what = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{what}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    flat = flatten(primals)[0]
+    if not flat:
+        raise RuntimeError(f"{what}: Expected primals to contain at least one Tensor.")
+    for x in flat:
+        if not isinstance(x, Tensor):
+            raise RuntimeError(f"{what}: Expected primals to only contain Tensors, got {type(x)}")
+    pull = _Pull(func, primals, has_aux, what)
+    if strict and not all(o._rg for o in pull.outputs):
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+        )
+    return pull
+
+
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """The value of ``func`` at ``primals``, and its derivative in the direction ``tangents``."""
+    if isinstance(primals, tuple) and flatten(primals)[1] != flatten(tangents)[1]:
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals is a tuple "
+            f"of 3 tensors, tangents also must be. Got primals with structure {flatten(primals)[1]} and tangents with structure "
+            f"{flatten(tangents)[1]}"
+        )
+    pull = _primals(func, primals, has_aux, strict)
+    found = unflatten(pull.push(flatten(tangents)[0]), pull.out_spec)
+    return (pull.value, found, pull.aux) if has_aux else (pull.value, found)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of ``func`` at ``primals``, and a function from tangents to the derivative there, which does not run ``func`` again."""
+    pull = _primals(func, primals, False)
+
+    def jvp_fn(*tangents: Any) -> Any:
+        flat, spec = flatten(tangents)
+        if spec != pull.spec:
+            raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {pull.spec}")
+        for i, (t, p) in enumerate(zip(flat, pull.inputs.tensors, strict=True)):
+            for what in ("shape", "device", "dtype"):
+                if getattr(t, what) != getattr(p, what):
+                    raise RuntimeError(
+                        f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} {getattr(p, what)} of the "
+                        "corresponding primal."
+                    )
+        return unflatten(pull.push(flat), pull.out_spec)
+
+    return pull.value, jvp_fn
+
+
+# ---- Jacobians -------------------------------------------------------------------------------------------------------------------
+
+
+def _basis(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """For each tensor, one direction for each element of all of them, along a new first dimension."""
+    import jtorch
+
+    total = sum(t.numel() for t in tensors)
+    found = []
+    at = 0
+    for t in tensors:
+        n = t.numel()
+        with jtorch.no_grad():
+            parts = [jtorch.zeros(at, n), jtorch.eye(n), jtorch.zeros(total - at - n, n)]
+            found.append(jtorch.cat(parts).to(t.device, t.dtype).view(total, *t.shape))
+        at += n
+    return found
+
+
+def _refuse_complex(what: str, tree: Any, is_input: bool) -> None:
+    for x in flatten(tree)[0]:
+        if isinstance(x, Tensor) and x.dtype.is_complex:
+            raise RuntimeError(
+                f"{what}: Expected all {'inputs' if is_input else 'outputs'} to be real but received complex tensor at flattened "
+                f"{'input' if is_input else 'output'} idx: {next(i for i, y in enumerate(flatten(tree)[0]) if y is x)}"
+            )
+
+
+def _one_argument(func: Callable[..., Any], argnums: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], Any]]:
+    chosen, replaced = _chosen(argnums, args)
+    return chosen, lambda new: func(*replaced(new))
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: Any = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives the Jacobian of ``func``, by one backward walk with a batch of cotangents.
+
+    Results have the structure of ``func``'s, with that of the arguments ``argnums`` at each leaf; leaves have the shape of the result
+    followed by that of the argument. ``chunk_size`` bounds how many cotangents are walked at a time.
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+    del _preallocate_and_copy  # how results are put together is the compiler's business
+
+    @functools.wraps(func)
+    def wrapper(*args: Any) -> Any:
+        _refuse_complex("jacrev", args, True)
+        chosen, alone = _one_argument(func, argnums, args)
+        pull = _Pull(alone, (chosen,), has_aux, "jacrev(f, *args)")
+        _refuse_complex("jacrev", pull.outputs, False)
+        outputs, inputs = pull.outputs, pull.inputs.tensors
+        tracked = MODE.enabled and pull.tracked
+        with enable_grad():
+            rows = vmap(lambda *c: tuple(pull.gradients(c, tracked)), randomness="same", chunk_size=chunk_size)(*_basis(outputs))
+        made = []
+        sizes = [o.numel() for o in outputs]
+        for j, o in enumerate(outputs):
+            start = sum(sizes[:j])
+            blocks = [r.narrow(0, start, sizes[j]).reshape(*o.shape, *x.shape) for r, x in zip(rows, inputs, strict=True)]
+            made.append(unflatten([pull.inputs.settled(b) for b in blocks], pull.spec)[0])
+        found = unflatten(made, pull.out_spec)
+        return (found, pull.aux) if has_aux else found
+
+    return wrapper
+
+
+def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:
+    """A function that gives the Jacobian of ``func``, by one forward walk with a batch of tangents. Results are as those of ``jacrev``."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any) -> Any:
+        from ..random import restricted
+
+        _refuse_complex("jacfwd", args, True)
+        chosen, alone = _one_argument(func, argnums, args)
+        with restricted(randomness):
+            pull = _primals(alone, (chosen,), has_aux)
+        _refuse_complex("jacfwd", pull.outputs, False)
+        outputs, inputs = pull.outputs, pull.inputs.tensors
+        columns = vmap(lambda *t: tuple(pull.push(t)), randomness="same")(*_basis(inputs))
+        sizes = [x.numel() for x in inputs]
+        made = []
+        for o, column in zip(outputs, columns, strict=True):
+            blocks = []
+            for j, x in enumerate(inputs):
+                block = column.narrow(0, sum(sizes[:j]), sizes[j]).movedim(0, -1)
+                blocks.append(block.reshape(*o.shape, *x.shape))
+            made.append(unflatten(blocks, pull.spec)[0])
+        found = unflatten(made, pull.out_spec)
+        return (found, pull.aux) if has_aux else found
+
+    return wrapper
+
+
+def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+    """A function that gives the second derivatives of ``func``: forward over reverse."""
+    return jacfwd(jacrev(func, argnums), argnums)
