@@ -289,7 +289,7 @@ def _number_or_tensor(op: Op, p: Param, position: int) -> list[str]:
     n = p.name
     if p.kind == NUMBER:
         return [f"    {n} = _number({op.name!r}, {n!r}, {n}); k_{n} = _KINDS[type({n})]; _numbers.append({n})"]
-    lines = [
+    return [
         "    try:",
         f"        v_{n} = {n}._v",
         "    except AttributeError:",
@@ -299,7 +299,6 @@ def _number_or_tensor(op: Op, p: Param, position: int) -> list[str]:
         f"        if v_{n} is None: v_{n} = {n}._read()",
         f"        _ins.append(v_{n}); _ts.append({n}); k_{n} = _T",
     ]
-    return lines
 
 
 def _refuse_none(op: Op, p: Param, position: int) -> list[str]:
@@ -335,11 +334,17 @@ def _fast_binary(op: Op, names: dict[str, Any]) -> list[str]:
     ]
 
 
+def _takes_two(op: Op) -> bool:
+    """Whether the op is one of two operands and nothing else that has to be given."""
+    two = op.params[:2]
+    operands = len(two) == 2 and all(p.kind in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC) for p in two)
+    return operands and all(p.kind == NUMBER and not p.required for p in op.params[2:])
+
+
 def _items(name: str, argument: str, position: int, items: Any, ins: list[Value], ts: list[Tensor]) -> tuple[bool, ...]:
     """Reads a list of tensors; tells which items are there."""
-    if type(items) is not list and type(items) is not tuple:
-        if isinstance(items, Tensor) or not isinstance(items, (list, tuple)):
-            raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of Tensors, not {type(items).__name__}")
+    if not isinstance(items, (list, tuple)):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of Tensors, not {type(items).__name__}")
     present = []
     for i, t in enumerate(items):
         if t is None:
@@ -385,11 +390,8 @@ def bind(op: Op) -> Bound:
         body = _host_code(op, names)
     else:
         body = _code(op, names)
-        if len(op.params) >= 2 and op.family in ("binary", "comparison") and not op.returns:
-            if all(p.kind in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC) for p in op.params[:2]) and all(
-                p.kind == NUMBER and not p.required for p in op.params[2:]
-            ):
-                body = [*_fast_binary(op, names), *body]
+        if op.family in ("binary", "comparison") and not op.returns and _takes_two(op):
+            body = [*_fast_binary(op, names), *body]
     signature = signature_of(op)
     text = f"def {op.name}({_parameters(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
     core = compile_function(text, op.name, names, f"core of torch.{op.path}")
@@ -569,7 +571,7 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     lines, names = bound_sources[op.path]
     body = [f"{first} = self", *([] if not op.out else ["out = None"]), *lines]
     signature = signature_of(op, "self")
-    impl = _method_core(bound.core, op, name, body, names, signature)
+    impl = _method_core(op, name, body, names, signature)
     return specialise(
         impl,
         label,
@@ -584,7 +586,7 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     )
 
 
-def _method_core(core: Any, op: Op, name: str, body: list[str], names: dict[str, Any], signature: inspect.Signature) -> Callable[..., Any]:
+def _method_core(op: Op, name: str, body: list[str], names: dict[str, Any], signature: inspect.Signature) -> Callable[..., Any]:
     safe = name if name.isidentifier() else "method"
     scope = dict(names)
     text = f"def {safe}({_parameters(signature, scope)}):\n" + "\n".join("    " + line for line in body) + "\n"
@@ -615,7 +617,7 @@ def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., 
 
     params = [inspect.Parameter("self" if method else n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in before]
     params.append(inspect.Parameter(name or "", inspect.Parameter.VAR_POSITIONAL))
-    rest = [p for p in op.params[place + 1 :]]
+    rest = op.params[place + 1 :]
     params += [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in rest]
     params.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
     spread.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
@@ -678,7 +680,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
     if len(op.params) == 1 or sign in ("neg", "pos", "abs", "invert"):
         signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
         found[plain_name] = specialise(
-            lambda self: core(self), f"torch.Tensor.{plain_name}", ["self"], signature=signature, reports=made, doc=op.body.__doc__
+            _one(core), f"torch.Tensor.{plain_name}", ["self"], signature=signature, reports=made, doc=op.body.__doc__
         )
         return found
     signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in ("self", "other")])
@@ -689,7 +691,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
     body = [f"{a.name} = self; {b.name} = other" if (a.name, b.name) != ("self", "other") else "pass"]
     body += [f"{p.name} = _d_{p.name}" for p in rest] + (["out = None"] if op.out else []) + lines
     found[plain_name] = specialise(
-        lambda self, other: core(self, other),
+        _two(core),
         f"torch.Tensor.{plain_name}",
         operands,
         reports=made,
@@ -717,6 +719,22 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
 
         found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, **options)
     return found
+
+
+def _one(core: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A core as the method of one operand that Python calls; also hides the core's other parameters."""
+
+    def call(self: Any) -> Any:
+        return core(self)
+
+    return call
+
+
+def _two(core: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    def call(self: Any, other: Any) -> Any:
+        return core(self, other)
+
+    return call
 
 
 def composite(

@@ -247,7 +247,7 @@ class Tensor:
                 "doesn't require differentiation use var_no_grad = var.detach()."
             )
         if value and not self._aval.differentiable:
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if value and self._inference and not MODE.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self._rg = value
@@ -276,11 +276,12 @@ class Tensor:
             return
         if al.origin == "no_grad":  # type: ignore[union-attr]
             raise RuntimeError(
-                "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled."
-                + AMBIGUOUS
+                "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad "
+                "mode enabled." + AMBIGUOUS
             )
         raise RuntimeError(
-            f"Output {self._nr} of {self._node.name() if self._node else 'UnbindBackward0'} is a view and its base or another view of its base "
+            f"Output {self._nr} of {self._node.name() if self._node else 'UnbindBackward0'} is a view and its base or another view "
+            "of its base "
             "has been modified inplace." + MULTI
         )
 
@@ -727,7 +728,7 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
             _set_history(t, edge)
         return t
     if MODE.enabled and (edge is not None or base._rg):
-        _rebase(t, al, v, edge)
+        _rebase(al, v, edge)
     else:
         storage.put(al, v)
     if storage.host is None:
@@ -743,7 +744,7 @@ def _set_history(t: Tensor, edge: Any) -> None:
         t._rg = True
 
 
-def _rebase(t: Tensor, al: Alias, v: Value, edge: Any) -> None:
+def _rebase(al: Alias, v: Value, edge: Any) -> None:
     """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it."""
     base = al.base
     steps = _base_steps(al)

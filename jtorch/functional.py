@@ -54,13 +54,13 @@ def _bind_op(op: Op) -> None:
         made = binding.public_function(op)
         PUBLIC[op.path] = made
         for alias in op.aliases:
-            _bind_alias(op, alias, made)
+            _bind_alias(op, alias)
         if op.method:
             method_name = op.method if isinstance(op.method, str) else op.name
     else:
         method_name = op.name
         for alias in op.aliases:
-            _bind_alias(op, alias, None)
+            _bind_alias(op, alias)
     made_method: Any = None
     if method_name:
         names = [method_name]
@@ -92,17 +92,16 @@ INPLACE_FUNCTIONS = frozenset(
 )
 
 
-def _bind_alias(op: Op, alias: str, made: Any) -> None:
+def _bind_alias(op: Op, alias: str) -> None:
     if alias.startswith("Tensor."):
         PUBLIC[alias] = binding.method(op, alias.removeprefix("Tensor."))
-    elif "." not in alias and op.namespace not in ("torch",):
+    elif "." not in alias and op.namespace != "torch":
         PUBLIC[alias if op.namespace != "Tensor" else f"Tensor.{alias}"] = (
             binding.public_function(op, alias) if op.namespace != "Tensor" else binding.method(op, alias)
         )
     else:
         path = alias if "." in alias or op.namespace == "torch" else f"{op.namespace}.{alias}"
-        # torch.arccos is another object than torch.acos, but torch.nn.functional.conv2d is torch.conv2d.
-        PUBLIC[path] = binding.public_function(op, path) if made is None or "." not in path else binding.public_function(op, path)
+        PUBLIC[path] = binding.public_function(op, path)
 
 
 def _bind_factory(op: Op) -> None:
@@ -428,7 +427,8 @@ PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "real": _real, "imag": _imag, "_base": _base, "is_cuda": _type_is("cuda"), "is_cpu": _type_is("cpu"), "is_meta": _type_is("meta"),
     "is_mps": _type_is("mps"), "is_xla": _type_is("xla", "tpu"), "is_xpu": _type_is("xpu"), "is_sparse": _never("sparse"),
     "is_sparse_csr": _never("sparse"), "is_quantized": _never("quantised"), "is_mkldnn": _never("in MKLDNN's layout"),
-    "is_nested": _never("nested"), "is_vulkan": _never("on Vulkan"), "is_ipu": _never("on an IPU"), "is_maia": _never("on MAIA"), "is_mtia": _never("on MTIA"),
+    "is_nested": _never("nested"), "is_vulkan": _never("on Vulkan"), "is_ipu": _never("on an IPU"), "is_maia": _never("on MAIA"),
+    "is_mtia": _never("on MTIA"),
     "retains_grad": _retains_grad, "layout": _layout, "names": _names, "_backward_hooks": _hooks_dict,
 }  # fmt: skip
 PROPERTY_SETTERS: dict[str, Callable[[Tensor, Any], None]] = {"real": _set_real, "imag": _set_imag, "_backward_hooks": _set_hooks_dict}

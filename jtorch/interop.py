@@ -12,10 +12,10 @@ from .core import Tensor, wrap
 from .engine import check, flush
 
 __all__ = [
-    "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "get_num_interop_threads", "get_num_threads",
-    "is_complex", "is_floating_point", "is_nonzero", "is_storage", "is_tensor", "numel", "result_type", "can_cast", "set_num_interop_threads",
-    "set_num_threads", "synchronize", "to_dlpack", "use_deterministic_algorithms", "get_float32_matmul_precision", "set_float32_matmul_precision",
-    "is_inference", "is_same_size", "typename", "set_flush_denormal",
+    "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "get_num_interop_threads",
+    "get_num_threads", "is_complex", "is_floating_point", "is_nonzero", "is_storage", "is_tensor", "numel", "result_type", "can_cast",
+    "set_num_interop_threads", "set_num_threads", "synchronize", "to_dlpack", "use_deterministic_algorithms",
+    "get_float32_matmul_precision", "set_float32_matmul_precision", "is_inference", "is_same_size", "typename", "set_flush_denormal",
 ]  # fmt: skip
 
 

@@ -356,6 +356,11 @@ def _reduce(obj: Any) -> Any:
     return NotImplemented
 
 
+def _is_own(obj: Any) -> bool:
+    """Whether a class or function is jtorch's; some call their module ``torch``."""
+    return (getattr(obj, "__module__", None) or "").split(".")[0] in ("jtorch", "torch")
+
+
 def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
     class Pickler(base):  # type: ignore[misc,valid-type]
         def persistent_id(self, obj: Any) -> Any:
@@ -372,8 +377,8 @@ def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
                 module, found = obj.module, obj.name
             elif type(obj) is torch.dtype:
                 module, found = "torch", name
-            elif getattr(obj, "__module__", "").split(".")[0] == "jtorch":
-                module, found = obj.__module__[1:], name or obj.__qualname__
+            elif _is_own(obj):
+                module, found = obj.__module__.removeprefix("j"), name or obj.__qualname__
             else:
                 super().save_global(obj, name, **options)
                 return
@@ -388,7 +393,7 @@ def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
         dispatch = {**getattr(base, "dispatch", {}), type(_reduce): save_global}
 
         def save_type(self, obj: Any) -> None:
-            if getattr(obj, "__module__", "").split(".")[0] == "jtorch":
+            if _is_own(obj):
                 self.save_global(obj)
             else:
                 super().save_type(obj)

@@ -48,6 +48,7 @@ def _filled(op: Op, statics: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> Step:
+    """The step of a view whose position is an input of the program."""
     key = (record_, (dim, *rest))
     found = _steps.get(key)
     if found is None:

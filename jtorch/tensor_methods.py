@@ -16,7 +16,7 @@ from .autograd.grad_mode import MODE
 from .autograd.tape import Node
 from .binding import BOUND, composite, number
 from .core import Tensor, alias_of, check_inplace, check_overlap, contiguous_strides, detached, format_strides, from_host, from_value
-from .engine import META, SPECIAL, concrete, read, record
+from .engine import META, SPECIAL, Lifted, concrete, read, record
 from .engine.record import leaf
 from .errors import must_be_tensor, not_offered
 from .ops._declare import OPS
@@ -41,6 +41,8 @@ def install_cast() -> None:
 
 def _data(t: Tensor, what: str) -> Any:
     v = t._v or t._read()
+    if isinstance(v, Lifted):
+        raise v.unreadable(what)
     if v.trace is SPECIAL and v.array is not None:
         raise jax.errors.TracerArrayConversionError(v.array) if what == "numpy" else jax.errors.ConcretizationTypeError(v.array)
     return read(v)
@@ -109,8 +111,7 @@ def host_memory(t: Tensor) -> np.ndarray:
     view = storage.host_view(al)
     if view is None:
         raise not_offered("Tensor.numpy()", "the tensor is a view of another dtype, which NumPy memory cannot follow; use .clone().numpy()")
-    found = view[...] if view is storage.host else view
-    return found
+    return view[...] if view is storage.host else view
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -128,8 +129,7 @@ numpy._plain = numpy  # type: ignore[attr-defined]
 @composite(namespace="Tensor", operands=("self",))
 def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """Turns the result of a NumPy function back into a tensor."""
-    array = np.asarray(array)
-    return from_host(array.astype(np.uint8) if array.dtype == np.bool_ and context is not None and False else array)
+    return from_host(np.asarray(array))
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -275,7 +275,8 @@ def moved(t: Tensor, device: Any) -> Tensor:
         r = from_value(meta_value(v.aval.shape, v.aval.dtype))
     elif v.aval.device == META:
         raise NotImplementedError(
-            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a different device."
+            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when "
+            "moving module from meta to a different device."
         )
     else:
         array = read(v)
@@ -429,7 +430,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     mine, v = self._aval, src._v or src._read()
     if mine.device == META:
         return self
-    if v.aval.device != mine.device and not (v.aval.device == META):
+    if v.aval.device != mine.device and v.aval.device != META:
         src = moved(src, self.device)
         v = src._v or src._read()
     shape = v.aval.shape
@@ -603,7 +604,8 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
         return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were attempting "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
+            "attempting "
             "to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
@@ -680,7 +682,8 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
     """The same data and history as an instance of a Tensor subclass."""
     if not issubclass(cls, Tensor):
         raise TypeError(
-            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits from Tensor."
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
+            "inherits from Tensor."
         )
     r = _retyped(self, cls)
     self._read()

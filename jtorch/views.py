@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,8 +51,8 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
         if not isinstance(input, Tensor):
             raise must_be_tensor(op.name, "input", 1, input)
         statics = [x if type(x) is int else plain(op.name, p, i + 2, x) for i, (p, x) in enumerate(zip(params, args, strict=False))]
-        for p in params[len(statics) :]:
-            statics.append(plain(op.name, p, 2, kwargs[p.name]) if p.name in kwargs else p.default)
+        rest = params[len(statics) :]
+        statics += [plain(op.name, p, 2, kwargs[p.name]) if p.name in kwargs else p.default for p in rest]
         return make_view(record_, input, tuple(statics))
 
     core.__doc__ = op.body.__doc__
@@ -266,7 +267,8 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
             raise RuntimeError(f"self.dim() cannot be 0 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)")
         if strides[-1] != 1:
             raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes), but got {strides[-1]}"
+                f"self.stride(-1) must be 1 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes), but got "
+                f"{strides[-1]}"
             )
         if old > new:
             ratio = old // new
@@ -395,7 +397,8 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     itemsize = input._aval.dtype.itemsize
     if 0 not in size and last > total:
         raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a storage size of "
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
+            "storage size of "
             f"{last * itemsize} are out of bounds for storage of size {total * itemsize}"
         )
     root = _whole(al.base if al.base is not None else input, al)
@@ -494,7 +497,8 @@ def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, 
             raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(found)}")
     if sum(found) != n:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {list(shape).index(n)}), but got "
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {list(shape).index(n)}), "
+            "but got "
             f"split_sizes={list(found)}"
         )
     return found
@@ -536,7 +540,8 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, **kwargs: A
     if isinstance(indices_or_sections, Tensor):
         if indices_or_sections.dim() > 1:
             raise RuntimeError(
-                f"tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with {indices_or_sections.dim()} dims"
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
+                f"tensor with {indices_or_sections.dim()} dims"
             )
         indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
     if isinstance(indices_or_sections, int):
@@ -546,7 +551,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, **kwargs: A
         edges = np.cumsum([0] + [small + (i < more) for i in range(indices_or_sections)]).tolist()
     else:
         edges = [0, *[slice(0, _int("tensor_split", "indices", i)).indices(n)[1] for i in indices_or_sections], n]
-    pairs = list(zip(edges[:-1], edges[1:], strict=True))
+    pairs = list(itertools.pairwise(edges))
     if all(a <= b for a, b in pairs):
         return _split_views(input, d, tuple(b - a for a, b in pairs))
     return tuple([slice_at(input, d, a, max(a, b), 1) for a, b in pairs])
@@ -580,7 +585,8 @@ def _even_split(name: str, t: Tensor, parts: Any, dim: int) -> Any:
     n = t._aval.shape[dim]
     if isinstance(parts, int) and (parts <= 0 or n % parts):
         raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the split_size {parts}!"
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the "
+            f"split_size {parts}!"
         )
     return tensor_split(t, parts, dim)
 
@@ -644,7 +650,10 @@ def detach_(self: Any) -> Any:
     """
     if self._al is not None and self._al.base is not None and self._node is not None:
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
+            "a solution."
         )
     self._node, self._nr, self._rg = None, 0, False
     return self

@@ -250,7 +250,8 @@ def grad(
             if item is None:
                 if not allow_unused:
                     raise RuntimeError(
-                        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
+                        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+                        "this is the "
                         "desired behavior."
                     )
                 found.append(_zeros_like(t) if materialize_grads else None)

@@ -178,7 +178,8 @@ class FunctionNode(Node):
             if aval is None:
                 if g is not None:
                     raise RuntimeError(
-                        f"function {name} returned a gradient different than None at position {i + 1}, but the corresponding forward input was not a Variable"
+                        f"function {name} returned a gradient different than None at position {i + 1}, but the corresponding forward "
+                        "input was not a Variable"
                     )
                 result.append(None)
                 continue
@@ -196,7 +197,8 @@ def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
         fits = lead >= 0 and all(n in (1, m) for n, m in zip(aval.shape, g.shape[lead:], strict=True))
         if not fits:
             raise RuntimeError(
-                f"Function {name} returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape compatible with {list(aval.shape)}"
+                f"Function {name} returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape compatible with "
+                f"{list(aval.shape)}"
             )
         axes = [*range(lead), *[k + lead for k, n in enumerate(aval.shape) if n == 1 and g.shape[k + lead] != 1]]
         g = g.sum(axes).reshape(aval.shape)  # type: ignore[attr-defined]
@@ -227,7 +229,8 @@ class Function:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise TypeError(
-            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class itself. Instantiating an autograd function is not allowed"
+            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
+            "them on the class itself. Instantiating an autograd function is not allowed"
         )
 
     @staticmethod
@@ -292,7 +295,8 @@ def _check_dirty(ctx: FunctionCtx, outputs: list[Any], inputs: list[Any]) -> Non
     for t in ctx._dirty:
         if not any(o is t for o in outputs):
             raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function."
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+                "inplace must all be outputs of the Function."
             )
         if MODE.enabled and t._rg and t._node is None and any(t is x for x in inputs):
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")

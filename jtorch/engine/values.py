@@ -74,8 +74,8 @@ class Lifted(Value):
         """The result, or list of results, of a call that has this value among its operands."""
         raise NotImplementedError
 
-    def unreadable(self) -> Exception:
-        """The error for reading it on the host."""
+    def unreadable(self, what: str = "item") -> Exception:
+        """The error for reading it on the host, as ``what`` does."""
         raise NotImplementedError
 
 

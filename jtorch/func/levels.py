@@ -76,7 +76,12 @@ class Batched(Lifted):
         out = record(vmapped(call, mine, len(numbers)), [v.physical if m else v for v, m in zip(ins, mine, strict=True)], numbers)  # type: ignore[union-attr]
         return batched(out, level) if isinstance(out, Value) else [batched(v, level) for v in out]
 
-    def unreadable(self) -> Exception:
+    def unreadable(self, what: str = "item") -> Exception:
+        if what == "bool":
+            return RuntimeError(
+                "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please "
+                "shout over at https://github.com/pytorch/functorch/issues/257 ."
+            )
         return RuntimeError(UNREADABLE)
 
 

@@ -32,6 +32,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     __torch_function__ = _disabled_torch_function_impl
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        """``data`` as a parameter that shares its memory."""
         if data is None:
             data = torch.empty(0)
         kind = type(data)
@@ -146,6 +147,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        """An empty parameter of unknown shape."""
         return Tensor._make_subclass(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
@@ -173,6 +175,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     __torch_function__ = _disabled_torch_function_impl
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        """``data``, detached and marked as a buffer."""
         if data is None:
             data = torch.empty(0)
         made = data.detach().requires_grad_(data.requires_grad)
@@ -187,6 +190,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     cls_to_become = Tensor
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> UninitializedBuffer:
+        """An empty buffer of unknown shape."""
         made = Tensor._make_subclass(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
         made.persistent = persistent
         made._is_buffer = True

@@ -403,13 +403,11 @@ def _by_rule(
     for grad in grads:
         flat.extend(grad if isinstance(grad, (tuple, list)) else (grad,))
     found = []
-    position = 0
     entries = _gradient_positions(op, info.layout)
-    for slot, need in zip(operands.slots, needs, strict=True):
+    for entry, slot, need in zip(entries, operands.slots, needs, strict=True):
         if need:
-            grad = flat[entries[position]]
+            grad = flat[entry]
             found.append(jnp.zeros(slot[0], slot[1]) if grad is None else unbroadcast(grad, slot[0], slot[1]))
-        position += 1
     return found
 
 

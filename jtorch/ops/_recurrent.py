@@ -174,15 +174,13 @@ def run_back(
         jnp.concatenate([seq[1:], s[None]] if reverse else [s[None], seq[:-1]]) for s, seq in zip(state, trace.after, strict=True)
     )
     factors = cell.slopes(x_part, trace.kept, before, trace.after)
-    if mask is not None:
-        # A masked step hands the gradient on unchanged and takes none itself.
-        zero = jnp.zeros((), x.dtype)
+    zero = jnp.zeros((), x.dtype)
 
     def body(d: State, at: tuple[Array, State, Array | None]) -> tuple[State, Any]:
         d_out_t, factors_t, mask_t = at
         d = (d[0] + d_out_t, *d[1:])
         passed = None
-        if mask_t is not None:
+        if mask_t is not None:  # a masked step hands the gradient on unchanged and takes none itself
             passed = tuple(jnp.where(mask_t, zero, s) for s in d)
             d = tuple(jnp.where(mask_t, s, zero) for s in d)
         d_h = d[0]

@@ -10,7 +10,7 @@ from jax import lax
 
 from .. import dtypes
 from ._declare import Array, defvjp, guard, op
-from ._pooling import Windows, add_at, flat_index, lowest, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
+from ._pooling import Windows, add_at, flat_index, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
 
 Sizes = int | tuple[int | None, ...] | None
 
@@ -291,7 +291,7 @@ def adaptive_max_pool3d(
 def adaptive_max_pool1d_with_indices(
     input: Array,
     output_size: int | tuple[int, ...],
-    return_indices: bool = False,  # noqa: ARG001 - torch's signature has it and ignores it
+    return_indices: bool = False,
 ) -> tuple[Array, Array]:
     """``adaptive_max_pool1d`` that always returns the indices too; ``torch.adaptive_max_pool1d`` is this one."""
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, True)
@@ -301,7 +301,7 @@ def adaptive_max_pool1d_with_indices(
 def adaptive_max_pool2d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
-    return_indices: bool = False,  # noqa: ARG001 - torch's signature has it and ignores it
+    return_indices: bool = False,
 ) -> tuple[Array, Array]:
     """``adaptive_max_pool2d`` that always returns the indices too."""
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, True)
@@ -311,7 +311,7 @@ def adaptive_max_pool2d_with_indices(
 def adaptive_max_pool3d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
-    return_indices: bool = False,  # noqa: ARG001 - torch's signature has it and ignores it
+    return_indices: bool = False,
 ) -> tuple[Array, Array]:
     """``adaptive_max_pool3d`` that always returns the indices too."""
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, True)

@@ -9,9 +9,7 @@ from jax import lax
 from ._declare import Array, Number, binary, defvjp, guard, pointwise, unary
 from ._numeric import conj, default_float, is_bool, is_complex, is_float, is_integral, require, rounded, scalar_name, wide, zeros_where
 
-_NO_BOOL_MINUS = (
-    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
-)
+_NO_BOOL_MINUS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
 
 
 def _scaled(x: Array, alpha: Number | Array) -> Array:

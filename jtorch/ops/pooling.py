@@ -228,7 +228,7 @@ def max_pool1d_with_indices(
     padding: int | tuple[int, ...] = 0,
     dilation: int | tuple[int, ...] = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,  # noqa: ARG001 - torch's signature has it and ignores it
+    return_indices: bool = False,
 ) -> tuple[Array, Array]:
     """``max_pool1d`` that always returns the indices too."""
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
@@ -242,7 +242,7 @@ def max_pool2d_with_indices(
     padding: int | tuple[int, ...] = 0,
     dilation: int | tuple[int, ...] = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,  # noqa: ARG001 - torch's signature has it and ignores it
+    return_indices: bool = False,
 ) -> tuple[Array, Array]:
     """``max_pool2d`` that always returns the indices too."""
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
@@ -256,7 +256,7 @@ def max_pool3d_with_indices(
     padding: int | tuple[int, ...] = 0,
     dilation: int | tuple[int, ...] = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,  # noqa: ARG001 - torch's signature has it and ignores it
+    return_indices: bool = False,
 ) -> tuple[Array, Array]:
     """``max_pool3d`` that always returns the indices too."""
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, True)

@@ -50,8 +50,6 @@ def round(input: Array, *, decimals: int = 0) -> Array:
     return rounded.astype(input.dtype)
 
 
-
-
 @unary(promote=None, inplace=True, saves=(), aten="frac")
 def frac(input: Array) -> Array:
     """What ``trunc`` takes away: the part behind the decimal point, with the sign of ``input``."""

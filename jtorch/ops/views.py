@@ -7,6 +7,7 @@ Python integers: ``geometry(shape, strides, *arguments) -> (strides, offset to a
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,10 @@ Ints = tuple[int, ...]
 
 @dataclasses.dataclass(eq=False, slots=True)
 class View:
-    """The parts of a view op. ``put`` is None where the view repeats elements: it is then written by its strides; ``geometric`` is False where the dtype changes."""
+    """The parts of a view op.
+
+    ``put`` is None where the view repeats elements: it is then written by its strides. ``geometric`` is False where the dtype changes.
+    """
 
     op: Op
     put: Callable[..., Any] | None
@@ -81,7 +85,8 @@ def infer_size(shape: Sequence[int], numel: int) -> Ints:
         return tuple(numel // known if i == at else n for i, n in enumerate(shape))
     if at is not None and known == 0 and numel == 0:
         raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value and is ambiguous"
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
+            "value and is ambiguous"
         )
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
@@ -170,7 +175,8 @@ def squeeze(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
 def _order(ndim: int, dims: Ints) -> Ints:
     if len(dims) != ndim:
         raise RuntimeError(
-            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions "
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            "dimensions "
             f"i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
         )
     found = tuple(canonical_dim(d, ndim) for d in dims)
@@ -292,7 +298,8 @@ def expanded_size(shape: Ints, size: Ints) -> Ints:
         have = shape[i - lead]
         if n not in (-1, have) and have != 1:
             raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  Target sizes: "
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  "
+                "Target sizes: "
                 f"{list(size)}.  Tensor sizes: {list(shape)}"
             )
         found.append(have if n == -1 else n)
@@ -613,8 +620,8 @@ def _view_dtype(input: Array, dtype: Dtype) -> Array:
 @op(namespace="_C", name="_split", saves=(), aten="split_with_sizes.default")
 def _split(input: Array, sizes: tuple[int, ...], dim: int) -> tuple[Array, ...]:
     """Consecutive parts of a dimension."""
-    edges = np.cumsum((0, *sizes))
-    return tuple(lax.slice_in_dim(input, int(a), int(b), 1, dim) for a, b in zip(edges[:-1], edges[1:], strict=True))
+    edges = [0, *itertools.accumulate(sizes)]
+    return tuple(lax.slice_in_dim(input, a, b, 1, dim) for a, b in itertools.pairwise(edges))
 
 
 @op(namespace="_C", name="_unbind", saves=(), aten="unbind.int")

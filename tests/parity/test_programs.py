@@ -163,7 +163,7 @@ def _compare(ours, theirs, label, grads=False):
         assert x.is_contiguous() == y.is_contiguous(), where
         if grads:
             assert x.requires_grad == y.requires_grad, f"{where}: requires_grad {x.requires_grad}"
-            assert _probe(lambda: x.is_leaf) == _probe(lambda: y.is_leaf), f"{where}: is_leaf"
+            assert _probe("is_leaf", x) == _probe("is_leaf", y), f"{where}: is_leaf"
             gx, gy = _grad(x), _grad(y)
             assert (gx is None) == (gy is None), f"{where}: grad {gx} {gy}"
             if isinstance(gy, str):
@@ -191,13 +191,13 @@ def _overlaps(t):
 def _grad(t):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _probe(lambda: t.grad)
+        return _probe("grad", t)
 
 
-def _probe(get):
-    """A value, or the error that asking for it raises."""
+def _probe(name, t):
+    """A property's value, or the error that asking for it raises."""
     try:
-        return get()
+        return getattr(t, name)
     except RuntimeError as error:
         return str(error)
 

@@ -54,9 +54,7 @@ def sdpa_kernel(
     compiles for the device. All backends compute the same function.
     """
     if not isinstance(backends, (list, SDPBackend)):
-        raise AssertionError(
-            f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}"
-        )
+        raise AssertionError(f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}")
     global _enabled
     before = _enabled
     _enabled = list(dict.fromkeys([backends] if isinstance(backends, SDPBackend) else backends))

@@ -26,7 +26,7 @@ class MultiheadAttention(Module):
     __constants__ = ["batch_first"]
     bias_k: Tensor | None
     bias_v: Tensor | None
-    in_proj_weight: Tensor | None
+    in_proj_weight: Any  # None with separate projections
     in_proj_bias: Tensor | None
 
     def __init__(
@@ -44,9 +44,7 @@ class MultiheadAttention(Module):
         dtype: Any = None,
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(
-                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead"
-            )
+            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
         super().__init__()
         self.embed_dim = embed_dim
         self.kdim = kdim if kdim is not None else embed_dim
@@ -118,9 +116,7 @@ class MultiheadAttention(Module):
         ``is_causal`` is a hint that ``attn_mask``, which must be given, is the causal one.
         """
         swap = self.batch_first and query.dim() == 3
-        key_padding_mask = canonical_mask(
-            key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype
-        )
+        key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype)
         attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
         if swap:  # equal operands stay the same object: one projection serves them
             first = query.transpose(1, 0)
@@ -158,9 +154,7 @@ class MultiheadAttention(Module):
         )
         return (output.transpose(1, 0) if swap else output), weights
 
-    def merge_masks(
-        self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
-    ) -> tuple[Tensor | None, int | None]:
+    def merge_masks(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor) -> tuple[Tensor | None, int | None]:
         """Both floating-point masks as one, and its kind: 1 ``key_padding_mask`` alone, 2 with ``attn_mask``. ``query (N, L, E)``."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1

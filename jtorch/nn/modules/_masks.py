@@ -35,9 +35,7 @@ def canonical_mask(
     if mask.dtype is not torch.bool and not torch.is_floating_point(mask):
         raise RuntimeError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
-        warnings.warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=4
-        )
+        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=4)
     if mask.dtype is torch.bool:
         return torch.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
     return mask

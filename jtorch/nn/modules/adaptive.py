@@ -76,7 +76,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draws all weights anew."""
         self.head.reset_parameters()
-        for to_hidden, to_output in self.tail:
+        for to_hidden, to_output in map(list, self.tail):  # type: ignore[arg-type]
             to_hidden.reset_parameters()
             to_output.reset_parameters()
 

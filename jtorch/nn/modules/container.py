@@ -248,7 +248,6 @@ class ModuleList(Module):
         return self
 
 
-
 class ModuleDict(Module):
     """A dictionary of modules in order of insertion, all of them registered."""
 
@@ -302,13 +301,10 @@ class ModuleDict(Module):
     def update(self, modules: Any) -> None:
         """Adds the modules of a mapping or of (name, module) pairs, in order."""
         if not isinstance(modules, Iterable):
-            raise TypeError(
-                f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}"
-            )
+            raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}")
         pairs = modules.items() if isinstance(modules, (ModuleDict, Mapping)) else _each_pair("ModuleDict", modules)
         for key, module in pairs:
             self[key] = module
-
 
 
 def _as_parameter(value: Any) -> Any:
@@ -376,6 +372,7 @@ class ParameterList(Module):
         return "\n".join(_summary(k, p, lambda t: t.dtype) for k, p in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: it holds values and computes nothing."""
         raise RuntimeError("ParameterList should not be called.")
 
 
@@ -487,6 +484,7 @@ class ParameterDict(Module):
         return "\n".join(_summary(k, p, torch.typename) for k, p in self.items())
 
     def __call__(self, input: Any) -> Any:
+        """Refused: it holds values and computes nothing."""
         raise RuntimeError("ParameterDict should not be called.")
 
     def __or__(self, other: ParameterDict) -> ParameterDict:

@@ -302,9 +302,7 @@ class _ConvTransposeNd(_ConvNd):
                 f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {leading + n} elements (got {len(output_size)})"
             )
         dilation = (1,) * n if dilation is None else dilation
-        smallest = [
-            (input.size(d + leading) - 1) * stride[d] - 2 * padding[d] + dilation[d] * (kernel_size[d] - 1) + 1 for d in range(n)
-        ]
+        smallest = [(input.size(d + leading) - 1) * stride[d] - 2 * padding[d] + dilation[d] * (kernel_size[d] - 1) + 1 for d in range(n)]
         largest = [smallest[d] + stride[d] - 1 for d in range(n)]
         if any(not low <= size <= high for size, low, high in zip(output_size, smallest, largest, strict=True)):
             raise ValueError(

@@ -128,8 +128,8 @@ class LazyLinear(LazyModuleMixin, Linear):
     """A ``Linear`` whose ``in_features`` is taken from the first input."""
 
     cls_to_become = Linear  # type: ignore[assignment]
-    weight: UninitializedParameter  # type: ignore[assignment]
-    bias: UninitializedParameter  # type: ignore[assignment]
+    weight: Any
+    bias: Any
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)  # the real shapes are not known yet

@@ -13,18 +13,18 @@ from jtorch import Tensor
 
 from ..parameter import Buffer, Parameter
 from ._calling import Calling
-from ._hooks import (
-    _global_backward_hooks as _global_backward_hooks,
-    _global_backward_pre_hooks as _global_backward_pre_hooks,
+from ._hooks import (  # noqa: F401 (programs look for the registries here)
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
     _global_buffer_registration_hooks,
-    _global_forward_hooks as _global_forward_hooks,
-    _global_forward_hooks_always_called as _global_forward_hooks_always_called,
-    _global_forward_hooks_with_kwargs as _global_forward_hooks_with_kwargs,
-    _global_forward_pre_hooks as _global_forward_pre_hooks,
+    _global_forward_hooks,
+    _global_forward_hooks_always_called,
+    _global_forward_hooks_with_kwargs,
+    _global_forward_pre_hooks,
     _global_module_registration_hooks,
     _global_parameter_registration_hooks,
-    _has_any_global_hook as _has_any_global_hook,
-    _WrappedHook as _WrappedHook,
+    _has_any_global_hook,
+    _WrappedHook,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -35,9 +35,7 @@ from ._hooks import (
     register_module_parameter_registration_hook,
 )
 from ._moving import Moving
-from ._state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
-from ._state import Stateful
-from ._state import _IncompatibleKeys as _IncompatibleKeys
+from ._state import _EXTRA_STATE_KEY_SUFFIX, Stateful, _IncompatibleKeys  # noqa: F401
 
 __all__ = [
     "register_module_forward_pre_hook", "register_module_forward_hook", "register_module_full_backward_pre_hook",
@@ -78,7 +76,7 @@ def _check_name(kind: str, name: Any) -> None:
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {torch.typename(name)}")
     if "." in name:
-        raise KeyError(f"{kind} name can't contain \".\"")
+        raise KeyError(f'{kind} name can\'t contain "."')
     if name == "":
         raise KeyError(f'{kind} name can\'t be empty string ""')
 
@@ -153,9 +151,7 @@ class Module(Calling, Stateful, Moving):
             self._parameters[name] = None
             return
         if not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{torch.typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
-            )
+            raise TypeError(f"cannot assign '{torch.typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
         if param.grad_fn:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express '{name}' "
@@ -241,9 +237,7 @@ class Module(Calling, Stateful, Moving):
 
     def _assign_buffer(self, name: str, value: Any) -> None:
         if value is not None and not (isinstance(value, Tensor) or hasattr(value, "__torch_function__")):
-            raise TypeError(
-                f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
-            )
+            raise TypeError(f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
         persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
         own = getattr(self.register_buffer, "__func__", None) is not Module.register_buffer
         if own and "persistent" not in inspect.signature(self.register_buffer).parameters:

@@ -34,9 +34,7 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
     return _apply_permutation(tensor, permutation, dim)
 
 
-def _check_settings(
-    input_size: Any, hidden_size: Any, num_layers: Any, bias: Any, batch_first: Any, dropout: Any, proj_size: Any
-) -> None:
+def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, bias: Any, batch_first: Any, dropout: Any, proj_size: Any) -> None:
     if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):  # type: ignore[operator]
         raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
@@ -175,9 +173,7 @@ class RNNBase(Module):
         if input.dim() != ndim:
             raise RuntimeError(f"input must have {ndim} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
-            )
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
 
     def _state_shape(self, size: int, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         if batch_sizes is not None:
@@ -416,9 +412,7 @@ class RNNCellBase(Module):
     weight_ih: Tensor
     weight_hh: Tensor
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size

@@ -91,9 +91,7 @@ class Embedding(_Table):
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*, embedding_dim)``."""
-        return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
-        )
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self) -> str:
         """The settings, for ``repr``."""

@@ -170,9 +170,7 @@ class TransformerEncoder(Module):
         self.use_nested_tensor = enable_nested_tensor and not why_not
         self.mask_check = mask_check
         if enable_nested_tensor and why_not:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}", stacklevel=2
-            )
+            warnings.warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}", stacklevel=2)
 
     def forward(
         self,
@@ -182,9 +180,7 @@ class TransformerEncoder(Module):
         is_causal: bool | None = None,
     ) -> Tensor:
         """``(S, N, E)`` -> the same shape."""
-        src_key_padding_mask = canonical_mask(
-            src_key_padding_mask, "src_key_padding_mask", none_or_dtype(mask), "mask", src.dtype
-        )
+        src_key_padding_mask = canonical_mask(src_key_padding_mask, "src_key_padding_mask", none_or_dtype(mask), "mask", src.dtype)
         mask = canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
         first: Any = self.layers[0]
         is_causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, first.self_attn.batch_first))
@@ -192,7 +188,7 @@ class TransformerEncoder(Module):
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask)
         if src_key_padding_mask is not None and mask is None and self._drops_padding(first, src):
-            padded = src_key_padding_mask != 0
+            padded = src_key_padding_mask.ne(0)
             if self.mask_check:  # only padding at the end is dropped
                 padded = padded & (padded[:, 1:] >= padded[:, :-1]).all()
             output = output.masked_fill(padded.unsqueeze(-1), 0.0)
@@ -333,9 +329,7 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal=is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(
-        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
-    ) -> Tensor:
+    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False) -> Tensor:
         given: dict[str, Any] = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
         return self.dropout1(self.self_attn(x, x, x, need_weights=False, **given)[0])
 
@@ -408,9 +402,7 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, *cross))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(
-        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
-    ) -> Tensor:
+    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False) -> Tensor:
         given: dict[str, Any] = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
         return self.dropout1(self.self_attn(x, x, x, need_weights=False, **given)[0])
 

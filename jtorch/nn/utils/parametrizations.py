@@ -81,9 +81,7 @@ class _Orthogonal(Module):
     def right_inverse(self, Q: Tensor) -> Tensor:
         """The matrix that ``forward`` takes to ``Q``, made orthogonal if it is not."""
         if Q.shape != self.shape:
-            raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
-            )
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
         given = Q
         wide = Q.size(-2) < Q.size(-1)
         if wide:
@@ -117,9 +115,7 @@ def _with_diagonal(A: Tensor, diagonal: Tensor) -> Tensor:
     return torch.where(rows == columns, padded.unsqueeze(-2), A)
 
 
-def orthogonal(
-    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
-) -> Module:
+def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True) -> Module:
     """Keeps ``module.name`` (a matrix or batch of them) orthogonal: by "matrix_exp", "cayley" or "householder".
 
     The default is matrix_exp for square and complex matrices, else householder.
@@ -226,9 +222,7 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(
-    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
-) -> Module:
+def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> Module:
     """Divides ``module.name`` by its spectral norm, which power iteration estimates; each training access improves it."""
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):

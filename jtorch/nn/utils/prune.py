@@ -23,6 +23,7 @@ class BasePruningMethod(ABC):
     _tensor_name: str
 
     def __call__(self, module: Module, inputs: Any) -> None:
+        """Sets the pruned tensor before a forward."""
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
@@ -42,9 +43,7 @@ class BasePruningMethod(ABC):
     def apply(cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any) -> Any:
         """Prunes parameter ``name`` (further, if it is pruned already), by ``importance_scores`` or its own values."""
         found = [
-            (k, hook)
-            for k, hook in module._forward_pre_hooks.items()
-            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
+            (k, hook) for k, hook in module._forward_pre_hooks.items() if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
         ]
         if len(found) > 1:
             raise AssertionError(
@@ -415,20 +414,20 @@ def is_pruned(module: Module) -> bool:
 def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if (isinstance(amount, numbers.Integral) and amount < 0) or (not isinstance(amount, numbers.Integral) and not 0.0 <= amount <= 1.0):
+    number: Any = amount
+    if number < 0 or (not isinstance(amount, numbers.Integral) and number > 1.0):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
-def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
-    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+def _validate_pruning_amount(amount: int, tensor_size: int) -> None:
+    if amount > tensor_size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
 
 
 def _validate_structured_pruning(t: Tensor) -> None:
     if t.dim() <= 1:
         raise ValueError(
-            "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-            f"{t.shape} with {t.dim()} dims"
+            f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape} with {t.dim()} dims"
         )
 
 
@@ -451,4 +450,3 @@ __all__ = [
     "CustomFromMask", "identity", "random_unstructured", "l1_unstructured", "random_structured", "ln_structured", "global_unstructured",
     "custom_from_mask", "remove", "is_pruned",
 ]  # fmt: skip
-

@@ -35,9 +35,8 @@ class PackedSequence(PackedSequence_):
 
     __slots__ = ()
 
-    def __new__(
-        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
-    ) -> PackedSequence:
+    def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None) -> PackedSequence:
+        """Makes one of its fields, or of a pair of data and batch sizes."""
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:

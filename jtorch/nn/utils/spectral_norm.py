@@ -64,6 +64,7 @@ class SpectralNorm:
         module.register_parameter(self.name, Parameter(weight.detach()))
 
     def __call__(self, module: Module, inputs: Any) -> None:
+        """Sets the weight before a forward."""
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
     def _solve_v_and_rescale(self, weight_mat: Tensor, u: Tensor, target_sigma: Tensor) -> Tensor:
@@ -111,6 +112,7 @@ class SpectralNormLoadStateDictPreHook:
     def __call__(
         self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: Any, unexpected_keys: Any, error_msgs: Any
     ) -> None:
+        """Is called before a state dict is loaded."""
         fn = self.fn
         version = local_metadata.get("spectral_norm", {}).get(fn.name + ".version", None)
         if version is not None and version >= 1:
@@ -136,6 +138,7 @@ class SpectralNormStateDictHook:
         self.fn = fn
 
     def __call__(self, module: Module, state_dict: Any, prefix: str, local_metadata: Any) -> None:
+        """Is called at the end of ``state_dict``."""
         versions = local_metadata.setdefault("spectral_norm", {})
         key = self.fn.name + ".version"
         if key in versions:
@@ -143,9 +146,7 @@ class SpectralNormStateDictHook:
         versions[key] = self.fn._version
 
 
-def spectral_norm(
-    module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
-) -> M:
+def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
     """Divides parameter ``name`` by its spectral norm before every forward; training forwards improve the estimate."""
     SpectralNorm.apply(module, name, n_power_iterations, default_dim(module) if dim is None else dim, eps)
     return module

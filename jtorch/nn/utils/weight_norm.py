@@ -74,6 +74,7 @@ class WeightNorm:
         setattr(module, self.name, Parameter(weight.data))
 
     def __call__(self, module: Module, inputs: Any) -> None:
+        """Sets the weight before a forward."""
         setattr(module, self.name, self.compute_weight(module))
 
 

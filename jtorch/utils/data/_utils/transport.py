@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 from typing import Any
@@ -18,9 +19,15 @@ def _rebuild(array: Any, requires_grad: bool, dtype: Any) -> torch.Tensor:
     return tensor.requires_grad_() if requires_grad else tensor
 
 
+def _named(path: str) -> Any:
+    return functools.reduce(getattr, path.split("."), torch)
+
+
 class _Pickler(cloudpickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         """Plain tensors as arrays: views do not carry their whole storage along, and nothing is shared between processes."""
+        if isinstance(obj, type) and obj.__module__ == "torch" and getattr(torch, obj.__qualname__, None) is obj:
+            return _named, (obj.__qualname__,)  # found by name only where `torch` stands for jtorch
         if type(obj) is torch.Tensor:
             data = obj.detach().cpu()
             bits = torch.uint8 if data.element_size() == 1 else torch.uint16

@@ -1,0 +1,299 @@
+"""Jacobians, Hessians and products with them, of functions of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jtorch
+
+from ..core import Tensor
+from .engine import grad as tape_grad
+from .grad_mode import MODE, enable_grad
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _tuple(given: Any, argument: str, function: str) -> tuple[bool, tuple[Any, ...]]:
+    """Whether several tensors were given, and a tuple of them.
+
+    Raises:
+        TypeError: if something else was given.
+    """
+    several = isinstance(given, tuple)
+    if not several:
+        given = (given,)
+    for i, t in enumerate(given):
+        if not isinstance(t, Tensor):
+            if several:
+                raise TypeError(
+                    f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
+                    f"{type(t)}."
+                )
+            raise TypeError(f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the given {argument} has type {type(t)}.")
+    return several, given
+
+
+def _owned(inputs: Sequence[Tensor], create_graph: bool, need_graph: bool) -> tuple[Any, ...]:
+    """Inputs of our own: views of the caller's where a graph is to reach these, else without history."""
+    return tuple([t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in inputs])  # type: ignore[attr-defined]
+
+
+def _released(tree: Any, create_graph: bool) -> Any:
+    if isinstance(tree, tuple):
+        return tuple([_released(t, create_graph) for t in tree])
+    if isinstance(tree, list):
+        return [_released(t, create_graph) for t in tree]
+    return tree if create_graph else tree.detach()
+
+
+def _one_or_all(found: Any, several: bool) -> Any:
+    return found if several else found[0]
+
+
+def _directions(v: Any, like: Sequence[Tensor], several: bool, function: str) -> tuple[Any, ...]:
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            of = "input" if function != "vjp" else "output"
+            raise RuntimeError(f"The vector v can only be None if the {'user-provided function returns' if of == 'output' else 'input to the user-provided function is'} a single Tensor with a single element.")
+        return (jtorch.ones_like(like[0]),)
+    _, found = _tuple(v, "v", function)
+    if len(found) != len(like):
+        if several:
+            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}.")
+        raise RuntimeError("The given v should contain a single Tensor.")
+    for i, (a, b) in enumerate(zip(found, like, strict=True)):
+        if a.shape != b.shape:
+            prefix = f"Entry {i} in " if several else ""
+            raise RuntimeError(f"{prefix}v has invalid size: should be {b.shape} but got {a.shape}.")
+    return tuple([t.detach() if not t.requires_grad else t for t in found])
+
+
+def _grad(outputs: Sequence[Any], inputs: Sequence[Any], vectors: Any, create_graph: bool) -> tuple[Any, ...]:
+    """``grad`` that gives None where an output has no history."""
+    vectors = [None] * len(outputs) if vectors is None else vectors
+    there = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad]
+    if not there:
+        return (None,) * len(inputs)
+    return tape_grad([o for o, _ in there], list(inputs), [v for _, v in there], retain_graph=True, create_graph=create_graph, allow_unused=True)
+
+
+def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
+    if not strict:
+        return
+    for i, o in enumerate(outputs):
+        if not o.requires_grad:
+            if what == "jacobian":
+                raise RuntimeError(
+                    f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is not allowed "
+                    "in strict mode when create_graph=True."
+                )
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner "
+                "from the input when running in strict mode."
+            )
+
+
+def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: str) -> tuple[Any, ...]:
+    """Zeros for missing gradients.
+
+    Raises:
+        RuntimeError: in strict mode.
+    """
+    found = []
+    for i, (g, r) in enumerate(zip(grads, refs, strict=True)):
+        if g is None:
+            if strict:
+                if stage == "double_back_trick":
+                    raise RuntimeError(f"The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double backward trick to compute forward mode gradients. This is not allowed in strict mode.")
+                if stage == "double_back":
+                    raise RuntimeError(f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+                raise RuntimeError(f"Output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+            g = jtorch.zeros_like(r)
+        found.append(g)
+    return tuple(found)
+
+
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``func(*inputs)``, and the product of ``v`` with its Jacobian."""
+    with enable_grad():
+        several, given = _tuple(inputs, "inputs", "vjp")
+        own = _owned(given, create_graph, True)
+        outs_several, outputs = _tuple(func(*own), "outputs of the user-provided function", "vjp")
+        _need_history(outputs, "outputs", strict)
+        vectors = _directions(v, outputs, outs_several, "vjp")
+    with jtorch.set_grad_enabled(create_graph or MODE.enabled):
+        found = _filled(_grad(outputs, own, vectors, create_graph), own, strict, "back")
+    return _one_or_all(_released(outputs, create_graph), outs_several), _one_or_all(_released(found, create_graph), several)
+
+
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``func(*inputs)``, and the product of its Jacobian with ``v``: the derivative of ``vjp`` in its vector."""
+    with enable_grad():
+        several, given = _tuple(inputs, "inputs", "jvp")
+        own = _owned(given, create_graph, True)
+        vectors = _directions(v, own, several, "jvp")
+        outs_several, outputs = _tuple(func(*own), "outputs of the user-provided function", "jvp")
+        _need_history(outputs, "outputs", strict)
+        slots = [jtorch.zeros_like(o, requires_grad=True) for o in outputs]
+        back = _filled(_grad(outputs, own, slots, True), own, strict, "back")
+        _need_history(back, "outputs", strict)
+    with jtorch.set_grad_enabled(create_graph or MODE.enabled):
+        found = _filled(_grad(back, slots, vectors, create_graph), outputs, strict, "double_back_trick")
+    return _one_or_all(_released(outputs, create_graph), outs_several), _one_or_all(_released(found, create_graph), outs_several)
+
+
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The Jacobian of ``func``: a tensor of the output's shape followed by the input's, or tuples of them, outputs first.
+
+    Args:
+        vectorize: walk back (or forward) once with all directions, by ``vmap``, instead of once for each.
+        strategy: ``"reverse-mode"``, or ``"forward-mode"``, which needs ``vectorize``.
+
+    Raises:
+        RuntimeError: in ``strict`` mode, if an output is independent of an input.
+    """
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".')
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported together (yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`.")
+        if strict:
+            raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not supported together (yet). Please either set `strict=False` or `strategy=\"reverse-mode\"`.")
+        if not vectorize:
+            raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`.")
+    if strict and vectorize:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set `strict=False` or `vectorize=False`.")
+    with enable_grad():
+        several, given = _tuple(inputs, "inputs", "jacobian")
+        own = _owned(given, create_graph, True)
+        if vectorize:
+            found, outs_several = _vectorized(func, own, create_graph, strategy)
+        else:
+            outs_several, outputs = _tuple(func(*own), "outputs of the user-provided function", "jacobian")
+            _need_history(outputs, "outputs", strict)
+            found = tuple([_rows(o, i, own, create_graph, strict) for i, o in enumerate(outputs)])
+    found = _released(found, create_graph)
+    picked = tuple([_one_or_all(row, several) for row in found])
+    return _one_or_all(picked, outs_several)
+
+
+def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[Any, ...]:
+    """The Jacobian of one output, element by element."""
+    columns: list[list[Any]] = [[] for _ in own]
+    flat = output.reshape(-1)  # type: ignore[attr-defined]
+    for j in range(output.numel()):
+        grads = _grad((flat[j],), own, None, create_graph)
+        for k, (g, x) in enumerate(zip(grads, own, strict=True)):
+            if g is None:
+                if strict:
+                    raise RuntimeError(f"Output {i} of the user-provided function is independent of input {k}. This is not allowed in strict mode.")
+                g = jtorch.zeros_like(x)
+            elif strict and create_graph and not g.requires_grad:
+                raise RuntimeError(
+                    f"The jacobian of the user-provided function is independent of input {k}. This is not allowed in strict mode when "
+                    "create_graph=True."
+                )
+            columns[k].append(g)
+    made = []
+    for c, x in zip(columns, own, strict=True):
+        stacked = jtorch.stack(c) if c else x.new_zeros((0, *x.shape))
+        made.append(stacked.view(*output.shape, *x.shape))
+    return tuple(made)
+
+
+def _vectorized(func: Callable[..., Any], own: Sequence[Any], create_graph: bool, strategy: str) -> tuple[Any, bool]:
+    from ..func import jacfwd, jacrev
+
+    outs: list[bool] = []
+
+    def as_tuple(*xs: Any) -> tuple[Any, ...]:
+        several, found = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        outs.append(several)
+        return found
+
+    every = tuple(range(len(own)))
+    transform = jacfwd if strategy == "forward-mode" else jacrev
+    given = own if create_graph else [x.detach() for x in own]
+    return transform(as_tuple, every)(*given), outs[0]
+
+
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The Hessian of a scalar function: a tensor of the input's shape twice, or a tuple of tuples of them."""
+    if outer_jacobian_strategy not in ("reverse-mode", "forward-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    several, given = _tuple(inputs, "inputs", "hessian")
+
+    def checked(*xs: Any) -> Any:
+        out = func(*xs)
+        _check_scalar(out, "hessian")
+        return out.reshape(()) if out.dim() else out
+
+    def gradient(*xs: Any) -> Any:
+        if outer_jacobian_strategy == "forward-mode":
+            xs = tuple([x.requires_grad_() if x.is_leaf and not x.requires_grad else x for x in xs])
+        found = jacobian(checked, xs, create_graph=True)
+        return tuple([_checked_dependence(g, i, strict) for i, g in enumerate(found)])
+
+    found = jacobian(
+        gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy
+    )
+    return found if several else found[0][0]
+
+
+def _checked_dependence(g: Any, i: int, strict: bool) -> Any:
+    if strict and not g.requires_grad:
+        raise RuntimeError(f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is not allowed in strict mode.")
+    return g
+
+
+def _check_scalar(out: Any, function: str) -> None:
+    if not isinstance(out, Tensor):
+        raise RuntimeError(f"The function given to {function} should return a single Tensor")
+    if out.numel() != 1:
+        raise RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element")
+
+
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``func(*inputs)``, a scalar, and the product of ``v`` with its Hessian."""
+    with enable_grad():
+        several, given = _tuple(inputs, "inputs", "vhp")
+        own = _owned(given, create_graph, True)
+        vectors = _directions(v, own, several, "vhp")
+        output = func(*own)
+        _check_scalar(output, "vhp")
+        _need_history((output,), "outputs", strict)
+        first = _filled(_grad((output,), own, None, True), own, strict, "back")
+        _need_history(first, "jacobian", strict)
+        found = _filled(_grad(first, own, vectors, create_graph), own, strict, "double_back")
+    return _released(output, create_graph), _one_or_all(_released(found, create_graph), several)
+
+
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``func(*inputs)``, a scalar, and the product of its Hessian with ``v``."""
+    with enable_grad():
+        several, given = _tuple(inputs, "inputs", "hvp")
+        own = _owned(given, create_graph, True)
+        vectors = _directions(v, own, several, "hvp")
+        output = func(*own)
+        _check_scalar(output, "hvp")
+        _need_history((output,), "outputs", strict)
+        first = _filled(_grad((output,), own, None, True), own, strict, "back")
+        _need_history(first, "jacobian", strict)
+        # The Hessian is symmetric, so that its product with v from either side is the same.
+        found = _filled(_grad(first, own, vectors, create_graph), own, strict, "double_back")
+    return _released(output, create_graph), _one_or_all(_released(found, create_graph), several)

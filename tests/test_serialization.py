@@ -1,0 +1,215 @@
+"""``save`` and ``load``: what comes back, what is refused, and what happens to files."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import stat
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jtorch as torch
+from jtorch import serialization
+
+
+def round_trip(obj: Any, **options: Any) -> Any:
+    buffer = io.BytesIO()
+    torch.save(obj, buffer)
+    buffer.seek(0)
+    return torch.load(buffer, **options)
+
+
+@pytest.mark.parametrize("dtype", list(torch.functional.dtypes.BY_NAME.values()) if hasattr(torch.functional, "dtypes") else [torch.float32], ids=str)
+def test_every_dtype(dtype: Any) -> None:
+    x = torch.tensor([0, 1, 1, 0]).to(dtype).view(2, 2)
+    y = round_trip(x)
+    assert y.dtype is dtype
+    assert y.shape == (2, 2)
+    assert y.to(torch.complex128).tolist() == x.to(torch.complex128).tolist()
+
+
+def test_views_share_memory_again() -> None:
+    x = torch.arange(6.0)
+    a, b, c = round_trip([x, x[2:4], x.view(2, 3).t()])
+    b.fill_(-1)
+    assert a.tolist() == [0.0, 1.0, -1.0, -1.0, 4.0, 5.0]
+    assert c.tolist() == [[0.0, -1.0], [1.0, 4.0], [-1.0, 5.0]]
+    assert c.stride() == (1, 3)
+
+
+def test_a_view_alone_brings_its_storage() -> None:
+    x = torch.arange(1000.0)
+    small = round_trip(x[10:12])
+    assert small.tolist() == [10.0, 11.0]
+    assert small.storage_offset() == 10
+
+
+def test_tied_parameters_stay_tied() -> None:
+    class Tied(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = torch.nn.Linear(2, 2, bias=False)
+            self.b = torch.nn.Linear(2, 2, bias=False)
+            self.b.weight = self.a.weight
+
+    state = round_trip(Tied().state_dict())
+    state["a.weight"].fill_(5)
+    assert state["b.weight"].tolist() == [[5.0, 5.0], [5.0, 5.0]]
+    one, other = round_trip([p := torch.nn.Parameter(torch.ones(1)), p])
+    assert one is other
+
+
+def test_loaded_tensors_are_ordinary() -> None:
+    weight = round_trip(torch.nn.Parameter(torch.ones(2)))
+    opt = torch.optim.SGD([weight], lr=1.0)
+    (weight * 2).sum().backward()
+    opt.step()
+    assert weight.tolist() == [-1.0, -1.0]
+    x = round_trip(torch.ones(3))[:2]
+    x += 1
+    assert x.tolist() == [2.0, 2.0]
+
+
+def test_attributes_and_subclasses() -> None:
+    x = torch.ones(2)
+    x.note = "kept"
+    assert round_trip(x).note == "kept"
+
+    p = torch.nn.Parameter(torch.ones(2))
+    p.note = 3
+    assert round_trip(p).note == 3
+
+
+class Harmless:
+    """Not a weight."""
+
+
+def test_refusals() -> None:
+    with pytest.raises(pickle.UnpicklingError, match="Unsupported global: GLOBAL .*Harmless was not an allowed global by default"):
+        round_trip(Harmless())
+    with serialization.safe_globals([Harmless]):
+        assert isinstance(round_trip(Harmless()), Harmless)
+    assert serialization.get_safe_globals() == []
+    assert isinstance(round_trip(Harmless(), weights_only=False), Harmless)
+
+    class Evil:
+        def __reduce__(self) -> Any:
+            return os.system, ("echo never",)
+
+    for options in ({}, {"weights_only": True}):
+        with pytest.raises(pickle.UnpicklingError, match=r"GLOBAL (posix|nt)\.system whose module (posix|nt) is blocked"):
+            round_trip(Evil(), **options)
+    with serialization.safe_globals([os.system]), pytest.raises(pickle.UnpicklingError, match="is blocked"):
+        round_trip(Evil())
+    with pytest.raises(RuntimeError, match="Can not safely load weights when explicit pickle_module is specified"):
+        round_trip(1, weights_only=True, pickle_module=pickle)
+
+
+def test_names_that_would_be_refused() -> None:
+    buffer = io.BytesIO()
+    torch.save({"a": torch.ones(1), "b": Harmless()}, buffer)
+    buffer.seek(0)
+    (name,) = serialization.get_unsafe_globals_in_checkpoint(buffer)
+    assert name.endswith(".Harmless")
+
+
+def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.raises(pickle.UnpicklingError):
+        round_trip(Harmless(), weights_only=False)
+    monkeypatch.delenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD")
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.warns(UserWarning, match="forcing weights_only=False"):
+        round_trip(Harmless())
+
+
+@pytest.mark.parametrize("place", [None, "cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, location: storage, lambda s, _: None])
+def test_places(place: Any) -> None:
+    assert round_trip(torch.ones(2), map_location=place).tolist() == [1.0, 1.0]
+
+
+def test_meta_and_missing_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert round_trip(torch.ones(2, 3), map_location="meta").device.type == "meta"
+    monkeypatch.setattr(serialization, "location_tag", lambda piece: "cuda:0")
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device but torch.cuda.is_available\\(\\) is False"):
+            round_trip(torch.ones(1))
+    assert round_trip(torch.ones(1), map_location={"cuda:0": "cpu"}).item() == 1.0
+    with pytest.raises(RuntimeError, match="don't know how to restore data location"):
+        round_trip(torch.ones(1), map_location="nowhere")
+
+
+def test_files_are_replaced_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "weights.pt"
+    torch.save([torch.ones(3)], path)
+    before = path.read_bytes()
+    path.chmod(0o640)
+    with pytest.raises(TypeError):
+        torch.save([torch.zeros(3), threading.Lock()], path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["weights.pt"]
+    torch.save([torch.zeros(3)], str(path))
+    assert torch.load(path)[0].tolist() == [0.0, 0.0, 0.0]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    link = tmp_path / "latest.pt"
+    link.symlink_to(path)
+    torch.save([torch.ones(1)], link)
+    assert link.is_symlink()
+    assert torch.load(path)[0].tolist() == [1.0]
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"Parent directory .*missing does not exist\."):
+        torch.save(1, tmp_path / "missing" / "x.pt")
+    with pytest.raises(AttributeError, match="expected 'f' to be string, path, or a file-like object with a 'write' attribute"):
+        torch.save(1, 3)
+    with pytest.raises(FileNotFoundError):
+        torch.load(tmp_path / "none.pt")
+    with pytest.raises(AttributeError, match="You can only torch.load from a file that is seekable"):
+        torch.load(3)
+
+
+def test_damage_is_noticed() -> None:
+    buffer = io.BytesIO()
+    torch.save(torch.arange(1000.0), buffer)
+    data = buffer.getvalue()
+    for broken in (data[:1000], data[:-100], data[:2000] + b"\0\1\2\3" + data[2004:]):
+        with pytest.raises(RuntimeError, match="PytorchStreamReader failed"):
+            torch.load(io.BytesIO(broken))
+
+
+def test_streams_that_cannot_seek_are_written() -> None:
+    class Pipe(io.RawIOBase):
+        def __init__(self) -> None:
+            self.data = b""
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, part: Any) -> int:
+            self.data += bytes(part)
+            return len(part)
+
+    pipe = Pipe()
+    torch.save(torch.ones(2), pipe)
+    assert torch.load(io.BytesIO(pipe.data)).tolist() == [1.0, 1.0]
+
+
+def test_several_objects_in_one_older_file() -> None:
+    buffer = io.BytesIO()
+    for i in range(2):
+        torch.save(torch.tensor([i]), buffer, _use_new_zipfile_serialization=False)
+    buffer.seek(0)
+    assert [torch.load(buffer).item(), torch.load(buffer).item()] == [0, 1]
+
+
+def test_mapped_files(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt"
+    torch.save({"a": torch.arange(100), "b": torch.zeros(0)}, path)
+    assert torch.load(path, mmap=True)["a"].sum().item() == 4950
+    with pytest.raises(ValueError, match="f must be a file path in order to use the mmap argument"):
+        torch.load(io.BytesIO(path.read_bytes()), mmap=True)
