@@ -136,6 +136,8 @@ def run(contest: Contest, who: Sequence[str] = CONTESTANTS, rounds: int = 7, tur
     Raises:
         AssertionError: if their first results differ.
     """
+    import jtorch  # noqa: F401 (its settings of JAX, such as 64-bit types and synchronous dispatch, are for all alike)
+
     names = [n for n in CONTESTANTS if n in contest.builders and n in who]
     steps: dict[str, Step] = {}
     first: dict[str, list[Any]] = {}
@@ -198,13 +200,15 @@ def _compare(contest: Contest, first: dict[str, list[Any]]) -> None:
     for other in others:
         for a, b in zip(first[reference], first[other], strict=True):
             np.testing.assert_allclose(
-                np.asarray(b), np.asarray(a), rtol=contest.agree, atol=contest.agree, err_msg=f"{contest.name}: {other} differs from {reference}"
+                np.asarray(b),
+                np.asarray(a),
+                rtol=contest.agree,
+                atol=contest.agree,
+                err_msg=f"{contest.name}: {other} differs from {reference}",
             )
 
 
 def seconds(t: float) -> str:
     """A time with a readable unit: ``1.85 us``."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if t >= size:
-            break
+    unit, size = ("s", 1.0) if t >= 1 else ("ms", 1e-3) if t >= 1e-3 else ("us", 1e-6)
     return f"{t / size:.3g} {unit}"

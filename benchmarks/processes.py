@@ -122,11 +122,12 @@ with contest.mode_of(who):
     for _ in range(5):
         step.run()
     trim()
+    rest = status("VmRSS")
     with open("/proc/self/clear_refs", "w") as f:
         f.write("5")
     for _ in range(5):
         step.run()
-    print(json.dumps({"before": before, "peak": status("VmHWM")}))
+    print(json.dumps({"before": before, "rest": rest, "peak": status("VmHWM")}))
 """
 
 

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .contest import Contest, Result
 
-_HEADERS = {"deferred": "jtorch deferred", "immediate": "jtorch immediate", "torch": "PyTorch eager", "jnp": "jax.numpy", "jit": "hand-written jit"}
+_HEADERS = {
+    "deferred": "jtorch deferred",
+    "immediate": "jtorch immediate",
+    "torch": "PyTorch eager",
+    "jnp": "jax.numpy",
+    "jit": "hand-written jit",
+}
 
 
 def pin(threads: int) -> None:
@@ -56,7 +62,9 @@ def _bars(result: Result) -> tuple[list[str], list[bool]]:
 def _print_rows(rows: list[list[str]]) -> None:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     for row in rows:
-        print("  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:-1], widths[1:], strict=True)), row[-1]]).rstrip())
+        print(
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:-1], widths[1:], strict=True)), row[-1]]).rstrip()
+        )
 
 
 def _row(result: Result, who: list[str]) -> tuple[list[str], list[bool]]:
@@ -133,7 +141,9 @@ def _memory_row(who: list[str]) -> tuple[list[str], list[bool], Any]:
     figures = processes.peak_memory(who)
     grown = {w: peak - before for w, (before, peak) in figures.items()}
     cells = [f"{grown[w] / 2**20:.0f} MiB" if w in grown else "-" for w in who]
-    ratios = [f"{grown['deferred'] / grown[o]:.2f}" if "deferred" in grown and o in grown else "-" for o in ("torch", "jnp", "jit") if o in who]
+    ratios = [
+        f"{grown['deferred'] / grown[o]:.2f}" if "deferred" in grown and o in grown else "-" for o in ("torch", "jnp", "jit") if o in who
+    ]
     text, verdicts = "", []
     if "deferred" in grown and "jit" in grown:
         ratio = grown["deferred"] / grown["jit"]

@@ -93,7 +93,7 @@ class Archive:
         data = np.empty(info.file_size, np.uint8)
         try:
             with self._zip.open(info) as stream:
-                view, start = memoryview(data), 0
+                view, start = memoryview(data), 0  # type: ignore[arg-type]
                 while start < len(view):
                     got = stream.readinto(view[start : start + (1 << 24)])  # type: ignore[attr-defined]
                     if not got:

@@ -11,7 +11,7 @@ import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, ClassVar
 
 import jtorch as torch
 
@@ -129,7 +129,7 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
         UnpicklingError: for a class or function that is not allowed, and for opcodes that weights do not need.
     """
 
-    dispatch: dict[int, Callable[[Any], None]] = {
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
         code: pickle._Unpickler.dispatch[code]  # type: ignore[attr-defined]
         for code in [getattr(pickle, name)[0] for name in _OPCODES]
     }

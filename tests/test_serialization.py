@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import jtorch as torch
-from jtorch import serialization
+from jtorch import dtypes, serialization
 
 
 def round_trip(obj: Any, **options: Any) -> Any:
@@ -23,7 +23,7 @@ def round_trip(obj: Any, **options: Any) -> Any:
     return torch.load(buffer, **options)
 
 
-@pytest.mark.parametrize("dtype", list(torch.functional.dtypes.BY_NAME.values()) if hasattr(torch.functional, "dtypes") else [torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", list(dtypes.BY_NAME.values()), ids=str)
 def test_every_dtype(dtype: Any) -> None:
     x = torch.tensor([0, 1, 1, 0]).to(dtype).view(2, 2)
     y = round_trip(x)
@@ -89,7 +89,7 @@ class Harmless:
 
 
 def test_refusals() -> None:
-    with pytest.raises(pickle.UnpicklingError, match="Unsupported global: GLOBAL .*Harmless was not an allowed global by default"):
+    with pytest.raises(pickle.UnpicklingError, match=r"Unsupported global: GLOBAL .*Harmless was not an allowed global by default"):
         round_trip(Harmless())
     with serialization.safe_globals([Harmless]):
         assert isinstance(round_trip(Harmless()), Harmless)
@@ -127,7 +127,7 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         round_trip(Harmless())
 
 
-@pytest.mark.parametrize("place", [None, "cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, location: storage, lambda s, _: None])
+@pytest.mark.parametrize("place", [None, "cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, _: storage, lambda _, __: None])
 def test_places(place: Any) -> None:
     assert round_trip(torch.ones(2), map_location=place).tolist() == [1.0, 1.0]
 
@@ -136,7 +136,7 @@ def test_meta_and_missing_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert round_trip(torch.ones(2, 3), map_location="meta").device.type == "meta"
     monkeypatch.setattr(serialization, "location_tag", lambda piece: "cuda:0")
     if not torch.cuda.is_available():
-        with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device but torch.cuda.is_available\\(\\) is False"):
+        with pytest.raises(RuntimeError, match=r"but torch.cuda.is_available\(\) is False"):
             round_trip(torch.ones(1))
     assert round_trip(torch.ones(1), map_location={"cuda:0": "cpu"}).item() == 1.0
     with pytest.raises(RuntimeError, match="don't know how to restore data location"):
@@ -165,11 +165,11 @@ def test_files_are_replaced_at_once(tmp_path: Path) -> None:
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"Parent directory .*missing does not exist\."):
         torch.save(1, tmp_path / "missing" / "x.pt")
-    with pytest.raises(AttributeError, match="expected 'f' to be string, path, or a file-like object with a 'write' attribute"):
+    with pytest.raises(AttributeError, match="expected 'f' to be string, path, or a file-like object"):
         torch.save(1, 3)
     with pytest.raises(FileNotFoundError):
         torch.load(tmp_path / "none.pt")
-    with pytest.raises(AttributeError, match="You can only torch.load from a file that is seekable"):
+    with pytest.raises(AttributeError, match="You can only torch\\.load from a file that is seekable"):
         torch.load(3)
 
 

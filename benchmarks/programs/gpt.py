@@ -28,7 +28,14 @@ def _data() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
 
     weights = [matrix(VOCABULARY, WIDTH), matrix(CONTEXT, WIDTH)]
     for _ in range(BLOCKS):
-        weights += [*norm(), *linear(WIDTH, 3 * WIDTH), *linear(WIDTH, WIDTH), *norm(), *linear(WIDTH, 4 * WIDTH), *linear(4 * WIDTH, WIDTH)]
+        weights += [
+            *norm(),
+            *linear(WIDTH, 3 * WIDTH),
+            *linear(WIDTH, WIDTH),
+            *norm(),
+            *linear(WIDTH, 4 * WIDTH),
+            *linear(4 * WIDTH, WIDTH),
+        ]
     weights += [*norm(), matrix(VOCABULARY, WIDTH)]
     ids, targets = rng.integers(0, VOCABULARY, (2, BATCH, CONTEXT))
     return weights, ids, targets
@@ -49,9 +56,7 @@ def program(torch: Any) -> Step:
             self.down = nn.Linear(4 * WIDTH, WIDTH)
 
         def forward(self, x: Any) -> Any:
-            q, k, v = (
-                t.view(BATCH, CONTEXT, HEADS, WIDTH // HEADS).transpose(1, 2) for t in self.qkv(self.norm1(x)).split(WIDTH, dim=2)
-            )
+            q, k, v = (t.view(BATCH, CONTEXT, HEADS, WIDTH // HEADS).transpose(1, 2) for t in self.qkv(self.norm1(x)).split(WIDTH, dim=2))
             y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.out(y.transpose(1, 2).reshape(BATCH, CONTEXT, WIDTH))
             return x + self.down(functional.gelu(self.up(self.norm2(x))))
@@ -150,7 +155,12 @@ def jax_builder(compiled: bool) -> Builder:
 def contest() -> Contest:
     """The GPT's row."""
     bars = [Bar("deferred", 1.0, "torch"), Bar("deferred", 0.8, "jit")]
-    return Contest("GPT 2 blocks d 256 T 128 b 4", same_program(program, jnp=jax_builder(compiled=False), jit=jax_builder(compiled=True)), bars, agree=1e-3)
+    return Contest(
+        "GPT 2 blocks d 256 T 128 b 4",
+        same_program(program, jnp=jax_builder(compiled=False), jit=jax_builder(compiled=True)),
+        bars,
+        agree=1e-3,
+    )
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {"GPT 2 blocks d 256 T 128 b 4": contest}

@@ -78,7 +78,7 @@ def _moves(torch: Any) -> list[Callable[[Any, Any], Any]]:
         lambda x, y: x - y,
         lambda x, y: x * y,
         lambda x, y: torch.tanh(x),
-        lambda x, y: torch.maximum(x, y),
+        torch.maximum,
         lambda x, y: x.transpose(0, 1),
         lambda x, y: torch.sin(y) * x,
         lambda x, y: x / (1 + y * y),

@@ -84,12 +84,16 @@ def _jax(sizes: Sequence[int], batch: int, compiled: bool) -> Builder:
 
 
 def _contest(name: str, sizes: Sequence[int], batch: int, bars: Sequence[Bar]) -> Contest:
-    return Contest(name, same_program(_program(sizes, batch), jnp=_jax(sizes, batch, compiled=False), jit=_jax(sizes, batch, compiled=True)), bars)
+    return Contest(
+        name, same_program(_program(sizes, batch), jnp=_jax(sizes, batch, compiled=False), jit=_jax(sizes, batch, compiled=True)), bars
+    )
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {
     "MLP 784-256-256-10, batch 32": lambda: _contest(
         "MLP 784-256-256-10, batch 32", (784, 256, 256, 10), 32, [Bar("deferred", 1.0, "torch"), Bar("deferred", 1.6, "jit")]
     ),
-    "MLP 12 layers of 64, batch 16": lambda: _contest("MLP 12 layers of 64, batch 16", (64,) * 12 + (4,), 16, [Bar("deferred", 1.0, "torch")]),
+    "MLP 12 layers of 64, batch 16": lambda: _contest(
+        "MLP 12 layers of 64, batch 16", (64,) * 12 + (4,), 16, [Bar("deferred", 1.0, "torch")]
+    ),
 }

@@ -15,13 +15,16 @@ from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
 
 #: Where each public name that is loaded late lives.
-_LATE = {"backward": "engine", "grad": "engine", "Function": "function", "FunctionCtx": "function", "Variable": "variable"}
+_LATE = {
+    "backward": "engine", "grad": "engine", "Function": "function", "FunctionCtx": "function", "Variable": "variable",
+    "gradgradcheck": "gradcheck", "GradcheckError": "gradcheck", "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATE:
         return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
-    if name in ("grad_mode", "function", "graph", "functional", "forward_ad", "gradcheck", "profiler", "anomaly_mode"):
+    if name in ("grad_mode", "function", "graph", "functional", "forward_ad", "gradcheck", "variable", "profiler", "anomaly_mode"):
         try:
             return importlib.import_module(f"{__name__}.{name}")
         except ModuleNotFoundError:

@@ -23,15 +23,15 @@ except ImportError:  # JAX has no public name for this; without it every run tak
         return False
 
 
-_refs = sys.getrefcount
-_new = object.__new__
-_ArrayImpl = type(jax.device_put(np.zeros(1)))
-
 # XLA's CPU client hands every program of more than about a thousand flops to another thread. Waking that thread and then the waiting one
 # costs 40 to 90 microseconds, several times what a small program takes; PyTorch computes on the calling thread, too. This has an effect
 # only before the first use of JAX.
 if os.environ.get("JTORCH_CPU_ASYNC", "0") != "1":
     jax.config.update("jax_cpu_enable_async_dispatch", False)
+
+_refs = sys.getrefcount
+_new = object.__new__
+_ArrayImpl = type(jax.device_put(np.zeros(1)))
 
 #: Estimated seconds to compile a trace as a whole: a fixed part and a part for each op; and one kernel alone.
 COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.006, 0.035

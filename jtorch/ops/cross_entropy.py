@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ._declare import Array, defvjp, guard, op
 from ._kernel import cast
@@ -101,34 +103,45 @@ class _Classes:
         return self.outer(g / jnp.sum(self.weights) if reduction == "mean" else g)
 
 
-def _log_sum(x: Array, axis: int) -> Array:
-    """``log(sum(exp(x)))`` along ``axis``, which is kept."""
-    top = jnp.max(x, axis, keepdims=True, initial=-np.inf)
-    return top + jnp.log(jnp.sum(jnp.exp(x - top), axis, keepdims=True))
+def _shift_and_log_sum(x: Array, axis: int) -> tuple[Array, Array]:
+    """``top`` and ``log(sum(exp(x - top)))`` along ``axis``, which is kept. Apart they lose nothing where scores are large."""
+    top = lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-np.inf))
+    return top, jnp.log(jnp.sum(jnp.exp(x - top), axis, keepdims=True))
+
+
+def _index_loss(c: _Classes, top: Array, log_sum: Array, reduction: str, label_smoothing: float) -> Array:
+    loss = c.weights * (jnp.squeeze(log_sum, c.axis) - (c.picked(c.x) - jnp.squeeze(top, c.axis)))
+    if label_smoothing:
+        scores = log_sum - (c.x - top)
+        smooth = jnp.sum(scores if c.weight is None else scores * c.along_classes(), c.axis)
+        smooth = jnp.where(c.counted, smooth, number(0, c.x)) * number(label_smoothing / c.classes, c.x)
+        loss = loss * number(1 - label_smoothing, c.x) + smooth
+    return c.finish(jnp.where(c.counted, loss, number(0, c.x)), reduction)
 
 
 def _index_fwd(
     input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str, label_smoothing: float
-) -> tuple[Array, tuple[Array, ...]]:
+) -> tuple[Array, tuple[Array, Array]]:
     _check_classes(input, target, weight)
     c = _Classes(input, target, weight, ignore_index)
-    log_sum = _log_sum(c.x, c.axis)
-    loss = c.weights * (jnp.squeeze(log_sum, c.axis) - c.picked(c.x))
-    if label_smoothing:
-        scores = log_sum - c.x
-        smooth = jnp.sum(scores if weight is None else scores * c.along_classes(), c.axis)
-        smooth = jnp.where(c.counted, smooth, number(0, c.x)) * number(label_smoothing / c.classes, c.x)
-        loss = loss * number(1 - label_smoothing, c.x) + smooth
-    loss = jnp.where(c.counted, loss, number(0, c.x))
-    return cast(c.finish(loss, reduction), input.dtype), (log_sum,)
+    top, log_sum = _shift_and_log_sum(c.x, c.axis)
+    return cast(_index_loss(c, top, log_sum, reduction, label_smoothing), input.dtype), (top, log_sum)
 
 
 def _index_grad(
-    g: Array, log_sum: Array, input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str, label_smoothing: float
+    g: Array,
+    residuals: tuple[Array, Array],
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
 ) -> Array:
+    top, log_sum = residuals
     c = _Classes(input, target, weight, ignore_index)
     share = c.share(wide(g), reduction)
-    probabilities = jnp.exp(c.x - log_sum)
+    probabilities = jnp.exp((c.x - top) - log_sum)
     if not label_smoothing:
         return cast((probabilities - c.hot(number(1, c.x), number(0, c.x))) * (share * c.outer(c.weights)), input.dtype)
     even = number(label_smoothing / c.classes, c.x)
@@ -137,6 +150,11 @@ def _index_grad(
     wanted = c.hot(at_class, number(0, c.x)) + everywhere
     grad = (probabilities * (at_class + total) - wanted) * share
     return cast(jnp.where(c.outer(c.counted), grad, number(0, c.x)), input.dtype)
+
+
+def _weight_grad(g: Array, loss: Callable[[Array], Array], weight: Array) -> Array:
+    """The gradient with respect to the classes' weights, which torch refuses to compute."""
+    return jax.vjp(loss, weight)[1](g)[0]
 
 
 def _probability_loss(input: Array, target: Array, weight: Array | None, reduction: str, label_smoothing: float) -> Array:
@@ -148,7 +166,8 @@ def _probability_loss(input: Array, target: Array, weight: Array | None, reducti
         t = t * number(1 - label_smoothing, t) + number(label_smoothing / classes, t)
     if weight is not None:
         t = t * cast(weight, t.dtype).reshape((-1,) + (1,) * (x.ndim - axis - 1))[(None,) * axis]
-    loss = jnp.sum((_log_sum(x, axis) - x) * t, axis)
+    top, log_sum = _shift_and_log_sum(x, axis)
+    loss = jnp.sum((log_sum - (x - top)) * t, axis)
     if reduction == "mean":
         return cast(jnp.sum(loss) / number(x.size // max(classes, 1), x), dtype)
     return cast(reduced(loss, reduction), dtype)
@@ -182,7 +201,7 @@ def _cross_entropy_fwd(
     if _is_probabilities(input, target, ignore_index, label_smoothing):
         _check_weight(weight, input.shape[min(input.ndim - 1, 1)], input)
         # As many residuals as for indices: their number must not depend on shapes.
-        return _probability_loss(input, target, weight, reduction, label_smoothing), (jnp.zeros((), input.dtype),)
+        return _probability_loss(input, target, weight, reduction, label_smoothing), (jnp.zeros((), input.dtype),) * 2
     return _index_fwd(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -201,7 +220,14 @@ def _cross_entropy_rule(
     if size_average is not None or reduce is not None:  # the forward pass has warned
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     if input.shape != target.shape:
-        return _index_grad(g, residuals[0], input, target, weight, ignore_index, reduction, label_smoothing), None, None
+        grad = _index_grad(g, residuals, input, target, weight, ignore_index, reduction, label_smoothing)
+        if weight is None:
+            return grad, None, None
+
+        def of_weight(weight: Array) -> Array:
+            return _index_fwd(input, target, weight, ignore_index, reduction, label_smoothing)[0]
+
+        return grad, None, _weight_grad(g, of_weight, weight)
     operands = (input, target) if weight is None else (input, target, weight)
 
     def loss(input: Array, target: Array, weight: Array | None = None) -> Array:
@@ -274,11 +300,18 @@ def _nll_loss_rule(
     ignore_index: int = -100,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> tuple[Array, None, None]:
+) -> tuple[Array, None, Array | None]:
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     c = _Classes(input, target, weight, ignore_index)
-    return cast(c.hot(-c.share(wide(g), reduction) * c.outer(c.weights), number(0, c.x)), input.dtype), None, None
+    grad = cast(c.hot(-c.share(wide(g), reduction) * c.outer(c.weights), number(0, c.x)), input.dtype)
+    if weight is None:
+        return grad, None, None
+
+    def of_weight(weight: Array) -> Array:
+        return nll_loss(input, target, weight, None, ignore_index, None, reduction)
+
+    return grad, None, _weight_grad(g, of_weight, weight)
 
 
 defvjp(nll_loss, _nll_loss_rule)

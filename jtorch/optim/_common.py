@@ -59,8 +59,8 @@ def pick(states: Iterable[dict[str, Any]], name: str) -> list[Any]:
     return [state.get(name) for state in states]
 
 
-def advance(step: torch.Tensor) -> torch.Tensor:
-    """Counts one step and returns the count in float64."""
+def advance(step: torch.Tensor) -> Any:
+    """Counts one step and returns the count, a tensor in float64."""
     step += 1
     return step.double()
 

@@ -7,6 +7,7 @@ operation counts (and corrects biases) once for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from operator import is_, itemgetter
 from typing import Any
 
@@ -74,6 +75,9 @@ class Plan:
 
 def same_value(tensors: list[torch.Tensor]) -> bool:
     """Whether the tensors hold one and the same value (not merely equal ones)."""
+    first = tensors[0]._v
+    if first is not None:
+        return all([t._v is first for t in tensors])  # noqa: C419 (a list is faster than a generator here)
     first = tensors[0]._read()
     return all(t._read() is first for t in tensors)
 
@@ -132,9 +136,8 @@ def _unify(steps: list[torch.Tensor]) -> None:
 
 
 def plain_gradients(grads: list[torch.Tensor]) -> bool:
-    """Whether all are ordinary dense tensors; subclasses take the path of public operations, where their protocols are heard."""
-    plain = torch.Tensor
-    return all(type(g) is plain for g in grads) and not any(g.is_sparse for g in grads)
+    """Whether all are ordinary tensors; subclasses take the path of public operations, where their protocols are heard."""
+    return all(map(is_, map(type, grads), repeat(torch.Tensor)))
 
 
 def amp_gradients(optimizer: Any, grads: list[torch.Tensor]) -> list[torch.Tensor] | None:

@@ -123,13 +123,9 @@ def adagrad(
         if grad.is_sparse:
             grad = grad.coalesce()
             indices, values = grad._indices(), grad._values()
-
-            def sparse(of: torch.Tensor, indices: Any = indices, size: Any = grad.size()) -> torch.Tensor:
-                return torch.sparse_coo_tensor(indices, of, size)
-
-            state_sum.add_(sparse(values.pow(2)))
+            state_sum.add_(torch.sparse_coo_tensor(indices, values.pow(2), grad.size()))
             std = state_sum.sparse_mask(grad)._values().sqrt() + eps
-            param.add_(sparse(values / std * -clr))
+            param.add_(torch.sparse_coo_tensor(indices, values / std * -clr, grad.size()))
             continue
         param, grad, state_sum = as_real(param, grad, state_sum)
         state_sum.add_(grad * grad)

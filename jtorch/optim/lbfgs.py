@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jtorch as torch
@@ -171,7 +172,7 @@ class LBFGS(Optimizer):
             offset += n
 
     def _directional_evaluate(
-        self, closure: Callable[[], Any], x: list[torch.Tensor], t: float, d: torch.Tensor
+        self, closure: Callable[[], Any], x: list[torch.Tensor], d: torch.Tensor, t: float
     ) -> tuple[float, torch.Tensor]:
         self._add_grad(t, d)
         loss = float(closure())
@@ -234,9 +235,7 @@ class LBFGS(Optimizer):
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 x = [p.clone() for p in self._params]
 
-                def evaluate(step: float, x: list[torch.Tensor] = x, d: torch.Tensor = d) -> tuple[float, torch.Tensor]:
-                    return self._directional_evaluate(closure, x, step, d)
-
+                evaluate = partial(self._directional_evaluate, closure, x, d)
                 loss, flat_grad, t, spent = _strong_wolfe(evaluate, t, d, loss, flat_grad, gtd, max_ls=max_eval - evaluations)
                 self._add_grad(t, d)
                 flat = flat_grad.abs().max().item() <= tolerance_grad

@@ -369,7 +369,7 @@ def _defaultdict_from(values: Iterable[Any], context: Context) -> Any:
     return defaultdict(factory, _dict_unflatten(values, keys))
 
 
-def _dump_defaultdict(context: Context) -> DumpableContext:
+def _dump_defaultdict(context: Any) -> DumpableContext:
     factory, keys = context
     return {"default_factory_module": factory.__module__, "default_factory_name": factory.__qualname__, "dict_context": keys}
 
@@ -379,7 +379,7 @@ def _load_defaultdict(dumped: DumpableContext) -> Context:
     return [factory, dumped["dict_context"]]
 
 
-def _dump_namedtuple(context: Context) -> DumpableContext:
+def _dump_namedtuple(context: Any) -> DumpableContext:
     if context not in SUPPORTED_SERIALIZED_TYPES:
         raise NotImplementedError(
             f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a serializated_type_name. "
@@ -388,7 +388,7 @@ def _dump_namedtuple(context: Context) -> DumpableContext:
     return SUPPORTED_SERIALIZED_TYPES[context].serialized_type_name
 
 
-def _load_namedtuple(dumped: DumpableContext) -> Context:
+def _load_namedtuple(dumped: Any) -> Context:
     if dumped not in SERIALIZED_TYPE_TO_PYTHON_TYPE:
         raise NotImplementedError(
             f"Can't deserialize TreeSpec of namedtuple class {dumped} because we couldn't find a serializated name."
@@ -473,8 +473,8 @@ class TreeSpec:
     def __init__(self, type: Any, context: Context, children_specs: list[TreeSpec]) -> None:
         if type is None and (context is not None or children_specs):
             raise AssertionError(f"leaf node should not have {'a context' if context is not None else 'children'}")
-        self.type = type
-        self._context = context
+        self.type: Any = type
+        self._context: Any = context
         self._children = children_specs
         self.num_children = len(children_specs)
         self.num_nodes = 1 + sum(c.num_nodes for c in children_specs)
@@ -569,6 +569,7 @@ class TreeSpec:
         dicts = self.type in STANDARD_DICT_TYPES and kind in STANDARD_DICT_TYPES
         if kind != self.type and not dicts:
             raise ValueError(f"{'Node type' if builtin else 'Type'} mismatch; expected {self.type!r}, but got {kind!r}.")
+        context: Any = None
         if dicts:
             children: list[Any] = list(tree)
         else:
@@ -684,7 +685,7 @@ def _predicate(what: Any) -> Callable[[Any], bool]:
     if isinstance(what, type | tuple) or type(what).__name__ == "UnionType":
         return lambda x: isinstance(x, what)
     if callable(what):
-        return what
+        return what  # type: ignore[return-value]
     raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
 
@@ -811,7 +812,7 @@ def _from_json(data: Mapping[str, Any]) -> TreeSpec:
         return _LEAF_SPEC
     if data["type"] not in SERIALIZED_TYPE_TO_PYTHON_TYPE:
         raise NotImplementedError(f"Deserializing {data['type']} in pytree is not registered.")
-    kind = SERIALIZED_TYPE_TO_PYTHON_TYPE[data["type"]]
+    kind: Any = SERIALIZED_TYPE_TO_PYTHON_TYPE[data["type"]]
     load = SUPPORTED_SERIALIZED_TYPES[kind].from_dumpable_context
     context = json.loads(data["context"]) if load is None else load(data["context"])
     return TreeSpec(kind, context, [_from_json(child) for child in data["children_spec"]])

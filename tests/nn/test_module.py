@@ -346,6 +346,31 @@ def test_global_hooks() -> None:
     assert not registry._has_any_global_hook()
 
 
+def test_own_way_to_call() -> None:
+    class Counted(Affine):
+        calls = 0
+
+        def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+            self.calls += 1
+            return super()._call_impl(*args, **kwargs)
+
+    m = Counted()
+    m(torch.ones(2))
+    assert m.calls == 1
+
+
+def test_missing_init() -> None:
+    class Early(nn.Module):
+        def __init__(self) -> None:
+            pass
+
+        def forward(self) -> int:
+            return 3
+
+    with pytest.raises(AttributeError, match="'Early' object has no attribute '_backward_hooks'"):
+        Early()()
+
+
 def test_missing_forward() -> None:
     with pytest.raises(NotImplementedError, match=r'Module \[Module\] is missing the required "forward" function'):
         nn.Module()(1)

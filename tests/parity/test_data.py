@@ -125,8 +125,9 @@ def test_loaders(name: str) -> None:
 
 def test_workers_seeds() -> None:
     """Each worker's generators are seeded as PyTorch's."""
-    from jtorch.utils.data._utils.worker import seed_everything
     from torch.utils.data._utils.worker import _generate_state
+
+    from jtorch.utils.data._utils.worker import seed_everything
 
     state = np.random.get_state()
     try:

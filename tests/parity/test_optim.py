@@ -147,8 +147,9 @@ def test_state_travels_both_ways(name: str) -> None:
         return params
 
     ours, theirs = run(jtorch, name, options)[1].state_dict(), run(torch, name, options)[1].state_dict()
-    states = [(jtorch, convert(ours, jtorch)), (jtorch, convert(theirs, jtorch)), (torch, convert(ours, torch)), (torch, convert(theirs, torch))]
-    results = [resume(lib, state) for lib, state in states]  # from copies: an optimiser goes on with the tensors it is given
+    # from copies: an optimiser goes on with the tensors it is given
+    states = [(lib, convert(state, lib)) for lib in (jtorch, torch) for state in (ours, theirs)]
+    results = [resume(lib, state) for lib, state in states]
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             np.testing.assert_allclose(array(a), array(b), rtol=1e-5, atol=1e-6)
@@ -253,6 +254,17 @@ def message(lib: Any, call: Any) -> tuple[str, str]:
     return "warning", str(caught[0].message) if caught else ""
 
 
+def step_complex(lib: Any) -> None:
+    p = lib.zeros(2, dtype=lib.complex64, requires_grad=True)
+    p.grad = lib.zeros(2, dtype=lib.complex64)
+    lib.optim.Adam([p], fused=True).step()
+
+
+def scheduler_first(lib: Any) -> None:
+    schedule = lib.optim.lr_scheduler.StepLR(two_groups(lib), 1)
+    schedule.step()
+
+
 MISTAKES = {
     "tensor": lambda lib: lib.optim.SGD(lib.zeros(2)),
     "empty": lambda lib: lib.optim.SGD([]),
@@ -261,7 +273,7 @@ MISTAKES = {
     "betas": lambda lib: lib.optim.Adam([lib.zeros(2)], betas=(0.9, 1.0)),
     "betas-kinds": lambda lib: lib.optim.Adam([lib.zeros(2)], betas=(0.9, lib.tensor(0.9))),
     "fused-foreach": lambda lib: lib.optim.Adam([lib.zeros(2)], fused=True, foreach=True),
-    "fused-int": lambda lib: _step_int(lib),
+    "fused-complex": step_complex,
     "non-leaf": lambda lib: lib.optim.SGD([lib.zeros(2, requires_grad=True) * 2]),
     "set": lambda lib: lib.optim.SGD([{"params": {lib.zeros(1)}}]),
     "not-tensor": lambda lib: lib.optim.SGD([3]),
@@ -273,31 +285,20 @@ MISTAKES = {
     "muon": lambda lib: lib.optim.Muon([lib.zeros(2)]),
     "lbfgs": lambda lib: lib.optim.LBFGS([{"params": [lib.zeros(1)]}, {"params": [lib.zeros(1)]}]),
     "scheduler": lambda lib: lib.optim.lr_scheduler.StepLR(3, 1),
-    "order": lambda lib: _scheduler_first(lib),
+    "order": scheduler_first,
     "get_lr": lambda lib: lib.optim.lr_scheduler.StepLR(two_groups(lib), 1).get_lr(),
     "resume": lambda lib: lib.optim.lr_scheduler.StepLR(two_groups(lib), 1, last_epoch=3),
     "one-cycle": lambda lib: lib.optim.lr_scheduler.OneCycleLR(two_groups(lib), 0.1),
     "lambdas": lambda lib: lib.optim.lr_scheduler.LambdaLR(two_groups(lib), [lambda e: 1]),
     "restarts": lambda lib: lib.optim.lr_scheduler.CosineAnnealingWarmRestarts(two_groups(lib), 0),
-    "milestones": lambda lib: (lambda o: lib.optim.lr_scheduler.SequentialLR(o, [lib.optim.lr_scheduler.StepLR(o, 1)], [1]))(two_groups(lib)),
+    "milestones": lambda lib: (lambda o, S: S.SequentialLR(o, [S.StepLR(o, 1)], [1]))(two_groups(lib), lib.optim.lr_scheduler),
 }  # fmt: skip
-
-
-def _step_int(lib: Any) -> None:
-    p = lib.zeros(2, dtype=lib.complex64, requires_grad=True)
-    p.grad = lib.zeros(2, dtype=lib.complex64)
-    lib.optim.Adam([p], fused=True).step()
-
-
-def _scheduler_first(lib: Any) -> None:
-    schedule = lib.optim.lr_scheduler.StepLR(two_groups(lib), 1)
-    schedule.step()
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_words_of_errors_and_warnings(name: str) -> None:
     ours, theirs = message(jtorch, MISTAKES[name]), message(torch, MISTAKES[name])
-    if name == "fused-int":  # which accelerators there are differs
+    if name == "fused-complex":  # which accelerators there are differs
         ours, theirs = (ours[0], ours[1][:60]), (theirs[0], theirs[1][:60])
     assert theirs[1], "the oracle does not complain"
     assert ours == theirs

@@ -229,7 +229,7 @@ def test_death_and_sleep_of_workers() -> None:
     with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"):
         list(DataLoader(Behaviour("die"), num_workers=1))
     started = time.monotonic()
-    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.5 seconds"):
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.5 seconds"):
         list(DataLoader(Behaviour("sleep"), num_workers=1, timeout=0.5))
     assert time.monotonic() - started < 20
     assert list(DataLoader(Behaviour(""), num_workers=1, collate_fn=first)) == [0, 1, 2, 3]

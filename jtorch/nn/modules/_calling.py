@@ -94,12 +94,30 @@ class Calling:
 
     # ---- calling ------------------------------------------------------------------------------------------------------------------
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # One function for the plain path: every layer of calls costs as much as all these looks together.
+        if self._compiled_call_impl is None and not (
+            self._backward_hooks
+            or self._backward_pre_hooks
+            or self._forward_hooks
+            or self._forward_pre_hooks
+            or _global_backward_pre_hooks
+            or _global_backward_hooks
+            or _global_forward_hooks
+            or _global_forward_pre_hooks
+        ):
+            return self.forward(*args, **kwargs)
+        return self._wrapped_call_impl(*args, **kwargs)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_call_impl" in vars(cls) or "_wrapped_call_impl" in vars(cls):  # a class with its own way to call is called that way
+            cls.__call__ = lambda self, *args, **kwargs: self._wrapped_call_impl(*args, **kwargs)  # type: ignore[method-assign]
+
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         return self._call_impl(*args, **kwargs)
-
-    __call__: Callable[..., Any] = _wrapped_call_impl
 
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
         return self.forward(*input, **kwargs)

@@ -29,19 +29,19 @@ class DistributedSampler(Sampler[int]):
     ) -> None:
         if (num_replicas is None or rank is None) and not torch.distributed.is_available():
             raise RuntimeError("Requires distributed package to be available")
-        num_replicas = torch.distributed.get_world_size() if num_replicas is None else num_replicas
-        rank = torch.distributed.get_rank() if rank is None else rank
-        if rank >= num_replicas or rank < 0:
-            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        replicas: int = torch.distributed.get_world_size() if num_replicas is None else num_replicas
+        own: int = torch.distributed.get_rank() if rank is None else rank
+        if own >= replicas or own < 0:
+            raise ValueError(f"Invalid rank {own}, rank should be in the interval [0, {replicas - 1}]")
         self.dataset = dataset
-        self.num_replicas = num_replicas
-        self.rank = rank
+        self.num_replicas = replicas
+        self.rank = own
         self.epoch = 0
         self.drop_last = drop_last
         size = len(dataset)
-        spare = num_replicas if drop_last and size % num_replicas != 0 else 0
-        self.num_samples = math.ceil((size - spare) / num_replicas)
-        self.total_size = self.num_samples * num_replicas
+        spare = replicas if drop_last and size % replicas != 0 else 0
+        self.num_samples = math.ceil((size - spare) / replicas)
+        self.total_size = self.num_samples * replicas
         self.shuffle = shuffle
         self.seed = seed
 

@@ -82,19 +82,20 @@ def seed_everything(base_seed: int, worker_id: int) -> int:
 def run_job(connection: Connection, payload: bytes) -> bool:
     """Serves one iterator; False when the main process is gone."""
     global _worker_info
+    from jtorch.utils.data.dataloader import _DatasetKind
+
+    job: Any = None
     failure = fetcher = None
     kind, worker_id = -1, "?"
-    try:
-        from jtorch.utils.data.dataloader import _DatasetKind
 
+    def make_fetcher() -> Any:
+        return _DatasetKind.create_fetcher(kind, job.dataset, job.auto_collation, job.collate_fn, job.drop_last)
+
+    try:
         job = transport.loads(payload)
         kind, worker_id = job.kind, job.worker_id
         seed = seed_everything(job.base_seed, worker_id)
         _worker_info = WorkerInfo(id=worker_id, num_workers=job.num_workers, seed=seed, dataset=job.dataset)
-
-        def make_fetcher() -> Any:
-            return _DatasetKind.create_fetcher(kind, job.dataset, job.auto_collation, job.collate_fn, job.drop_last)
-
         if job.init_fn is not None:
             job.init_fn(worker_id)
         fetcher = make_fetcher()

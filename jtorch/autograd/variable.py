@@ -1,0 +1,22 @@
+"""``Variable``, the old name under which tensors were differentiated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import Tensor
+
+__all__ = ["Variable"]
+
+
+class _Meta(type):
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, Tensor)
+
+
+class Variable(metaclass=_Meta):
+    """``Variable(data, requires_grad=False)`` gives a tensor on the same data; every tensor is an instance."""
+
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        found = data.detach()
+        return found.requires_grad_(requires_grad and not volatile)
