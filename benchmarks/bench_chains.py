@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ._asv import ContestBenchmark
+from . import _asv
 from .programs import chains
 
 
-class Chains(ContestBenchmark):
+class Chains(_asv.ContestBenchmark):
     contests = chains.CONTESTS

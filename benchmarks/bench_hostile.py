@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ._asv import ContestBenchmark
+from . import _asv
 from .programs import hostile
 
 
-class Hostile(ContestBenchmark):
+class Hostile(_asv.ContestBenchmark):
     contests = hostile.CONTESTS

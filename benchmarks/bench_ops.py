@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ._asv import ContestBenchmark
+from . import _asv
 from .programs import ops
 
 
-class Ops(ContestBenchmark):
+class Ops(_asv.ContestBenchmark):
     contests = ops.CONTESTS

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ._asv import ContestBenchmark
+from . import _asv
 from .programs import protocol
 
 
-class Protocol(ContestBenchmark):
+class Protocol(_asv.ContestBenchmark):
     contests = protocol.CONTESTS

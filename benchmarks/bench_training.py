@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ._asv import ContestBenchmark
+from . import _asv
 from .programs import gpt, mlp
 
 
-class Training(ContestBenchmark):
+class Training(_asv.ContestBenchmark):
     contests = {**mlp.CONTESTS, **gpt.CONTESTS}

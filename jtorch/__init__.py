@@ -89,29 +89,17 @@ if _iu.find_spec("jtorch.random"):
 
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
 _LAZY = (
-    "amp",
-    "backends",
-    "cuda",
-    "distributions",
-    "func",
-    "hub",
-    "jit",
-    "nested",
-    "nn",
-    "onnx",
-    "optim",
-    "overrides",
-    "random",
-    "serialization",
-    "signal",
-    "testing",
-    "types",
-    "utils",
-    "wrappers",
-    "_utils",
-    "return_types",
-)
-_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
+    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jit", "mps", "nested", "nn",
+    "onnx", "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers", "xpu",
+    "_utils", "return_types",
+)  # fmt: skip
+#: Names that live in them.
+_LAZY_NAMES = {
+    "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func", "autocast": "amp",
+    "get_autocast_dtype": "amp", "set_autocast_dtype": "amp", "is_autocast_enabled": "amp", "set_autocast_enabled": "amp",
+    "is_autocast_cache_enabled": "amp", "set_autocast_cache_enabled": "amp", "clear_autocast_cache": "amp",
+    "get_autocast_gpu_dtype": "amp", "get_autocast_cpu_dtype": "amp", "is_autocast_cpu_enabled": "amp",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:

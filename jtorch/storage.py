@@ -118,13 +118,17 @@ class Storage:
         assert host is not None
         if not alias.chain:
             return host
-        if not all(step.geometric for step in alias.chain):
+        if not alias.chain[-1].geometric and not alias.strides and alias.aval.ndim:
             return None
-        interface = dict(host.__array_interface__)
-        interface["data"] = (host.ctypes.data + alias.offset * host.itemsize, False)
-        interface["shape"] = alias.aval.shape
-        interface["strides"] = tuple(s * host.itemsize for s in alias.strides)
-        return np.asarray(_Memory(interface, host))
+        dtype = alias.aval.dtype
+        interface = {
+            "version": 3,
+            "data": (host.ctypes.data + alias.offset * dtype.itemsize, False),
+            "shape": alias.aval.shape,
+            "strides": tuple(s * dtype.itemsize for s in alias.strides),
+            "typestr": dtype.str,
+        }
+        return np.asarray(_Memory(interface, host)).view(dtype)
 
 
 class _Memory:

@@ -14,7 +14,7 @@ from .autograd.grad_mode import MODE
 from .autograd.tape import Node
 from .binding import _packed, composite, plain, signature_of
 from .core import Tensor, alias_of, check_inplace, contiguous_strides, detached, view
-from .engine import SPECIAL, Call, record
+from .engine import SPECIAL, Call, record, shapes_of
 from .errors import canonical_dim, must_be_tensor, not_offered
 from .ops import views as view_ops
 from .ops._declare import Op
@@ -40,7 +40,11 @@ def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Te
     step = step_of(record_, statics)
     if strides is None:
         strides = ()
-    return view(t, step, strides, (t._al.offset if t._al is not None else 0) + delta)
+    offset = t._al.offset if t._al is not None else 0
+    if not record_.geometric:  # counted in elements of the new size
+        out = shapes_of(step.get, (aval,), aval.device).outs
+        offset = offset * aval.dtype.itemsize // out.dtype.itemsize  # type: ignore[union-attr]
+    return view(t, step, strides, offset + delta)
 
 
 def _public(record_: view_ops.View) -> Callable[..., Tensor]:

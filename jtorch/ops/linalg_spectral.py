@@ -44,6 +44,7 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
     if grad_vectors is not None:
         difference = values[..., None, :] - values[..., :, None]
         product = adjoint(vectors) @ grad_vectors
+        product = (product - adjoint(product)) * np.asarray(0.5, product.dtype)  # the gradient is symmetric
         inner = inner + zero_where_zero(off_diagonal(product), cast(difference, product.dtype))
     return vectors @ inner @ adjoint(vectors)
 

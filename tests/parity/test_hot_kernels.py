@@ -137,7 +137,7 @@ f.embedding(b, a) ; 5,3 ; i5:2,4
 f.embedding(b, a, padding_idx=1) ; 5,3 ; i5:2,4
 f.embedding(b, a, padding_idx=-1, scale_grad_by_freq=True) ; 5,3 ; i5:20
 f.embedding_bag(b, a) ; 5,3 ; i5:2,4
-f.embedding_bag(b, a, c * 2, mode='sum') ; 5,3 ; i5:6 ; i1:1
+f.embedding_bag(b, a, c * 0, mode='sum') ; 5,3 ; i5:6 ; i1:1
 f.embedding_bag(b, a, mode='max', padding_idx=2) ; 5,3 ; i5:3,4
 f.embedding_bag(b, a, mode='sum', per_sample_weights=c) ; 5,3 ; i5:2,4 ; 2,4
 t.linalg.inv(a) ; 3,3
@@ -175,7 +175,7 @@ t.linalg.matrix_norm(a, 1, dim=(0, 2), keepdim=True) ; 2,3,4
 t.linalg.norm(a, 3) ; 5
 t.linalg.norm(a) ; 2,3,4
 t.linalg.cond(a) ; 3,3
-t.linalg.cond(a, 1) ; 3,3
+t.linalg.cond(a.detach(), 1) ; 3,3
 t.linalg.matrix_rank(a[:, :1] @ a[:1]) ; 4,3
 t.linalg.householder_product(a, b) ; 4,3 ; 3
 t.linalg.tensorsolve(a, b) ; 2,3,6 ; 2,3
@@ -185,39 +185,44 @@ t.linalg.tensorsolve(a, b) ; 2,3,6 ; 2,3
 ERRORS = """
 t.matmul(r(()), r(2)) | t.matmul(r(3), r(4)) | t.matmul(r(2, 3), r(4, 5)) | t.matmul(r(2, 3), r(4)) | t.matmul(r(4), r(3, 2))
 t.matmul(r(2, 3, 4), r(5, 2)) | t.matmul(r(2, 3, 4), r(2, 5, 2)) | t.matmul(r(2, 3, 4), r(3, 4, 5)) | t.matmul(r(2, 3, 4), r(5))
-t.matmul(r(2, 3), r(3, 4).double()) | t.matmul(r(3), r(3).double()) | t.mm(r(2), r(2, 3)) | t.bmm(r(2, 3, 4), r(3, 4, 5)) | t.mv(r(2), r(4))
-t.dot(r(2, 3), r(3)) | t.outer(r(2, 3), r(3)) | t.inner(r(2, 3), r(4)) | t.addmm(r(3, 3), r(2, 3), r(3, 2)) | t.addmv(r(5), r(2, 3), r(3))
-t.addbmm(r(2, 2), r(2, 3, 4), r(3, 4, 5)) | t.baddbmm(r(2, 3, 6), r(2, 3, 4), r(2, 4, 5)) | t.addr(r(2, 2), r(3), r(2))
-t.mm(r(2, 3).bool(), r(3, 2).bool()) | t.bmm(r(2, 3, 3).bool(), r(2, 3, 3).bool()) | f.linear(r(2, 3), r(4, 5)) | f.linear(r(()), r(4, 3))
-f.linear(r(2, 3), r(4, 3), r(5)) | f.linear(r(2, 3), r(4, 3).double()) | f.linear(r(2, 3), r(4, 3), r(4).double())
-t.einsum('ij,jk', r(2, 3)) | t.einsum('ij->k', r(2, 3)) | t.einsum('ii', r(2, 3)) | t.einsum('ij,ij->i', r(2, 3), r(2, 4)) | t.einsum('i1', r(2, 3))
-t.einsum('i.j', r(2, 3)) | t.einsum('ij->ii', r(2, 3)) | t.einsum('i...j->', r(2)) | t.einsum('...i,...i->', r(2, 3), r(4, 3))
-t.tensordot(r(2, 3), r(4, 5), 1) | t.tensordot(r(2, 3), r(3, 5), dims=3) | t.cross(r(2, 4), r(2, 4)) | t.cross(r(3), r(3, 3))
-t.cdist(r(2, 3), r(2, 4)) | t.cdist(r(3), r(2, 3)) | t.cdist(r(2, 3), r(2, 3), p=-1) | t.cosine_similarity(r(2, 3).long(), r(2, 3).long())
+t.matmul(r(2, 3), r(3, 4).double()) | t.matmul(r(3), r(3).double()) | t.mm(r(2), r(2, 3)) | t.bmm(r(2, 3, 4), r(3, 4, 5))
+t.mv(r(2), r(4)) | t.dot(r(2, 3), r(3)) | t.outer(r(2, 3), r(3)) | t.inner(r(2, 3), r(4)) | t.addmm(r(3, 3), r(2, 3), r(3, 2))
+t.addmv(r(5), r(2, 3), r(3)) | t.addbmm(r(2, 2), r(2, 3, 4), r(3, 4, 5)) | t.baddbmm(r(2, 3, 6), r(2, 3, 4), r(2, 4, 5))
+t.addr(r(2, 2), r(3), r(2)) | t.mm(r(2, 3).bool(), r(3, 2).bool()) | t.bmm(r(2, 3, 3).bool(), r(2, 3, 3).bool())
+f.linear(r(2, 3), r(4, 5)) | f.linear(r(()), r(4, 3)) | f.linear(r(2, 3), r(4, 3), r(5)) | f.linear(r(2, 3), r(4, 3).double())
+f.linear(r(2, 3), r(4, 3), r(4).double()) | t.einsum('ij,jk', r(2, 3)) | t.einsum('ij->k', r(2, 3)) | t.einsum('ii', r(2, 3))
+t.einsum('ij,ij->i', r(2, 3), r(2, 4)) | t.einsum('i1', r(2, 3)) | t.einsum('i.j', r(2, 3)) | t.einsum('ij->ii', r(2, 3))
+t.einsum('i...j->', r(2)) | t.einsum('...i,...i->', r(2, 3), r(4, 3)) | t.tensordot(r(2, 3), r(4, 5), 1)
+t.tensordot(r(2, 3), r(3, 5), dims=3) | t.cross(r(2, 4), r(2, 4)) | t.cross(r(3), r(3, 3)) | t.cdist(r(2, 3), r(2, 4))
+t.cdist(r(3), r(2, 3)) | t.cdist(r(2, 3), r(2, 3), p=-1) | t.cosine_similarity(r(2, 3).long(), r(2, 3).long())
 f.layer_norm(r(2, 3), [4]) | f.layer_norm(r(2, 3), [3], r(4)) | f.layer_norm(r(2, 3), []) | f.layer_norm(r(2, 3), [3], r(3).double())
-f.rms_norm(r(2, 3), [4]) | f.group_norm(r(2, 6), 4) | f.group_norm(r(1, 3), 3) | f.group_norm(r(2, 6), 3, r(5)) | f.batch_norm(r(2, 3), None, None)
-f.batch_norm(r(2, 3), r(4), r(3)) | f.batch_norm(r(1, 3), None, None, training=True) | f.batch_norm(r(3), None, None, training=True)
-f.instance_norm(r(2, 3)) | f.instance_norm(r(2, 3, 4), use_input_stats=False) | f.local_response_norm(r(2, 3), 2)
-f.scaled_dot_product_attention(r(3), r(4, 3), r(4, 3)) | f.scaled_dot_product_attention(r(2, 2, 3), r(2, 4, 3), r(2, 5, 3))
+f.rms_norm(r(2, 3), [4]) | f.group_norm(r(2, 6), 4) | f.group_norm(r(1, 3), 3) | f.group_norm(r(2, 6), 3, r(5))
+f.batch_norm(r(2, 3), None, None) | f.batch_norm(r(2, 3), r(4), r(3)) | f.batch_norm(r(1, 3), None, None, training=True)
+f.batch_norm(r(3), None, None, training=True) | f.instance_norm(r(2, 3)) | f.instance_norm(r(2, 3, 4), use_input_stats=False)
+f.local_response_norm(r(2, 3), 2) | f.scaled_dot_product_attention(r(3), r(4, 3), r(4, 3))
+f.scaled_dot_product_attention(r(2, 2, 3), r(2, 4, 3), r(2, 5, 3))
 f.scaled_dot_product_attention(r(2, 2, 3), r(2, 4, 3), r(2, 4, 3), t.ones(2, 4).bool(), is_causal=True)
 f.scaled_dot_product_attention(r(2, 2, 3), r(2, 4, 3), r(2, 4, 3), t.ones(2, 4).long()) | f.cross_entropy(r(2, 3), t.tensor([0, 3]))
 f.scaled_dot_product_attention(r(2, 4, 2, 3), r(2, 3, 4, 3), r(2, 3, 4, 3), enable_gqa=True) | f.cross_entropy(r(2, 3), t.tensor([0]))
-f.cross_entropy(r(2, 3), r(2, 4)) | f.cross_entropy(r(2, 3), t.tensor([0, 1]), r(4)) | f.cross_entropy(r(2, 3), t.tensor([0, 1]), reduction='x')
-f.cross_entropy(r(2, 3), t.tensor([0, 1]).int()) | f.cross_entropy(r(2, 3, 4), t.tensor([0, 1])) | f.cross_entropy(r(2, 3).long(), t.tensor([0, 1]))
-f.cross_entropy(r(2, 3), r(2, 3), ignore_index=1) | f.nll_loss(r(2, 3), t.tensor([0, 3])) | f.nll_loss(r(2, 3, 4, 5), t.zeros(2, 5).long())
-f.embedding(t.tensor([0, 5]), r(3, 2)) | f.embedding(t.tensor([0.0]), r(3, 2)) | f.embedding(t.tensor([0]), r(3)) | f.mse_loss(r(2, 3), r(2, 4))
-f.embedding(t.tensor([0]), r(3, 2), padding_idx=3) | f.binary_cross_entropy(r(2, 3) + 9, r(2, 3)) | f.binary_cross_entropy(r(2, 3), r(2, 4))
-f.multi_margin_loss(r(2, 3), t.tensor([0, 5])) | f.multilabel_margin_loss(r(2, 3), t.tensor([0, 1])) | f.smooth_l1_loss(r(2), r(2), beta=-1)
-f.gaussian_nll_loss(r(2, 3), r(2, 3), -t.ones(2, 3)) | f.margin_ranking_loss(r(2, 3), r(2, 3), r(2)) | f.triplet_margin_loss(r(2), r(2), r(2), -1)
-f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 6), (3, 2)) | f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 5), (3, 4))
-f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 5), (3, 2), blank=4) | f.cosine_embedding_loss(r(2, 3), r(2, 3), t.tensor(1))
-t.linalg.inv(r(2, 3)) | t.linalg.inv(r(3)) | t.linalg.inv(r(3, 3).long()) | t.linalg.inv(t.zeros(3, 3)) | t.linalg.inv(t.zeros(2, 3, 3))
-t.linalg.solve(t.zeros(3, 3), r(3)) | t.linalg.solve(r(3, 3), r(4, 2)) | t.linalg.cholesky(t.diag(t.tensor([1.0, 1.0, -1.0])))
-t.linalg.cholesky(-t.eye(3).expand(2, 3, 3)) | t.linalg.qr(r(3, 3), mode='x') | t.linalg.svd(t.full((3, 3), float('nan'))) | t.linalg.svd(r(3))
-t.linalg.eigh(r(3, 3), UPLO='x') | t.linalg.eig(t.full((3, 3), float('nan'))) | t.linalg.lstsq(r(3, 2), r(4)) | t.linalg.pinv(r(3))
-t.linalg.matrix_norm(r(3, 3), 3) | t.linalg.norm(r(3, 3, 3), 2) | t.linalg.cond(r(2, 3), 1) | t.linalg.lu_factor(t.zeros(3, 3))
-t.linalg.lu_factor(r(3, 3), pivot=False) | t.linalg.solve_triangular(r(3, 3), r(4, 1), upper=True) | t.linalg.matrix_power(t.zeros(3, 3), -1)
-t.linalg.tensorinv(r(2, 3, 4), 1) | t.matrix_exp(r(3, 3).long()) | t.linalg.multi_dot([r(2, 3), r(4, 5)]) | t.linalg.multi_dot([r(2)])
+f.cross_entropy(r(2, 3), r(2, 4)) | f.cross_entropy(r(2, 3), t.tensor([0, 1]), r(4))
+f.cross_entropy(r(2, 3), t.tensor([0, 1]), reduction='x') | f.cross_entropy(r(2, 3), t.tensor([0, 1]).int())
+f.cross_entropy(r(2, 3, 4), t.tensor([0, 1])) | f.cross_entropy(r(2, 3).long(), t.tensor([0, 1]))
+f.cross_entropy(r(2, 3), r(2, 3), ignore_index=1) | f.nll_loss(r(2, 3), t.tensor([0, 3]))
+f.nll_loss(r(2, 3, 4, 5), t.zeros(2, 5).long()) | f.embedding(t.tensor([0, 5]), r(3, 2)) | f.embedding(t.tensor([0.0]), r(3, 2))
+f.embedding(t.tensor([0]), r(3)) | f.mse_loss(r(2, 3), r(2, 4)) | f.embedding(t.tensor([0]), r(3, 2), padding_idx=3)
+f.binary_cross_entropy(r(2, 3) + 9, r(2, 3)) | f.binary_cross_entropy(r(2, 3), r(2, 4)) | f.multi_margin_loss(r(2, 3), t.tensor([0, 5]))
+f.multilabel_margin_loss(r(2, 3), t.tensor([0, 1])) | f.smooth_l1_loss(r(2), r(2), beta=-1)
+f.gaussian_nll_loss(r(2, 3), r(2, 3), -t.ones(2, 3)) | f.margin_ranking_loss(r(2, 3), r(2, 3), r(2))
+f.triplet_margin_loss(r(2), r(2), r(2), -1) | f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 6), (3, 2))
+f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 5), (3, 4)) | f.ctc_loss(r(5, 2, 4), t.ones(2, 3).long(), (5, 5), (3, 2), blank=4)
+f.cosine_embedding_loss(r(2, 3), r(2, 3), t.tensor(1)) | t.linalg.inv(r(2, 3)) | t.linalg.inv(r(3)) | t.linalg.inv(r(3, 3).long())
+t.linalg.inv(t.zeros(3, 3)) | t.linalg.inv(t.zeros(2, 3, 3)) | t.linalg.solve(t.zeros(3, 3), r(3)) | t.linalg.solve(r(3, 3), r(4, 2))
+t.linalg.cholesky(t.diag(t.tensor([1.0, 1.0, -1.0]))) | t.linalg.cholesky(-t.eye(3).expand(2, 3, 3)) | t.linalg.qr(r(3, 3), mode='x')
+t.linalg.svd(t.full((3, 3), float('nan'))) | t.linalg.svd(r(3)) | t.linalg.eigh(r(3, 3), UPLO='x')
+t.linalg.eig(t.full((3, 3), float('nan'))) | t.linalg.lstsq(r(3, 2), r(4)) | t.linalg.pinv(r(3)) | t.linalg.matrix_norm(r(3, 3), 3)
+t.linalg.norm(r(3, 3, 3), 2) | t.linalg.cond(r(2, 3), 1) | t.linalg.lu_factor(t.zeros(3, 3)) | t.linalg.lu_factor(r(3, 3), pivot=False)
+t.linalg.solve_triangular(r(3, 3), r(4, 1), upper=True) | t.linalg.matrix_power(t.zeros(3, 3), -1) | t.linalg.tensorinv(r(2, 3, 4), 1)
+t.matrix_exp(r(3, 3).long()) | t.linalg.multi_dot([r(2, 3), r(4, 5)]) | t.linalg.multi_dot([r(2)])
 """
 
 TOLERANCE = {"float32": (2e-5, 2e-6), "float64": (1e-10, 1e-12)}
@@ -295,7 +300,7 @@ def test_errors(call: str) -> None:
             try:
                 made = eval(call, {"t": library, "f": library.nn.functional, "r": random})
                 (made[0] if isinstance(made, tuple) else made).tolist()  # what depends on values is raised when they are needed
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 found.append((type(error), str(error).split("\n")[0].split(" (in ")[0]))
             else:
                 found.append((None, "no error"))

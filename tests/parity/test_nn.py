@@ -290,7 +290,7 @@ def recurrent_cases() -> Iterator[Any]:
             yield pytest.param(kind, settings, packed, id=f"{kind}-{layers}-{both}-{bias}-{more}-{packed}")
 
 
-@pytest.mark.parametrize(("kind", "settings", "packed"), recurrent_cases())
+@pytest.mark.parametrize(("kind", "settings", "packed"), [*recurrent_cases()])
 def test_recurrent_gradients(kind: str, settings: dict[str, Any], packed: list[int] | None) -> None:
     """Outputs, final states and all gradients of recurrent networks, on padded and packed batches."""
     values = np.random.default_rng(0).normal(size=(5, 3, 3)).astype(np.float32)

@@ -159,7 +159,7 @@ def pack_padded_sequence(
     if ordered[0] > steps:
         raise RuntimeError(f"Expected sequence length to be at most {steps}, the padded length, but got {ordered[0]}")
     batch_sizes = [sum(n > t for n in ordered) for t in range(ordered[0])]
-    rows = [b * steps - t if batch_first else t * batch + b for t, n in enumerate(batch_sizes) for b in columns[:n]]
+    rows = [b * steps + t if batch_first else t * batch + b for t, n in enumerate(batch_sizes) for b in columns[:n]]
     flat = input.reshape(batch * steps, *input.shape[2:])
     data = flat.index_select(0, torch.tensor(rows, dtype=torch.int64, device=input.device))
     indices = None if order is None else torch.tensor(order, dtype=torch.int64, device=input.device)

@@ -1,0 +1,103 @@
+"""The accelerator, whichever JAX found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import devices as _devices
+from . import engine as _engine
+
+
+def is_available() -> bool:
+    """Whether JAX found another device than the CPU."""
+    return device_count() > 0
+
+
+def device_count() -> int:
+    """How many of its type there are."""
+    kind = _devices.accelerator_type()
+    return 0 if kind is None else len(_devices.jax_devices(kind))
+
+
+def current_accelerator(check_available: bool = False) -> _devices.device | None:
+    """Its device, without index; None if there is none."""
+    kind = _devices.accelerator_type()
+    return None if kind is None else _devices.device(kind)
+
+
+def _kind() -> str:
+    kind = _devices.accelerator_type()
+    if kind is None:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return kind
+
+
+def current_device_index() -> int:
+    """The index that its type without one means."""
+    return _devices.current_index(_kind())
+
+
+def set_device_index(device: Any, /) -> None:
+    """Sets that index."""
+    index = device if isinstance(device, int) else _devices.as_device(device).index or 0
+    _devices.set_current_index(_kind(), index)
+
+
+current_device_idx, set_device_idx = current_device_index, set_device_index
+
+
+class device_index:
+    """A block in which another index is the current one."""
+
+    def __init__(self, device: int | None, /) -> None:
+        self.index, self.before = device, 0
+
+    def __enter__(self) -> None:
+        if self.index is not None:
+            self.before = current_device_index()
+            set_device_index(self.index)
+
+    def __exit__(self, *exc: object) -> None:
+        if self.index is not None:
+            set_device_index(self.before)
+
+
+def synchronize(device: Any = None, /) -> None:
+    """Runs what is pending and waits for it."""
+    _kind()
+    from .interop import synchronize as wait
+
+    wait()
+
+
+def _stats(device: Any, name: str) -> int:
+    kind = _kind()
+    place = kind if device is None else device
+    found = _devices.placement(_devices.device(kind, place) if isinstance(place, int) else place).memory_stats() or {}
+    return found.get(name, 0)
+
+
+def memory_allocated(device: Any = None, /) -> int:
+    """Bytes in use."""
+    return _stats(device, "bytes_in_use")
+
+
+def max_memory_allocated(device: Any = None, /) -> int:
+    """The most bytes that were in use."""
+    return _stats(device, "peak_bytes_in_use")
+
+
+def memory_reserved(device: Any = None, /) -> int:
+    """Bytes that the allocator holds."""
+    return _stats(device, "pool_bytes")
+
+
+def get_memory_info(device: Any = None, /) -> tuple[int, int]:
+    """Bytes free, and all there are."""
+    limit = _stats(device, "bytes_limit")
+    return limit - _stats(device, "bytes_in_use"), limit
+
+
+def empty_cache() -> None:
+    """Runs what is pending; XLA keeps its pool."""
+    _engine.flush()

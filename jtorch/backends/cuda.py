@@ -1,0 +1,124 @@
+"""CUDA's switches: ``matmul.allow_tf32`` acts on JAX's matrix products, the others are remembered."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+
+class _Matmul:
+    """``torch.backends.cuda.matmul``."""
+
+    allow_fp16_reduced_precision_reduction = True
+    allow_bf16_reduced_precision_reduction = True
+    allow_fp16_accumulation = False
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether float32 matrix products may round their operands to TF32, on GPUs that can."""
+        from ..interop import get_float32_matmul_precision
+
+        return get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        from ..interop import set_float32_matmul_precision
+
+        set_float32_matmul_precision("high" if value else "highest")
+
+    @property
+    def fp32_precision(self) -> str:
+        """``"tf32"`` or ``"ieee"``."""
+        return "tf32" if self.allow_tf32 else "ieee"
+
+    @fp32_precision.setter
+    def fp32_precision(self, value: str) -> None:
+        self.allow_tf32 = value == "tf32"
+
+
+matmul = _Matmul()
+_sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "reduced": False}
+
+
+def is_built() -> bool:
+    """Whether JAX found a GPU: what it was built for does not show otherwise."""
+    from .. import cuda
+
+    return cuda.is_available()
+
+
+def flash_sdp_enabled() -> bool:
+    """What was last set."""
+    return _sdp["flash"]
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Remembered: one formulation of attention serves all."""
+    _sdp["flash"] = enabled
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """What was last set."""
+    return _sdp["mem_efficient"]
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Remembered: one formulation of attention serves all."""
+    _sdp["mem_efficient"] = enabled
+
+
+def math_sdp_enabled() -> bool:
+    """What was last set."""
+    return _sdp["math"]
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Remembered: one formulation of attention serves all."""
+    _sdp["math"] = enabled
+
+
+def cudnn_sdp_enabled() -> bool:
+    """What was last set."""
+    return _sdp["cudnn"]
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Remembered: one formulation of attention serves all."""
+    _sdp["cudnn"] = enabled
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """What was last set."""
+    return _sdp["reduced"]
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Remembered."""
+    _sdp["reduced"] = enabled
+
+
+def is_flash_attention_available() -> bool:
+    """False: there is one formulation of attention, under no such name."""
+    return False
+
+
+@contextlib.contextmanager
+def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True) -> Iterator[Any]:
+    """A block in which the switches of attention are set."""
+    before = dict(_sdp)
+    _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    try:
+        yield {}
+    finally:
+        _sdp.update(before)
+
+
+def preferred_linalg_library(backend: Any = None) -> str:
+    """``"default"``: XLA chooses."""
+    return "default"
+
+
+def preferred_blas_library(backend: Any = None) -> str:
+    """``"default"``: XLA chooses."""
+    return "default"

@@ -1,0 +1,52 @@
+"""cuDNN's switches. XLA decides itself where it uses cuDNN, so they are remembered only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._flags import flags as _flags
+
+enabled = True
+benchmark = False
+benchmark_limit = 10
+deterministic = False
+allow_tf32 = True
+fp32_precision = "none"
+
+
+def is_available() -> bool:
+    """Whether there is a GPU, with which JAX brings its cuDNN."""
+    from .. import cuda
+
+    return cuda.is_available()
+
+
+def version() -> int | None:
+    """None: JAX does not tell its version of cuDNN."""
+    return None
+
+
+def is_acceptable(tensor: Any) -> bool:
+    """Whether XLA may use cuDNN for a tensor."""
+    return bool(enabled) and is_available() and tensor.is_cuda
+
+
+def flags(
+    enabled: Any = False,
+    benchmark: Any = False,
+    benchmark_limit: Any = 10,
+    deterministic: Any = False,
+    allow_tf32: Any = True,
+    fp32_precision: str = "none",
+) -> Any:
+    """A block in which the switches are set."""
+    return _flags(globals(), {k: v for k, v in locals().items()})
+
+
+def set_flags(_enabled: Any = None, _benchmark: Any = None, _benchmark_limit: Any = None, _deterministic: Any = None, _allow_tf32: Any = None) -> tuple[Any, ...]:
+    """Sets switches, and returns what they were."""
+    before = (enabled, benchmark, benchmark_limit, deterministic, allow_tf32)
+    names = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")
+    given = (_enabled, _benchmark, _benchmark_limit, _deterministic, _allow_tf32)
+    globals().update({n: v for n, v in zip(names, given, strict=True) if v is not None})
+    return before

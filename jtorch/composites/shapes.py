@@ -1,0 +1,117 @@
+"""Small functions of shape: at least so many dimensions, sums down to a size, copies of views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..binding import BOUND, composite
+from ..core import Tensor
+from ..errors import broadcast_shapes as _broadcast
+from ..errors import must_be_tensor
+from ..views import chunk, split, split_with_sizes
+
+
+def _each(name: str, tensors: tuple[Any, ...], raise_to: Any) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        return tuple([raise_to(t) for t in tensors[0]])
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise must_be_tensor(name, "tensors", i + 1, t)
+    return raise_to(tensors[0]) if len(tensors) == 1 else tuple([raise_to(t) for t in tensors])
+
+
+@composite(operands=("tensors",), native=False)
+def atleast_1d(*tensors: Any) -> Any:
+    """Tensors with at least one dimension; 0-dim ones become vectors of one element. Several give a tuple."""
+    return _each("atleast_1d", tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
+
+
+@composite(operands=("tensors",), native=False)
+def atleast_2d(*tensors: Any) -> Any:
+    """Tensors with at least two dimensions; vectors become rows. Several give a tuple."""
+    return _each("atleast_2d", tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
+
+
+def _three(t: Any) -> Any:
+    if t.dim() == 0:
+        return t.reshape(1, 1, 1)
+    if t.dim() == 1:
+        return t.unsqueeze(0).unsqueeze(-1)
+    return t.unsqueeze(-1) if t.dim() == 2 else t
+
+
+@composite(operands=("tensors",), native=False)
+def atleast_3d(*tensors: Any) -> Any:
+    """Tensors with at least three dimensions: a vector of n becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1)."""
+    return _each("atleast_3d", tensors, _three)
+
+
+@composite(native=False)
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that the given shapes broadcast to.
+
+    Raises:
+        RuntimeError: if they do not broadcast.
+    """
+    from ..size import Size
+
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    for s in given:
+        if any(n < 0 for n in s):
+            raise RuntimeError(f"Trying to create tensor with negative dimension ({min(s)}): ({min(s)})")
+    try:
+        return Size(_broadcast(*given))
+    except RuntimeError:
+        raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
+
+
+@composite(namespace="Tensor", operands=("self",))
+def sum_to_size(self: Any, *size: Any) -> Any:
+    """The tensor summed over the dimensions along which ``size`` would have to be repeated.
+
+    Raises:
+        RuntimeError: if ``size`` does not broadcast to the tensor's shape.
+    """
+    wanted = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else tuple(size)
+    shape = tuple(self.shape)
+    lead = len(shape) - len(wanted)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, shape[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(shape)}}}.")
+    dims = [*range(lead), *[i + lead for i, n in enumerate(wanted) if n == 1 and shape[i + lead] != 1]]
+    return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
+
+
+@composite(method=True, operands=("input",))
+def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+    """``chunk`` whose parts are no views, so that they may be changed in place without rules."""
+    return tuple([t.clone() for t in chunk(input, chunks, dim)])
+
+
+@composite(method=True, operands=("input",))
+def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> Any:
+    """``split`` whose parts are no views."""
+    return tuple([t.clone() for t in split(input, split_size, dim)])
+
+
+@composite(method=True, operands=("input",))
+def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
+    """``split_with_sizes`` whose parts are no views."""
+    return tuple([t.clone() for t in split_with_sizes(input, split_sizes, dim)])
+
+
+@composite(operands=("input",))
+def fill(input: Any, value: Any) -> Any:
+    """A tensor like ``input`` with ``value`` everywhere."""
+    return BOUND["clone"].core(input).fill_(value)
+
+
+@composite(operands=("input",))
+def zero_(input: Any) -> Any:
+    """Writes zero everywhere."""
+    return input.zero_()
+
+
+@composite(operands=("input", "the_template"))
+def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    """Resizes ``input`` in place to the size of another tensor."""
+    return input.resize_as_(the_template, memory_format=memory_format)

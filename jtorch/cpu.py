@@ -1,0 +1,90 @@
+"""The host as a device: one, always there."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from . import engine as _engine
+
+
+class Stream:
+    """The host's only stream."""
+
+    def __init__(self, priority: int = -1) -> None:
+        self.priority = priority
+
+    def wait_stream(self, stream: Any) -> None:
+        """Nothing to do: there is one stream."""
+
+    def record_event(self) -> None:
+        """Nothing to do."""
+
+    def wait_event(self, event: Any) -> None:
+        """Nothing to do."""
+
+
+class Event:
+    """A moment that has always passed."""
+
+    def query(self) -> bool:
+        """True."""
+        return True
+
+    def record(self, stream: Any = None) -> None:
+        """Nothing to do."""
+
+    def synchronize(self) -> None:
+        """Runs what is pending."""
+        synchronize()
+
+    def wait(self, stream: Any = None) -> None:
+        """Nothing to do."""
+
+
+StreamContext = contextlib.nullcontext
+_stream = Stream()
+
+
+def is_available() -> bool:
+    """True."""
+    return True
+
+
+def is_initialized() -> bool:
+    """True."""
+    return True
+
+
+def device_count() -> int:
+    """1."""
+    return 1
+
+
+def current_device() -> str:
+    """``"cpu"``."""
+    return "cpu"
+
+
+def set_device(device: Any) -> None:
+    """Nothing to do: there is one."""
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The only stream."""
+    return _stream
+
+
+def stream(stream: Any) -> Any:
+    """A block without effect: there is one stream."""
+    return contextlib.nullcontext()
+
+
+def synchronize(device: Any = None) -> None:
+    """Runs what is pending."""
+    _engine.flush()
+
+
+def get_capabilities() -> dict[str, Any]:
+    """Nothing: XLA compiles for the processor it finds, and does not tell."""
+    return {}

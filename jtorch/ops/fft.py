@@ -1,0 +1,366 @@
+"""Discrete Fourier transforms over XLA's, in torch's conventions for sizes, norms and errors."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ..errors import canonical_dim
+from ._declare import Array, Dtype, op
+from .creation import factory
+
+Sizes = int | tuple[int, ...] | None
+
+
+def transform(**options: object):
+    """Declares an op of the transforms: linear, so nothing is saved for its gradient."""
+    return op(**{"namespace": "fft", "saves": (), "out": True, "family": "fft", **options})  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------------------------- arguments
+
+
+def _scale(norm: str | None, inverse: bool, points: int) -> float:
+    """What an unscaled transform over ``points`` is multiplied by."""
+    if norm not in (None, "backward", "forward", "ortho"):
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    if norm == "ortho":
+        return float(1 / np.sqrt(points))
+    return 1.0 / points if inverse == (norm in (None, "backward")) else 1.0
+
+
+def _inexact(x: Array) -> Array:
+    """Integers and bool in the default dtype.
+
+    Raises:
+        RuntimeError: for types that there is no transform of.
+    """
+    d = dtypes.from_np(x.dtype)
+    if d.category < dtypes.FLOATING:
+        return x.astype(dtypes.get_default_dtype().np)
+    if d.itemsize < 4:
+        raise RuntimeError(f"Unsupported dtype {d.scalar_name}")
+    return x
+
+
+def _complex(x: Array) -> Array:
+    x = _inexact(x)
+    return x if jnp.iscomplexobj(x) else x.astype(np.complex64 if x.dtype == np.float32 else np.complex128)
+
+
+def _real(x: Array, message: str) -> Array:
+    if jnp.iscomplexobj(x):
+        raise RuntimeError(message + dtypes.from_np(x.dtype).scalar_name)
+    return _inexact(x)
+
+
+def _dim(x: Array, dim: int) -> int:
+    return canonical_dim(dim, x.ndim, wrap_scalar=False)
+
+
+def _dims(x: Array, s: Sizes, dim: Sizes) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The dimensions to transform and their sizes."""
+    s = (s,) if isinstance(s, int) else s
+    dim = (dim,) if isinstance(dim, int) else dim
+    if dim is None:
+        if s is not None and len(s) > x.ndim:
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
+        dims = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
+    else:
+        dims = tuple(canonical_dim(d, x.ndim) for d in dim)
+        if len(set(dims)) != len(dims):
+            raise RuntimeError("FFT dims must be unique")
+        if s is not None and len(s) != len(dims):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
+    sizes = tuple(x.shape[d] for d in dims) if s is None else tuple(x.shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True))
+    return dims, sizes
+
+
+def _check_points(*points: int) -> None:
+    for n in points:
+        if n < 1:
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+
+
+def _resize(x: Array, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
+    """``x`` cut off or filled up with zeros at the end of ``dims``."""
+    config = [(0, 0, 0)] * x.ndim
+    for d, n in zip(dims, sizes, strict=True):
+        config[d] = (0, n - x.shape[d], 0)
+    return lax.pad(x, jnp.zeros((), x.dtype), config) if any(map(any, config)) else x
+
+
+# ------------------------------------------------------------------------------------------------------------------ transforms
+
+
+def _scaled(x: Array, factor: float) -> Array:
+    return x if factor == 1 else x * jnp.asarray(factor, x.dtype)
+
+
+def _on_last(x: Array, dims: tuple[int, ...], kind: lax.FftType, lengths: tuple[int, ...]) -> Array:
+    """XLA's transform over ``dims`` (three at most), brought to the end and back."""
+    last = tuple(range(x.ndim - len(dims), x.ndim))
+    moved = jnp.moveaxis(x, dims, last) if dims != last else x
+    result = lax.fft(moved, kind, lengths)
+    return jnp.moveaxis(result, last, dims) if dims != last else result
+
+
+def _c2c(x: Array, dims: tuple[int, ...], norm: str | None, inverse: bool) -> Array:
+    points = 1
+    for d in dims:
+        points *= x.shape[d]
+    factor = _scale(norm, inverse, points)
+    if inverse:  # XLA divides by the number of points
+        factor *= points
+        factor = 1.0 if norm in (None, "backward") else factor
+    kind = lax.FftType.IFFT if inverse else lax.FftType.FFT
+    if not x.size:
+        return x
+    for at in range(0, len(dims), 3):
+        some = dims[at : at + 3]
+        x = _on_last(x, some, kind, tuple(x.shape[d] for d in some))
+    return _scaled(x, factor)
+
+
+def _r2c(x: Array, dim: int) -> Array:
+    """The unscaled half spectrum of a real array."""
+    if not x.size:
+        shape = [n // 2 + 1 if d == dim else n for d, n in enumerate(x.shape)]
+        return jnp.zeros(shape, np.complex64 if x.dtype == np.float32 else np.complex128)
+    return _on_last(x, (dim,), lax.FftType.RFFT, (x.shape[dim],))
+
+
+def _c2r(x: Array, dim: int, n: int, factor: float) -> Array:
+    """The real array of ``n`` points whose half spectrum is ``x``, times ``factor`` over what XLA does: dividing by ``n``."""
+    if not x.size:
+        shape = [n if d == dim else k for d, k in enumerate(x.shape)]
+        return jnp.zeros(shape, np.float32 if x.dtype == np.complex64 else np.float64)
+    return _scaled(_on_last(x, (dim,), lax.FftType.IRFFT, (n,)), factor)
+
+
+def _along(name: str, input: Array, n: int | None, dim: int, norm: str | None, inverse: bool) -> Array:
+    del name
+    x = _complex(input)
+    d = _dim(x, dim)
+    points = x.shape[d] if n is None else n
+    _check_points(points)
+    return _c2c(_resize(x, (d,), (points,)), (d,), norm, inverse)
+
+
+def _real_along(name: str, input: Array, n: int | None, dim: int, norm: str | None, inverse: bool) -> Array:
+    x = _real(input, f"{name} expects a real input tensor, but got ")
+    d = _dim(x, dim)
+    points = x.shape[d] if n is None else n
+    _check_points(points)
+    result = _scaled(_r2c(_resize(x, (d,), (points,)), d), _scale(norm, inverse, points))
+    return jnp.conj(result) if inverse else result
+
+
+def _to_real_along(input: Array, n: int | None, dim: int, norm: str | None, inverse: bool) -> Array:
+    x = _complex(input)
+    d = _dim(x, dim)
+    points = 2 * (x.shape[d] - 1) if n is None else n
+    _check_points(points)
+    x = _resize(x, (d,), (points // 2 + 1,))
+    return _c2r(x if inverse else jnp.conj(x), d, points, _over_xla(norm, inverse, points))
+
+
+def _over_xla(norm: str | None, inverse: bool, points: int) -> float:
+    """The scale of a complex-to-real transform beyond XLA's division by ``points``."""
+    factor = _scale(norm, inverse, points) * points
+    return 1.0 if inverse and norm in (None, "backward") else factor
+
+
+@transform(aten="fft_fft")
+def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points.
+
+    ``norm`` is ``"backward"`` (the default: the inverse divides by n), ``"forward"`` or ``"ortho"`` (both by its root).
+    """
+    return _along("fft", input, n, dim, norm, False)
+
+
+@transform(aten="fft_ifft")
+def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The inverse of ``fft``."""
+    return _along("ifft", input, n, dim, norm, True)
+
+
+@transform(aten="fft_rfft")
+def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative."""
+    return _real_along("rfft", input, n, dim, norm, False)
+
+
+@transform(aten="fft_irfft")
+def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The inverse of ``rfft``; ``n`` (by default even) is the size of the real result."""
+    return _to_real_along(input, n, dim, norm, True)
+
+
+@transform(aten="fft_hfft")
+def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The real transform of a signal that is Hermitian in time and given by its half; ``n`` (by default even) points."""
+    return _to_real_along(input, n, dim, norm, False)
+
+
+@transform(aten="fft_ihfft")
+def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The inverse of ``hfft``."""
+    return _real_along("ihfft", input, n, dim, norm, True)
+
+
+def _complex_nd(input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: bool) -> Array:
+    x = _complex(input)
+    dims, sizes = _dims(x, s, dim)
+    _check_points(*sizes)
+    return _c2c(_resize(x, dims, sizes), dims, norm, inverse)
+
+
+def _real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: bool) -> Array:
+    message = "Only supports floating-point dtypes, but found: " if inverse else f"{name} expects a real-valued input tensor, but got "
+    x = _real(input, message)
+    dims, sizes = _dims(x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    _check_points(*sizes)
+    x = _resize(x, dims, sizes)
+    half = _scaled(_r2c(x, dims[-1]), _scale(norm, inverse, sizes[-1]))
+    return _c2c(jnp.conj(half) if inverse else half, dims[:-1], norm, inverse)
+
+
+def _to_real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: bool) -> Array:
+    x = _complex(input)
+    dims, sizes = _dims(x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    given = None if s is None else (s,) if isinstance(s, int) else s
+    points = 2 * (x.shape[dims[-1]] - 1) if given is None or given[-1] == -1 else sizes[-1]
+    _check_points(points, *sizes[:-1])
+    x = _c2c(_resize(x, dims, (*sizes[:-1], points // 2 + 1)), dims[:-1], norm, inverse)
+    return _c2r(x if inverse else jnp.conj(x), dims[-1], points, _over_xla(norm, inverse, points))
+
+
+@transform(aten="fft_fftn")
+def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
+    """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``."""
+    return _complex_nd(input, s, dim, norm, False)
+
+
+@transform(aten="fft_ifftn")
+def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
+    """The inverse of ``fftn``."""
+    return _complex_nd(input, s, dim, norm, True)
+
+
+@transform(aten="fft_rfftn")
+def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
+    """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative."""
+    return _real_nd("rfftn", input, s, dim, norm, False)
+
+
+@transform(aten="fft_irfftn")
+def irfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
+    """The inverse of ``rfftn``; ``s`` is the shape of the real result, whose last size is even by default."""
+    return _to_real_nd("irfftn", input, s, dim, norm, True)
+
+
+@transform(aten="fft_hfftn")
+def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
+    """The real transform of a signal that is Hermitian in time and given by its half along the last of ``dim``."""
+    return _to_real_nd("hfftn", input, s, dim, norm, False)
+
+
+@transform(aten="fft_ihfftn")
+def ihfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
+    """The inverse of ``hfftn``."""
+    return _real_nd("ihfftn", input, s, dim, norm, True)
+
+
+@transform(aten="fft_fft2")
+def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+    """``fftn`` over two dimensions."""
+    return _complex_nd(input, s, dim, norm, False)
+
+
+@transform(aten="fft_ifft2")
+def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+    """``ifftn`` over two dimensions."""
+    return _complex_nd(input, s, dim, norm, True)
+
+
+@transform(aten="fft_rfft2")
+def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+    """``rfftn`` over two dimensions."""
+    return _real_nd("rfftn", input, s, dim, norm, False)
+
+
+@transform(aten="fft_irfft2")
+def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+    """``irfftn`` over two dimensions."""
+    return _to_real_nd("irfftn", input, s, dim, norm, True)
+
+
+@transform(aten="fft_hfft2")
+def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+    """``hfftn`` over two dimensions."""
+    return _to_real_nd("hfftn", input, s, dim, norm, False)
+
+
+@transform(aten="fft_ihfft2")
+def ihfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
+    """``ihfftn`` over two dimensions."""
+    return _real_nd("ihfftn", input, s, dim, norm, True)
+
+
+# ----------------------------------------------------------------------------------------------------------------- frequencies
+
+
+def _frequencies(name: str, n: int, numbers: np.ndarray, d: float, dtype: Dtype | None) -> Array:
+    wanted = dtypes.get_default_dtype().np if dtype is None else np.dtype(dtype)
+    category = dtypes.from_np(wanted).category
+    if category < dtypes.FLOATING:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    if category == dtypes.COMPLEX:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.from_np(wanted).scalar_name}'")
+    with np.errstate(all="ignore"):
+        step = np.float64(1.0) / np.float64(n * d)
+    # As in torch, the step is rounded before it is multiplied.
+    return jnp.asarray(numbers, wanted) * jnp.asarray(step, wanted)
+
+
+@factory(namespace="fft", aten="fft_fftfreq")
+def fftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
+    """The frequencies of the ``n`` points of ``fft`` for samples that are ``d`` apart: from 0 up, then the negative ones."""
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    return _frequencies("fftfreq", n, np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]), d, dtype)
+
+
+@factory(namespace="fft", aten="fft_rfftfreq")
+def rfftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
+    """The frequencies of the ``n // 2 + 1`` points of ``rfft`` for samples that are ``d`` apart."""
+    return _frequencies("rfftfreq", n, np.arange(n // 2 + 1), d, dtype)
+
+
+def _shift(input: Array, dim: int | tuple[int, ...] | None, halves: str) -> Array:
+    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    if not dims:
+        raise RuntimeError("`shifts` required")
+    dims = tuple(canonical_dim(d, input.ndim) for d in dims)
+    shifts = tuple(input.shape[d] // 2 if halves == "down" else -(input.shape[d] // 2) for d in dims)
+    return jnp.roll(input, shifts, dims)
+
+
+@op(namespace="fft", saves=(), family="fft", aten="fft_fftshift")
+def fftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
+    """Brings the zero frequency to the middle of ``dim`` (all dimensions by default)."""
+    return _shift(input, dim, "down")
+
+
+@op(namespace="fft", saves=(), family="fft", aten="fft_ifftshift")
+def ifftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
+    """The inverse of ``fftshift``."""
+    return _shift(input, dim, "up")
