@@ -261,6 +261,12 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
                     )
                 ],
             ]
+    if any(p.name == "inplace" for p in params):
+        # The functional form's flag: the result is written into the first operand, as the in-place method does.
+        values = {p.name: "False" if p.name == "inplace" else p.name for p in params}
+        given = ", ".join(f"{p.name}={values[p.name]}" if p.keyword_only else values[p.name] for p in params)
+        first = params[0].name
+        lines = ["if inplace:", f"    _check_inplace({first})", f"    return _inplace({first}, _bound.core({given}))", *lines]
     tensors = ", ".join(p.name for p in params if p.kind == TENSOR)
     values = ", ".join(f"v_{p.name}" for p in params if p.kind == TENSOR)
     comma = "," if simple and tensors and "," not in tensors else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 _made: dict[str, type] = {}
@@ -27,7 +28,7 @@ def _rebuild(name: str, items: tuple[Any, ...]) -> Any:
     return _made[name](items)
 
 
-def make(name: str, fields: tuple[str, ...]) -> type:
+def make(name: str, fields: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
     """The class of a function's result, such as ``torch.return_types.max``."""
     found = _made.get(name)
     if found is None:

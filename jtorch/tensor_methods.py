@@ -411,6 +411,14 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_forma
     return moved(self, "cuda" if device is None else devices.device("cuda", device) if isinstance(device, int) else device)
 
 
+def _same_memory(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are the same look at the same storage."""
+    one, two = a._al, b._al
+    if one is None or two is None or one.storage is not two.storage or one.offset != two.offset:
+        return False
+    return a._aval is b._aval and (a._strides or ()) == (b._strides or ())
+
+
 @composite(namespace="Tensor", operands=("self", "src"))
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Writes ``src``, broadcast and cast, into the tensor."""
@@ -418,7 +426,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         if isinstance(src, (bool, int, float, complex)):
             return fill_(self, src)
         raise must_be_tensor("copy_", "other", 1, src)
-    if src is self:
+    if src is self or _same_memory(self, src):
         check_inplace(self, idempotent=True)
         if self._al is None:
             self._ver += 1

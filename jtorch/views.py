@@ -229,9 +229,10 @@ def viewed(t: Tensor, size: tuple[int, ...]) -> Tensor | None:
     found = _geometries.get(key)
     if found is None:
         found = _geometries[key] = (view_ops.view_strides(aval.shape, t._strides or contiguous_strides(aval.shape), size),)
-    if found[0] is None:
+    (strides,) = found
+    if strides is None:
         return None
-    return view(t, step_of(_VIEW_SHAPE, (size,)), found[0], t._al.offset if t._al is not None else 0)
+    return view(t, step_of(_VIEW_SHAPE, (size,)), strides, t._al.offset if t._al is not None else 0)
 
 
 def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:

@@ -110,8 +110,8 @@ class FunctionNode(Node):
         """Takes what was saved: inputs as the objects themselves, outputs by number, so that the node does not refer to itself."""
         kept: list[Any] = []
         for t in saved:
-            place = next((j for j, o in enumerate(outputs) if o is t), None) if t is not None else None
-            if place is None:
+            place = next((j for j, o in enumerate(outputs) if o is t), None)
+            if t is None or place is None:
                 kept.append((t, None if t is None else t._version, None))
             else:
                 kept.append((detached(t), t._version, place))
@@ -137,14 +137,17 @@ class FunctionNode(Node):
         return tuple(found)
 
     def release(self) -> None:
+        """Lets go of what was saved; going through this node once more is an error."""
         self.saved = None
         self.freed = True
         self.stored = ()
 
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
+        """The inputs' gradients, without history."""
         return self._run([None if g is None else from_value(g) for g in grads], False)
 
     def apply_tracked(self, grads: list[Any]) -> list[Any]:
+        """As ``apply``, on (value, edge) pairs, recording what ``backward`` does so that it can be differentiated again."""
         return self._run([None if g is None else _tensor(g, True) for g in grads], True)
 
     def _run(self, grads: list[Any], create_graph: bool) -> list[Any]:

@@ -30,7 +30,9 @@ def _tuple(given: Any, argument: str, function: str) -> tuple[bool, tuple[Any, .
                     f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
                     f"{type(t)}."
                 )
-            raise TypeError(f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the given {argument} has type {type(t)}.")
+            raise TypeError(
+                f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the given {argument} has type {type(t)}."
+            )
     return several, given
 
 
@@ -54,8 +56,8 @@ def _one_or_all(found: Any, several: bool) -> Any:
 def _directions(v: Any, like: Sequence[Tensor], several: bool, function: str) -> tuple[Any, ...]:
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            of = "input" if function != "vjp" else "output"
-            raise RuntimeError(f"The vector v can only be None if the {'user-provided function returns' if of == 'output' else 'input to the user-provided function is'} a single Tensor with a single element.")
+            what = "user-provided function returns" if function == "vjp" else "input to the user-provided function is"
+            raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
         return (jtorch.ones_like(like[0]),)
     _, found = _tuple(v, "v", function)
     if len(found) != len(like):
@@ -75,7 +77,8 @@ def _grad(outputs: Sequence[Any], inputs: Sequence[Any], vectors: Any, create_gr
     there = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad]
     if not there:
         return (None,) * len(inputs)
-    return tape_grad([o for o, _ in there], list(inputs), [v for _, v in there], retain_graph=True, create_graph=create_graph, allow_unused=True)
+    outs, given = [o for o, _ in there], [v for _, v in there]
+    return tape_grad(outs, list(inputs), given, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
 def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
@@ -85,12 +88,12 @@ def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
         if not o.requires_grad:
             if what == "jacobian":
                 raise RuntimeError(
-                    f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is not allowed "
-                    "in strict mode when create_graph=True."
+                    f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is not "
+                    "allowed in strict mode when create_graph=True."
                 )
             raise RuntimeError(
-                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner "
-                "from the input when running in strict mode."
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable "
+                "manner from the input when running in strict mode."
             )
 
 
@@ -105,9 +108,14 @@ def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: s
         if g is None:
             if strict:
                 if stage == "double_back_trick":
-                    raise RuntimeError(f"The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double backward trick to compute forward mode gradients. This is not allowed in strict mode.")
+                    raise RuntimeError(
+                        f"The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double "
+                        "backward trick to compute forward mode gradients. This is not allowed in strict mode."
+                    )
                 if stage == "double_back":
-                    raise RuntimeError(f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+                    raise RuntimeError(
+                        f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+                    )
                 raise RuntimeError(f"Output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
             g = jtorch.zeros_like(r)
         found.append(g)
@@ -161,16 +169,30 @@ def jacobian(
         RuntimeError: in ``strict`` mode, if an output is independent of an input.
     """
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".')
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
+            '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
     if strategy == "forward-mode":
         if create_graph:
-            raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported together (yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`.")
+            raise NotImplementedError(
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). '
+                'Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+            )
         if strict:
-            raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not supported together (yet). Please either set `strict=False` or `strategy=\"reverse-mode\"`.")
+            raise RuntimeError(
+                'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). '
+                'Please either set `strict=False` or `strategy="reverse-mode"`.'
+            )
         if not vectorize:
-            raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`.")
+            raise NotImplementedError(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
+            )
     if strict and vectorize:
-        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set `strict=False` or `vectorize=False`.")
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
+            "`strict=False` or `vectorize=False`."
+        )
     with enable_grad():
         several, given = _tuple(inputs, "inputs", "jacobian")
         own = _owned(given, create_graph, True)
@@ -194,7 +216,9 @@ def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict
         for k, (g, x) in enumerate(zip(grads, own, strict=True)):
             if g is None:
                 if strict:
-                    raise RuntimeError(f"Output {i} of the user-provided function is independent of input {k}. This is not allowed in strict mode.")
+                    raise RuntimeError(
+                        f"Output {i} of the user-provided function is independent of input {k}. This is not allowed in strict mode."
+                    )
                 g = jtorch.zeros_like(x)
             elif strict and create_graph and not g.requires_grad:
                 raise RuntimeError(
@@ -257,7 +281,10 @@ def hessian(
 
 def _checked_dependence(g: Any, i: int, strict: bool) -> Any:
     if strict and not g.requires_grad:
-        raise RuntimeError(f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is not allowed in strict mode.")
+        raise RuntimeError(
+            f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is not allowed in "
+            "strict mode."
+        )
     return g
 
 

@@ -95,7 +95,7 @@ class _Check:
     def inputs_fit(self) -> None:
         """Raises torch's errors, and warnings, for inputs that cannot be checked."""
         if not self.checked:
-            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
         for i, x in enumerate(self.inputs):
             if not isinstance(x, Tensor) or not x.requires_grad:
                 continue
@@ -327,6 +327,7 @@ def gradgradcheck(
     count = len(given)
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
 
+    @enable_grad()
     def gradients(*args: Any) -> tuple[Any, ...]:
         own = args[:count]
         # An input that was given as it is would, being a leaf, collect what belongs to the derivative's own arguments.

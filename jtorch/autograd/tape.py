@@ -214,10 +214,12 @@ class AccumulateGrad:
         self.variable = variable
 
     def name(self) -> str:
+        """The node's name, as torch gives it."""
         return "struct torch::autograd::AccumulateGrad"
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
+        """Nothing comes after a leaf."""
         return ()
 
     def __eq__(self, other: object) -> bool:

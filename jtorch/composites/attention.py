@@ -199,7 +199,7 @@ def multi_head_attention_forward(
         v = PUBLIC["cat"]([v, bias_v.repeat(1, batch, 1)])
         attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
         key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
-    q = q.view(target_len, batch * num_heads, head_dim).transpose(0, 1)
+    q = q.reshape(target_len, batch * num_heads, head_dim).transpose(0, 1)
     k = _heads(k, static_k, "static_k", batch * num_heads, head_dim)
     v = _heads(v, static_v, "static_v", batch * num_heads, head_dim)
     if add_zero_attn:
@@ -231,8 +231,8 @@ def multi_head_attention_forward(
         return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
     if attn_mask is not None:
         attn_mask = attn_mask.unsqueeze(0) if attn_mask.size(0) == 1 else attn_mask.view(batch, num_heads, -1, source_len)
-    q = q.view(batch, num_heads, target_len, head_dim)
-    k, v = (x.view(batch, num_heads, source_len, head_dim) for x in (k, v))
+    q = q.reshape(batch, num_heads, target_len, head_dim)
+    k, v = (x.reshape(batch, num_heads, source_len, head_dim) for x in (k, v))
     out = PUBLIC["nn.functional.scaled_dot_product_attention"](q, k, v, attn_mask, dropout_p, is_causal)
     out = out.permute(2, 0, 1, 3).contiguous().view(batch * target_len, embed_dim)
     out = PUBLIC["nn.functional.linear"](out, out_proj_weight, out_proj_bias).view(target_len, batch, -1)
@@ -242,7 +242,7 @@ def multi_head_attention_forward(
 def _heads(x: Any, static: Any, name: str, count: int, head_dim: int) -> Any:
     """Keys or values as ``(batch * heads, source, head_dim)``; the given ``static`` ones instead, if any."""
     if static is None:
-        return x.view(x.shape[0], count, head_dim).transpose(0, 1)
+        return x.reshape(x.shape[0], count, head_dim).transpose(0, 1)
     if static.size(0) != count:
         raise AssertionError(f"expecting {name}.size(0) of {count}, but got {static.size(0)}")
     if static.size(2) != head_dim:

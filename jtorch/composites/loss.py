@@ -97,7 +97,7 @@ def triplet_margin_with_distance_loss(
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if distance_function is None:
-        distance_function = PUBLIC["nn.functional.pairwise_distance"]
+        return _triplet(anchor, positive, negative, PUBLIC["nn.functional.pairwise_distance"], margin, swap, reduction)
     return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
 
 

@@ -129,13 +129,13 @@ def _instance_norm(
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     samples, channels = input.shape[0], input.shape[1]
     flat = input.reshape(1, samples * channels, *input.shape[2:])
-    params = [None if p is None else p.repeat(samples) for p in (running_mean, running_var, weight, bias)]
+    mean, variance, scale, shift = [None if p is None else p.repeat(samples) for p in (running_mean, running_var, weight, bias)]
     found = (
-        _trained(flat, *params, momentum, eps)
+        _trained(flat, mean, variance, scale, shift, momentum, eps)
         if use_input_stats
-        else PUBLIC["nn.functional.batch_norm"](flat, *params, False, momentum, eps)
+        else PUBLIC["nn.functional.batch_norm"](flat, mean, variance, scale, shift, False, momentum, eps)
     )
-    for running, repeated in ((running_mean, params[0]), (running_var, params[1])):
+    for running, repeated in ((running_mean, mean), (running_var, variance)):
         if use_input_stats and running is not None:
             _swap([running], [repeated.detach().reshape(samples, channels).mean(0)])
     return found.reshape(input.shape)

@@ -25,10 +25,12 @@ class Guarded:
         self.outs, self.flags, self.checks = outs, flags, checks
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
+        """The arrays and the checks, for JAX."""
         return (self.outs, self.flags), self.checks
 
     @classmethod
     def tree_unflatten(cls, checks: Any, children: tuple[Any, Any]) -> Guarded:
+        """The reverse of ``tree_flatten``."""
         return cls(*children, checks)
 
 

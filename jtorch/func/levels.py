@@ -71,16 +71,18 @@ class Batched(Lifted):
     level: Level
 
     def run(self, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+        """Runs the call on all examples of the innermost level at once."""
         level = max((v.level for v in ins if type(v) is Batched), key=lambda found: found.order)
         mine = tuple([type(v) is Batched and v.level is level for v in ins])
         out = record(vmapped(call, mine, len(numbers)), [v.physical if m else v for v, m in zip(ins, mine, strict=True)], numbers)  # type: ignore[union-attr]
         return batched(out, level) if isinstance(out, Value) else [batched(v, level) for v in out]
 
     def unreadable(self, what: str = "item") -> Exception:
+        """torch's error for looking at the value of one example."""
         if what == "bool":
             return RuntimeError(
-                "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please "
-                "shout over at https://github.com/pytorch/functorch/issues/257 ."
+                "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
+                "please shout over at https://github.com/pytorch/functorch/issues/257 ."
             )
         return RuntimeError(UNREADABLE)
 

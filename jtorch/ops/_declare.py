@@ -15,7 +15,8 @@ from typing import Any, TypeAlias, TypeVar
 import jax
 
 Array: TypeAlias = jax.Array
-Number: TypeAlias = int | float | complex | bool
+#: A Python number for the caller, a 0-d array for the kernel: what the checker takes for both.
+Number: TypeAlias = Any
 Dtype: TypeAlias = Any
 
 F = TypeVar("F", bound=Callable[..., Any])

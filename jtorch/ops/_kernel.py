@@ -32,7 +32,7 @@ class Fixed:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.key = (type(value), value)
+        self.key = (type(value), "nan" if value != value else value)
 
     def __hash__(self) -> int:
         return hash(self.key)

@@ -20,12 +20,12 @@ def _shown(x: Array, prefix: str) -> str:
     return f"{prefix}{name.removesuffix('Tensor')}Type" if prefix == "CPU" else f"torch.{name}"
 
 
-def _call(name: str, input: Array, prefix: str, window: Array | None, **arguments: int | bool | None) -> str:
+def _call(name: str, input: Array, prefix: str, given_window: Array | None, /, **arguments: int | bool | str | None) -> str:
     """The call as torch's messages quote it."""
     shown = []
     for key, value in arguments.items():
         if key == "window":
-            value = None if window is None else f"{_shown(window, '')}{{{list(window.shape)}}}"
+            value = None if given_window is None else f"{_shown(given_window, '')}{{{list(given_window.shape)}}}"
         shown.append(f"{key}={value if value is None or isinstance(value, str) else int(value)}")
     return f"{name}({_shown(input, prefix)}{list(input.shape)}, {', '.join(shown)}) "
 

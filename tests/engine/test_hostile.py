@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 import numpy as np
 import pytest
@@ -221,9 +222,7 @@ def test_loop_that_never_reads_keeps_only_what_is_alive():
 
 
 def test_loop_that_never_reads_bounds_the_inputs_it_holds(monkeypatch):
-    from jtorch.engine import record
-
-    monkeypatch.setattr(record, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(sys.modules["jtorch.engine.record"], "MAX_BYTES", 1 << 20)
     flushes = stats.flushes
     total = torch.zeros((256, 256))
     for _ in range(40):  # each turn enters 256 KiB of new data
@@ -262,6 +261,7 @@ def test_failed_compilation_is_not_tried_again(monkeypatch):
 
     expected = program()
     failed = stats.failed
+    monkeypatch.setattr(run, "COMPILE_GRACE", 1e6)  # whatever has been compiled before
     with monkeypatch.context() as patch:
         patch.setattr(run, "_execute", fail)
         assert program() == expected

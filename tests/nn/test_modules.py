@@ -170,10 +170,7 @@ def test_attention_shapes(groups: dict[str, int]) -> None:
 
 def test_transformer_ignores_padding() -> None:
     torch.manual_seed(0)
-    m = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).train()
-    for dropout in m.modules():
-        if isinstance(dropout, nn.Dropout):
-            dropout.p = 0.0
+    m = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), 2)
     x = torch.randn(2, 5, 8)
     padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
     out = m(x, src_key_padding_mask=padding)
@@ -181,6 +178,14 @@ def test_transformer_ignores_padding() -> None:
     changed[1, 3:] = 9.0
     again = m(changed, src_key_padding_mask=padding)
     np.testing.assert_allclose(out[1, :3].detach().numpy(), again[1, :3].detach().numpy(), atol=1e-5)
+
+
+def test_transformer_in_evaluation_has_zeros_where_padding_was() -> None:
+    m = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).eval()
+    at_the_end = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    with torch.no_grad():
+        assert (m(torch.ones(2, 5, 8), src_key_padding_mask=at_the_end)[1, 3:] == 0).all()
+        assert (m(torch.ones(2, 5, 8), src_key_padding_mask=at_the_end.flip(1)) != 0).all()
 
 
 def test_causal_mask() -> None:
@@ -238,7 +243,7 @@ def test_parallel_wrappers() -> None:
     assert m(torch.ones(1, 2)).shape == (1, 1)
     with pytest.raises(NotImplementedError, match="DataParallel over 2 devices is not offered by jtorch"):
         nn.DataParallel(nn.ReLU(), [0, 1])
-    with pytest.raises(NotImplementedError, match="DistributedDataParallel is not offered by jtorch"):
+    with pytest.raises(RuntimeError, match="not needed when a module doesn't have any parameter that requires a gradient"):
         nn.parallel.DistributedDataParallel(nn.ReLU())
 
 

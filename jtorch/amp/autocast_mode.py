@@ -1,0 +1,238 @@
+"""``autocast``: a block in which functions choose the precision of their operands."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from typing import Any
+
+import jtorch as torch
+
+from ..dispatch import TorchFunctionMode, push_mode, redispatch_function, remove_mode
+from .policies import table
+
+
+class _State(threading.local):
+    """What the thread's blocks have set, by device type."""
+
+    def __init__(self) -> None:
+        self.enabled: dict[str, bool] = {}
+        self.dtypes: dict[str, Any] = {}
+        self.cache = True
+        self.mode: _Casting | None = None
+
+
+_state = _State()
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether ``autocast`` knows a device type."""
+    return device_type in ("cpu", "cuda", "xpu", "mps", "hpu", "mtia", "maia", "tpu", "xla")
+
+
+def get_autocast_dtype(device_type: str) -> Any:
+    """The lower precision of a device type."""
+    return _state.dtypes.get(device_type, torch.float16 if device_type in ("cuda", "mps") else torch.bfloat16)
+
+
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    """Sets the lower precision of a device type."""
+    _state.dtypes[device_type] = dtype
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Whether a block is active for a device type (default: CUDA)."""
+    return _state.enabled.get(device_type or "cuda", False)
+
+
+def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
+    """Turns casting on or off for a device type (default: CUDA)."""
+    kind, on = ("cuda", bool(device_type)) if enabled is None else (device_type, enabled)
+    _state.enabled[kind] = on
+    if any(_state.enabled.values()):
+        if _state.mode is None:
+            _state.mode = _Casting()
+            push_mode(_state.mode)
+        _state.mode.refresh()
+    elif _state.mode is not None:
+        remove_mode(_state.mode)
+        _state.mode = None
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Whether a block is active for the CPU."""
+    return is_autocast_enabled("cpu")
+
+
+def get_autocast_cpu_dtype() -> Any:
+    """The lower precision of the CPU."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> Any:
+    """The lower precision of CUDA."""
+    return get_autocast_dtype("cuda")
+
+
+def is_autocast_cache_enabled() -> bool:
+    """What was last set."""
+    return _state.cache
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Remembered: a weight that is cast several times in one program is cast once by the compiler."""
+    _state.cache = enabled
+
+
+def clear_autocast_cache() -> None:
+    """Nothing to do: there is no cache."""
+
+
+class _Casting(TorchFunctionMode):
+    """The function mode behind ``autocast``: casts the operands of the functions that have a policy."""
+
+    def __init__(self) -> None:
+        self.acts_on = set()  # type: ignore[assignment]
+
+    def refresh(self) -> None:
+        """Takes on the functions that have a policy for an enabled device type."""
+        self.acts_on = {f for kind, on in _state.enabled.items() if on for f in table(kind)}  # type: ignore[assignment]
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        kind = _device_of((args, kwargs))
+        policy = table(kind).get(func) if kind is not None and _state.enabled.get(kind) else None
+        if policy is None:  # a function written with others, which have their policies
+            push_mode(self)
+            try:
+                return redispatch_function(func, types, args, kwargs)
+            finally:
+                remove_mode(self)
+        if policy is not None:
+            target = _target(policy, kind, (args, kwargs))
+            if target is not None:
+                args, kwargs = _cast(args, target, kind), _cast(kwargs, target, kind)
+        return func(*args, **kwargs)
+
+
+def _tensors(tree: Any) -> Any:
+    if isinstance(tree, torch.Tensor):
+        yield tree
+    elif isinstance(tree, (tuple, list)):
+        for x in tree:
+            yield from _tensors(x)
+    elif isinstance(tree, dict):
+        for x in tree.values():
+            yield from _tensors(x)
+
+
+def _device_of(tree: Any) -> str | None:
+    for t in _tensors(tree):
+        return t.device.type
+    return None
+
+
+def _castable(t: Any, kind: Any) -> bool:
+    return t.is_floating_point() and t.dtype is not torch.float64 and t.device.type == kind
+
+
+def _target(policy: str, kind: Any, tree: Any) -> Any:
+    if policy == "lower":
+        return get_autocast_dtype(kind)
+    floats = [t.dtype for t in _tensors(tree) if _castable(t, kind)]
+    if policy == "float32":
+        return torch.float32 if any(d in (torch.float16, torch.bfloat16) for d in floats) else None
+    return torch.float32 if torch.float32 in floats and len(set(floats)) > 1 else None
+
+
+def _cast(tree: Any, target: Any, kind: Any) -> Any:
+    if isinstance(tree, torch.Tensor):
+        return tree.to(target) if _castable(tree, kind) and tree.dtype is not target else tree
+    if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
+        return type(tree)([_cast(x, target, kind) for x in tree])
+    if isinstance(tree, dict):
+        return {k: _cast(v, target, kind) for k, v in tree.items()}
+    return tree
+
+
+class autocast:
+    """A block (or decorated function) in which matrix products and the like run in ``dtype``, and sensitive functions in float32.
+
+    Args:
+        device_type: the operands it is for: ``"cpu"``, ``"cuda"``, ...
+        dtype: default: bfloat16, on CUDA float16.
+        cache_enabled: accepted; the compiler casts a weight once in each program anyway.
+    """
+
+    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        if not is_autocast_available(device_type):
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        self.device = device_type
+        self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
+        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        if enabled and device_type == "cuda" and not torch.cuda.is_available():
+            warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
+            enabled = False
+        elif enabled and device_type != "cuda" and self.fast_dtype not in (torch.bfloat16, torch.float16):
+            warnings.warn(
+                f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n{device_type.upper()} Autocast only "
+                "supports dtypes of torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
+            )
+            enabled = False
+        self._enabled = enabled
+        self._before: list[Any] = []
+
+    def __enter__(self) -> autocast:
+        self._before.append((is_autocast_enabled(self.device), get_autocast_dtype(self.device), is_autocast_cache_enabled()))
+        set_autocast_dtype(self.device, self.fast_dtype)
+        set_autocast_cache_enabled(self._cache_enabled)
+        set_autocast_enabled(self.device, self._enabled)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        enabled, dtype, cache = self._before.pop()
+        set_autocast_enabled(self.device, enabled)
+        set_autocast_dtype(self.device, dtype)
+        set_autocast_cache_enabled(cache)
+
+    def __call__(self, func: Any) -> Any:
+        @functools.wraps(func)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return func(*args, **kwargs)
+
+        return decorated
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """Decorator of ``forward`` of an ``autograd.Function``: with ``cast_inputs`` it runs in that dtype, without autocast."""
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        ctx._dtype = get_autocast_dtype(device_type)
+        ctx._fwd_used_autocast = is_autocast_enabled(device_type) and cast_inputs is None
+        if cast_inputs is None or not is_autocast_enabled(device_type):
+            return fwd(ctx, *args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *_cast(args, cast_inputs, device_type), **_cast(kwargs, cast_inputs, device_type))
+
+    return decorated
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """Decorator of ``backward``: it runs under the autocast of ``forward``."""
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
+            return bwd(ctx, *args, **kwargs)
+
+    return decorated

@@ -1,0 +1,8 @@
+"""Helpers for tests: comparing tensors, and making them."""
+
+from __future__ import annotations
+
+from .comparison import assert_close as assert_close
+from .creation import make_tensor as make_tensor
+
+__all__ = ["assert_close", "make_tensor"]

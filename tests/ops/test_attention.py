@@ -1,0 +1,103 @@
+"""Scaled dot product attention."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+from jtorch.ops import attention
+
+F = torch.nn.functional
+
+
+def _qkv(*shape: int, seed: int = 0) -> list[torch.Tensor]:
+    r = np.random.RandomState(seed)
+    return [torch.tensor(r.randn(*shape), requires_grad=True) for _ in range(3)]
+
+
+def test_is_softmax_of_scores() -> None:
+    q, k, v = _qkv(2, 5, 4)
+    expected = (q @ k.mT / 2).softmax(-1) @ v
+    np.testing.assert_allclose(F.scaled_dot_product_attention(q, k, v).detach().numpy(), expected.detach().numpy(), 1e-12)
+    wanted = torch.autograd.grad(expected.sin().sum(), (q, k, v))
+    found = torch.autograd.grad(F.scaled_dot_product_attention(q, k, v).sin().sum(), (q, k, v))
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-9, 1e-12)
+
+
+def test_causal_positions_see_nothing_later() -> None:
+    q, k, v = _qkv(1, 6, 4)
+    first = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    k2, v2 = k.detach().clone(), v.detach().clone()
+    k2[:, 3:], v2[:, 3:] = 7.0, -7.0
+    second = F.scaled_dot_product_attention(q, k2, v2, is_causal=True)
+    assert (first[:, :3] == second[:, :3]).all()
+    assert not torch.allclose(first[:, 3:], second[:, 3:])
+
+
+@pytest.mark.parametrize("mask", [torch.tensor([[True, False], [False, False]]), torch.tensor([[0.0, -math.inf], [-math.inf, -math.inf]])])
+def test_rows_that_may_attend_to_nothing_are_zero(mask: torch.Tensor) -> None:
+    q, k, v = _qkv(2, 3)
+    y = F.scaled_dot_product_attention(q, k, v, mask.to(q.dtype) if mask.is_floating_point() else mask)
+    np.testing.assert_allclose(y[0].detach().numpy(), v[0].detach().numpy())
+    assert y[1].tolist() == [0, 0, 0]
+    y.sum().backward()
+    for x in (q, k, v):
+        assert torch.isfinite(x.grad).all()
+    assert v.grad[1].tolist() == [0, 0, 0]
+
+
+def test_grouped_heads_are_repeated_heads() -> None:
+    q, _, _ = _qkv(2, 4, 3, 5)
+    k, v, _ = _qkv(2, 2, 3, 5, seed=1)
+    y = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    repeated = [x.repeat_interleave(2, 1) for x in (k, v)]
+    expected = F.scaled_dot_product_attention(q, *repeated)
+    np.testing.assert_allclose(y.detach().numpy(), expected.detach().numpy(), 1e-12)
+    for a, b in zip(torch.autograd.grad(y.sin().sum(), (q, k, v)), torch.autograd.grad(expected.sin().sum(), (q, k, v)), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-9, 1e-12)
+
+
+def test_many_probabilities_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule gives the same gradients from logarithms of sums as from the probabilities."""
+    r = np.random.RandomState(0)
+    q, k, v, g, mask = (r.randn(*s) for s in [(2, 3, 4)] * 4 + [(3, 3)])
+    found = []
+    for limit in (1 << 26, 0):
+        monkeypatch.setattr(attention, "_KEEP_AT_MOST", limit)
+        _, residuals = attention._attention_fwd(q, k, v, mask)
+        found.append(attention._attention_rule(g, residuals, q, k, v, mask))
+        assert residuals[0].shape[-1] == (3 if limit else 1)
+    for a, b in zip(found[0][:4], found[1][:4], strict=True):
+        np.testing.assert_allclose(a, b, 1e-10, 1e-12)
+
+
+def test_dropout_scales_what_is_kept() -> None:
+    torch.manual_seed(0)
+    q = k = torch.zeros(1, 2000)
+    keys, values = torch.zeros(2000, 2000), torch.ones(2000, 1)
+    y = F.scaled_dot_product_attention(q, keys, values, dropout_p=0.25)
+    assert y.item() == pytest.approx(1, rel=0.1)
+    assert y.item() != 1
+    assert k is q
+
+
+def test_weights_of_multi_head_attention() -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.MultiheadAttention(8, 2)
+    x = torch.tensor(np.random.RandomState(0).randn(5, 3, 8).astype("float32"))
+    with_weights, weights = layer(x, x, x)
+    without, none = layer(x, x, x, need_weights=False)
+    assert none is None
+    assert weights.shape == (3, 5, 5)
+    np.testing.assert_allclose(weights.sum(-1).detach().numpy(), 1, 1e-5)
+    np.testing.assert_allclose(with_weights.detach().numpy(), without.detach().numpy(), 1e-4, 1e-5)
+
+
+def test_mask_and_causal_are_refused_together() -> None:
+    q, k, v = _qkv(2, 3)
+    with pytest.raises(RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"):
+        F.scaled_dot_product_attention(q, k, v, torch.ones(2, 2, dtype=torch.bool), is_causal=True)

@@ -1,0 +1,78 @@
+"""Look-ups by index, and bags."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+
+F = torch.nn.functional
+
+
+def _table() -> torch.Tensor:
+    return torch.arange(8.0).reshape(4, 2).requires_grad_()
+
+
+def test_rows_and_gradient() -> None:
+    w = _table()
+    y = F.embedding(torch.tensor([[1, 1], [3, 0]]), w)
+    assert y.tolist() == [[[2, 3], [2, 3]], [[6, 7], [0, 1]]]
+    y.backward(torch.ones_like(y))
+    assert w.grad.tolist() == [[1, 1], [2, 2], [0, 0], [1, 1]]
+
+
+def test_padding_gets_no_gradient() -> None:
+    for padding in (1, -3):
+        w = _table()
+        F.embedding(torch.tensor([1, 2]), w, padding_idx=padding).sum().backward()
+        assert w.grad.tolist() == [[0, 0], [0, 0], [1, 1], [0, 0]]
+
+
+def test_gradient_by_frequency() -> None:
+    w = _table()
+    F.embedding(torch.tensor([1, 1, 1, 2]), w, scale_grad_by_freq=True).sum().backward()
+    assert w.grad.tolist() == [[0, 0], [1, 1], [1, 1], [0, 0]]
+
+
+def test_max_norm_shrinks_rows_in_place() -> None:
+    w = torch.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]])
+    version = w._version
+    y = F.embedding(torch.tensor([0, 1, 0]), w, max_norm=1.0)
+    np.testing.assert_allclose(w.numpy(), [[0.6, 0.8], [0.3, 0.4], [6, 8]], 1e-6)
+    np.testing.assert_allclose(y.numpy(), [[0.6, 0.8], [0.3, 0.4], [0.6, 0.8]], 1e-6)
+    assert w._version > version
+
+
+@pytest.mark.parametrize("index", [4, -1])
+def test_out_of_range(index: int) -> None:
+    with pytest.raises(IndexError, match="index out of range in self"):
+        F.embedding(torch.tensor([0, index]), _table()).tolist()
+
+
+def test_sparse_gradients_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="sparse"):
+        F.embedding(torch.tensor([0]), _table(), sparse=True)
+    assert F.embedding(torch.tensor([0]), _table().detach(), sparse=True).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags(mode: str) -> None:
+    w = _table()
+    indices, offsets = torch.tensor([1, 3, 3, 0]), torch.tensor([0, 2, 2])
+    y = F.embedding_bag(indices, w, offsets, mode=mode)
+    rows = [w.detach().numpy()[i] for i in ([1, 3], [], [3, 0])]
+    reduce = {"sum": np.sum, "mean": np.mean, "max": np.max}[mode]
+    assert y.tolist() == [reduce(r, 0).tolist() if len(r) else [0, 0] for r in rows]
+    y.sum().backward()
+    share = {"sum": [[1, 1], [1, 1], [0, 0], [2, 2]], "mean": [[0.5] * 2, [0.5] * 2, [0] * 2, [1] * 2], "max": [[0, 0], [0, 0], [0, 0], [2, 2]]}
+    assert w.grad.tolist() == share[mode]
+
+
+def test_bags_with_weights_and_padding() -> None:
+    w, weights = _table(), torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    y = F.embedding_bag(torch.tensor([[1, 2], [3, 2]]), w, mode="sum", per_sample_weights=weights, padding_idx=2)
+    assert y.tolist() == [[2, 3], [18, 21]]
+    y.sum().backward()
+    assert weights.grad.tolist() == [[5, 0], [13, 0]]
+    assert w.grad.tolist() == [[0, 0], [1, 1], [0, 0], [3, 3]]

@@ -1,0 +1,178 @@
+"""Linear algebra: factors that multiply back, equations that hold, and the errors of operands that cannot be solved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+
+R = np.random.RandomState(0)
+SQUARE, TALL, WIDE = (torch.tensor(R.randn(*s)) for s in ((2, 4, 4), (2, 5, 3), (2, 3, 5)))
+POSITIVE = SQUARE @ SQUARE.mT + torch.eye(4, dtype=torch.float64)
+COMPLEX = torch.tensor(R.randn(3, 3) + 1j * R.randn(3, 3))
+
+
+def close(a: torch.Tensor, b: torch.Tensor) -> None:
+    np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-9, 1e-10)
+
+
+@pytest.mark.parametrize("a", [TALL, WIDE, SQUARE, COMPLEX])
+def test_factors_multiply_back(a: torch.Tensor) -> None:
+    for full in (False, True):
+        u, s, vh = torch.linalg.svd(a, full_matrices=full)
+        k = s.shape[-1]
+        close((u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], a)
+        close(torch.linalg.svdvals(a), s)
+    for mode in ("reduced", "complete"):
+        q, r = torch.linalg.qr(a, mode)
+        close(q @ r, a)
+        close(q.mH @ q, torch.eye(q.shape[-1], dtype=a.dtype).expand(*a.shape[:-2], -1, -1))
+    p, lower, upper = torch.linalg.lu(a)
+    close(p @ lower @ upper, a)
+    x = torch.linalg.pinv(a)
+    close(a @ x @ a, a)
+    close(x @ a @ x, x)
+
+
+def test_cholesky() -> None:
+    lower, upper = torch.linalg.cholesky(POSITIVE), torch.linalg.cholesky(POSITIVE, upper=True)
+    close(lower @ lower.mT, POSITIVE)
+    close(upper.mT @ upper, POSITIVE)
+    close(POSITIVE @ torch.cholesky_inverse(lower), torch.eye(4, dtype=torch.float64).expand(2, 4, 4))
+    close(POSITIVE @ torch.cholesky_solve(SQUARE, upper, upper=True), SQUARE)
+    half = POSITIVE.clone()
+    half[..., 0, 3] = 99.0  # the other triangle is not read
+    close(torch.linalg.cholesky(half), lower)
+
+
+def test_eigenvalues() -> None:
+    values, vectors = torch.linalg.eigh(POSITIVE)
+    close(POSITIVE @ vectors, vectors * values.unsqueeze(-2))
+    close(torch.linalg.eigvalsh(POSITIVE), values)
+    found = torch.linalg.eig(SQUARE)
+    close(SQUARE.to(torch.complex128) @ found.eigenvectors, found.eigenvectors * found.eigenvalues.unsqueeze(-2))
+    assert found.eigenvalues.dtype is torch.complex128
+
+
+def test_solutions() -> None:
+    b = torch.tensor(R.randn(4, 3))
+    close(SQUARE @ torch.linalg.solve(SQUARE, b), b.expand(2, 4, 3))
+    close(torch.linalg.solve(SQUARE, b.T, left=False) @ SQUARE, b.T.expand(2, 3, 4))
+    close(SQUARE @ torch.linalg.inv(SQUARE), torch.eye(4, dtype=torch.float64).expand(2, 4, 4))
+    lu, pivots = torch.linalg.lu_factor(SQUARE)
+    assert pivots.dtype is torch.int32
+    assert pivots.min().item() >= 1
+    close(SQUARE @ torch.linalg.lu_solve(lu, pivots, b), b.expand(2, 4, 3))
+    close(SQUARE.mT @ torch.linalg.lu_solve(lu, pivots, b, adjoint=True), b.expand(2, 4, 3))
+    close(torch.linalg.lu_solve(lu, pivots, b.T, left=False) @ SQUARE, b.T.expand(2, 3, 4))
+    close(torch.linalg.matrix_power(SQUARE, -2) @ SQUARE @ SQUARE, torch.eye(4, dtype=torch.float64).expand(2, 4, 4))
+
+
+def test_least_squares() -> None:
+    b = torch.tensor(R.randn(2, 5, 1))
+    found = torch.linalg.lstsq(TALL, b, driver="gelsd")
+    normal = TALL.mT @ (TALL @ found.solution - b)
+    close(normal, torch.zeros_like(normal))
+    assert found.rank.tolist() == [3, 3]
+    close(found.residuals, (TALL @ found.solution - b).square().sum(-2))
+    assert torch.linalg.lstsq(TALL, b).singular_values.shape == (0,)
+
+
+def test_determinants() -> None:
+    sign, logarithm = torch.linalg.slogdet(SQUARE)
+    close(sign * logarithm.exp(), torch.linalg.det(SQUARE))
+    assert torch.logdet(-torch.eye(3)).isnan()
+    assert torch.linalg.det(torch.ones(2, 2)).item() == 0
+
+
+def test_norms() -> None:
+    a = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
+    found = [torch.linalg.matrix_norm(a, o).item() for o in ("fro", 1, -1, float("inf"), -float("inf"))]
+    assert found == pytest.approx([30**0.5, 6, 4, 7, 3])
+    s = torch.linalg.svdvals(a)
+    assert [torch.linalg.matrix_norm(a, o).item() for o in ("nuc", 2, -2)] == pytest.approx([s.sum().item(), s[0].item(), s[1].item()])
+    assert torch.linalg.cond(torch.zeros(2, 2), 1).item() == float("inf")
+    assert torch.linalg.matrix_rank(torch.ones(3, 3)).item() == 1
+
+
+@pytest.mark.parametrize("a", [TALL, WIDE])
+def test_gradient_of_the_singular_values_is_orthogonal(a: torch.Tensor) -> None:
+    """The sum of the singular values grows along U @ Vh, also where some are equal."""
+    x = a.clone().requires_grad_()
+    torch.linalg.svdvals(x).sum().backward()
+    u, _, vh = torch.linalg.svd(a, full_matrices=False)
+    close(x.grad, u @ vh)
+    same = torch.eye(3, dtype=torch.float64).requires_grad_()
+    torch.linalg.matrix_norm(same, "nuc").backward()
+    close(same.grad, torch.eye(3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: torch.linalg.svd(a, full_matrices=False)[0].abs(),
+        lambda a: torch.linalg.svd(a)[1],
+        lambda a: torch.linalg.qr(a)[0],
+        lambda a: torch.linalg.pinv(a),
+        lambda a: torch.linalg.eigh(a @ a.mT)[1].abs(),
+        lambda a: torch.linalg.eig(a @ a.mT + torch.diag(torch.arange(a.shape[0])))[0].abs(),
+        lambda a: torch.linalg.cholesky(a @ a.mT + torch.eye(a.shape[0])),
+        lambda a: torch.linalg.inv(a @ a.mT + torch.eye(a.shape[0])),
+        lambda a: torch.linalg.det(a @ a.mT),
+    ],
+)
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3)])
+def test_gradients_by_differences(function, shape: tuple[int, int]) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        r = np.random.RandomState(3)
+        a, direction = r.randn(*shape), r.randn(*shape)
+        if shape[0] > shape[1]:
+            a, direction = (x.T.copy() if function(torch.tensor(x)).ndim == 0 else x for x in (a, direction))
+        x = torch.tensor(a, requires_grad=True)
+        y = function(x)
+        weights = torch.tensor(r.randn(*y.shape))
+        (y * weights).sum().backward()
+        up, down = ((function(torch.tensor(a + e * direction)) * weights).sum().item() for e in (1e-6, -1e-6))
+        assert (x.grad.numpy() * direction).sum() == pytest.approx((up - down) / 2e-6, rel=2e-5, abs=1e-7)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: torch.linalg.inv(torch.zeros(2, 2)), "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed"),
+        (lambda: torch.linalg.inv(torch.stack([torch.eye(2), torch.ones(2, 2)])), "(Batch element 1): The diagonal element 2 is zero"),
+        (lambda: torch.linalg.solve(torch.zeros(2, 2), torch.ones(2)), "torch.linalg.solve: The solver failed because the input matrix is"),
+        (lambda: torch.linalg.cholesky(torch.diag(torch.tensor([1.0, -1.0]))), "(the leading minor of order 2 is not positive-definite)"),
+        (lambda: torch.linalg.svdvals(torch.full((2, 2), float("nan"))), "contained non-finite values"),
+    ],
+)
+def test_values_that_cannot_be_solved(call, text: str) -> None:
+    with pytest.raises(torch.linalg.LinAlgError) as caught:
+        call().tolist()
+    assert text in str(caught.value)
+
+
+def test_ex_variants_report_instead() -> None:
+    singular = torch.stack([torch.eye(2), torch.ones(2, 2)])
+    assert torch.linalg.inv_ex(singular).info.tolist() == [0, 2]
+    assert torch.linalg.lu_factor_ex(singular).info.tolist() == [0, 2]
+    assert torch.linalg.cholesky_ex(-torch.eye(2)).info.item() == 1
+    assert torch.linalg.cholesky_ex(torch.eye(2)).info.item() == 0
+
+
+def test_ldl_multiplies_back() -> None:
+    b = torch.tensor(R.randn(2, 4, 1))
+    found = torch.linalg.ldl_factor(POSITIVE)
+    close(POSITIVE @ torch.linalg.ldl_solve(found.LD, found.pivots, b), b)
+
+
+def test_householder() -> None:
+    packed, tau = torch.geqrf(TALL)
+    q = torch.linalg.householder_product(packed, tau)
+    close(q @ packed.triu()[..., :3, :], TALL)
+    close(torch.ormqr(packed, tau, packed.triu()), TALL)
+    close(torch.ormqr(packed, tau, TALL, transpose=True), packed.triu())

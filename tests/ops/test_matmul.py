@@ -1,0 +1,104 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import jtorch as torch
+
+SHAPES = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)),
+          ((5, 2, 3), (3,)), ((3,), (5, 3, 4)), ((2, 0), (0, 4)), ((0, 3), (3, 4))]  # fmt: skip
+
+
+def _pair(a: tuple[int, ...], b: tuple[int, ...], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    r = np.random.RandomState(seed)
+    return r.randn(*a), r.randn(*b)
+
+
+@pytest.mark.parametrize(("a", "b"), SHAPES)
+def test_matmul_is_numpys(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    x, y = _pair(a, b)
+    np.testing.assert_allclose((torch.tensor(x) @ torch.tensor(y)).numpy(), x @ y, 1e-12, 1e-13)
+
+
+@pytest.mark.parametrize(("a", "b"), SHAPES)
+def test_matmul_gradient_by_differences(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    x, y = _pair(a, b)
+    dx, dy = _pair(a, b, seed=1)
+    p, q = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
+    torch.matmul(p, q).sin().sum().backward()
+    slope = (p.grad.numpy() * dx).sum() + (q.grad.numpy() * dy).sum()
+    e = 1e-6
+    change = np.sin((x + e * dx) @ (y + e * dy)).sum() - np.sin((x - e * dx) @ (y - e * dy)).sum()
+    assert slope == pytest.approx(change / (2 * e), rel=1e-6, abs=1e-8)
+
+
+def test_linear() -> None:
+    x = torch.arange(12.0).reshape(2, 2, 3).requires_grad_()
+    w, b = torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]], requires_grad=True), torch.tensor([10.0, 20.0], requires_grad=True)
+    y = torch.nn.functional.linear(x, w, b)
+    assert y.tolist() == [[[18, 21], [36, 21]], [[54, 21], [72, 21]]]
+    y.backward(torch.ones_like(y))
+    assert b.grad.tolist() == [4, 4]
+    assert w.grad.tolist() == [[18, 22, 26]] * 2
+    assert x.grad.tolist() == [[[1, 1, 4]] * 2] * 2
+
+
+def test_second_derivative_of_linear() -> None:
+    x, w = torch.tensor([[1.0, 2.0]], requires_grad=True), torch.tensor([[3.0, 4.0]], requires_grad=True)
+    (g,) = torch.autograd.grad(torch.nn.functional.linear(x, w).square().sum(), x, create_graph=True)
+    assert g.tolist() == [[66, 88]]  # 2 (w x) w
+    g.sum().backward()
+    assert w.grad.tolist() == [[36, 50]]  # d/dw of 2 (w x) (w1 + w2)
+
+
+def test_addmm_scales_and_hides_nan() -> None:
+    a, b = torch.ones(2, 3), torch.ones(3, 2)
+    assert torch.addmm(torch.ones(2), a, b, beta=2, alpha=0.5).tolist() == [[3.5, 3.5]] * 2
+    assert torch.addmm(torch.full((2, 2), math.nan), a, b, beta=0).tolist() == [[3, 3]] * 2
+    assert torch.addmm(torch.full((2, 2), math.nan), a, b, beta=0.0, alpha=2.0).tolist() == [[6, 6]] * 2
+    c = torch.ones(2, 2)
+    assert c.addmm_(a, b) is c
+    assert c.tolist() == [[4, 4]] * 2
+
+
+def test_scalars_are_truncated_for_integers() -> None:
+    a = torch.ones(2, 2, dtype=torch.int64)
+    assert torch.addmm(a, a, a, beta=0.5, alpha=2.9).tolist() == [[4, 4]] * 2
+
+
+def test_addr_of_bool() -> None:
+    t, f = torch.tensor([True, False]), torch.tensor([[False, True], [False, False]])
+    assert torch.addr(f, t, t).tolist() == [[True, True], [False, False]]
+    assert torch.addr(f, t, t, beta=False).tolist() == [[True, False], [False, False]]
+
+
+def test_vdot_conjugates_the_first() -> None:
+    x, y = torch.tensor([1 + 2j, 3j]), torch.tensor([1j, 2 + 0j])
+    assert torch.vdot(x, y).item() == (1 - 2j) * 1j + -3j * 2
+    assert torch.dot(x, y).item() == (1 + 2j) * 1j + 3j * 2
+
+
+def test_complex_gradient_is_torchs() -> None:
+    x = torch.tensor([[1 + 1j]], requires_grad=True)
+    (x @ torch.tensor([[2 + 3j]])).real.sum().backward()
+    assert x.grad.tolist() == [[2 - 3j]]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: torch.matmul(torch.ones(()), torch.ones(2)), "both arguments to matmul need to be at least 1D, but they are 0D and 1D"),
+        (lambda: torch.mm(torch.ones(2, 3), torch.ones(4, 5)), "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
+        (lambda: torch.ones(2, 3) @ torch.ones(3, dtype=torch.float64), "addmv input tensors must have the same dtype"),
+        (lambda: torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 5, 6)), "to be: [2, 4] but got: [2, 5]."),
+        (lambda: torch.addmm(torch.ones(3, 3), torch.ones(2, 3), torch.ones(3, 2)), "The expanded size of the tensor (2) must match"),
+    ],
+)
+def test_errors(call, text) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        call()
+    assert text in str(caught.value)
