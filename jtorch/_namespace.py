@@ -7,11 +7,11 @@ from typing import Any
 from .functional import PUBLIC
 
 
-def fill(module: dict[str, Any], prefix: str) -> list[str]:
-    """Puts ``torch.<prefix>.x`` into a module's globals for every bound x; returns the names, for ``__all__``."""
+def fill(module: dict[str, Any], prefix: str) -> None:
+    """Puts ``torch.<prefix>.x`` into a module's globals for every bound x, and the names into its ``__all__``."""
     names = []
     for path, made in PUBLIC.items():
         if path.startswith(f"{prefix}.") and "." not in (name := path[len(prefix) + 1 :]):
             module[name] = made
             names.append(name)
-    return sorted(names)
+    module["__all__"] += sorted(names)

@@ -511,9 +511,10 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     r = _new(Tensor)
     grad = t._rg and MODE.enabled and v.aval.differentiable
     if value is None:
-        value = record(step.get, (v,), step.numbers)
-        if grad and value.aval.differentiable:
-            r._node = Node(step.get, (v,), (t._edge(),), step.numbers, (value,))
+        seen: Value = record(step.get, (v,), step.numbers)
+        value = seen
+        if grad and seen.aval.differentiable:
+            r._node = Node(step.get, (v,), (t._edge(),), step.numbers, (seen,))
             r._rg = True
     elif edge is not None:
         r._node, r._nr = edge
@@ -773,9 +774,8 @@ def _rebase(al: Alias, v: Value, edge: Any) -> None:
 def swap(t: Tensor, v: Value) -> None:
     """Gives ``t`` a new value without history, as optimisers do under ``no_grad``."""
     if t._al is None:
-        old = t._v
-        if old is not None:
-            stale(old, t, t._ver)
+        if t._rg:  # state of an optimiser is hardly ever part of a graph
+            stale(t._v, t, t._ver)
         t._v = v
         t._ver += 1
     else:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ._namespace import fill as _fill
+from .errors import LinAlgError as LinAlgError
 
 __all__: list[str] = []
-__all__ += _fill(globals(), "linalg")
-
-from .errors import LinAlgError as LinAlgError
+_fill(globals(), "linalg")

@@ -150,7 +150,8 @@ def _refuse(mode: str) -> None:
             "vmap or perform the randomness operation out of vmap"
         )
     if mode == "different":
-        raise not_offered("vmap(randomness='different')", "numbers are drawn on the host, where the examples are not known; draw a batch outside")
+        why = "numbers are drawn on the host, where the examples are not known; draw a batch outside"
+        raise not_offered("vmap(randomness='different')", why)
 
 
 def twister_of(generator: Generator | None) -> Twister:

@@ -5,4 +5,4 @@ from __future__ import annotations
 from ._namespace import fill as _fill
 
 __all__: list[str] = []
-__all__ += _fill(globals(), "special")
+_fill(globals(), "special")

@@ -664,7 +664,7 @@ def _deep(t: Tensor, memo: Any) -> Tensor:
 
 def _rebuild(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: Any, attributes: dict[str, Any]) -> Tensor:
     t = from_host(array.view(dtype.np) if array.dtype != dtype.np else array)
-    if cls is not Tensor:
+    if cls is not None:
         t = t.as_subclass(cls)  # type: ignore[attr-defined]
     t._rg = requires_grad
     t.__dict__.update(attributes)
@@ -680,7 +680,9 @@ def __reduce_ex__(self: Any, protocol: Any) -> Any:
     if array.dtype.kind not in "biufc":
         array = array.view(f"u{array.dtype.itemsize}")
     attributes = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
-    return _rebuild, (array, self.dtype, self.requires_grad, _type(self), attributes)
+    # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
+    cls = None if _type(self) is Tensor else _type(self)
+    return _rebuild, (array, self.dtype, self.requires_grad, cls, attributes)
 
 
 # ---- subclasses ------------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from builtins import bool as _bool
 from builtins import bytes as _bytes
-from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
 from builtins import str as _str
@@ -15,7 +14,6 @@ from typing import IO, Any, TypeAlias, Union
 from .core import Tensor as Tensor
 from .devices import device as _device
 from .dtypes import dtype as _dtype
-from .layouts import layout as _layout
 from .size import Size as Size
 from .size import SymInt as SymInt
 
@@ -34,7 +32,7 @@ PySymType: TypeAlias = SymInt
 Number: TypeAlias = _int | _float | _bool
 _Number = (_int, _float, _bool)
 FileLike: TypeAlias = _str | os.PathLike[_str] | IO[_bytes]
-Device: TypeAlias = Union[_device, _str, _int, None]  # noqa: UP007
+Device: TypeAlias = Union[_device, _str, _int, None]
 
 
 class Storage:

@@ -10,10 +10,12 @@ from typing import Any
 
 LOWER = {
     "cpu": "conv1d conv2d conv3d bmm mm linalg.vecdot baddbmm addmm addbmm nn.functional.linear linear matmul linalg.matmul conv_tbc "
-    "conv_transpose1d conv_transpose2d conv_transpose3d nn.functional.scaled_dot_product_attention _C.lstm _C.gru _C.rnn_tanh",
+    "conv_transpose1d conv_transpose2d conv_transpose3d nn.functional.scaled_dot_product_attention lstm rnn_tanh rnn_relu einsum tensordot "
+    "inner linalg.multi_dot chain_matmul matrix_power linalg.matrix_power",
     "cuda": "addbmm addmm addmv addr baddbmm bmm chain_matmul linalg.multi_dot conv1d conv2d conv3d conv_tbc conv_transpose1d "
     "conv_transpose2d conv_transpose3d nn.functional.linear linear matmul linalg.matmul mm mv linalg.vecdot prelu nn.functional.prelu "
-    "nn.functional.scaled_dot_product_attention lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell",
+    "nn.functional.scaled_dot_product_attention lstm_cell gru_cell rnn_tanh_cell "
+    "rnn_relu_cell einsum inner matrix_power linalg.matrix_power",
 }
 FLOAT32 = {
     "cpu": "avg_pool3d binary_cross_entropy grid_sampler polar prod quantile nanquantile stft cdist trace view_as_complex cholesky "

@@ -25,6 +25,7 @@ class _Decorating(contextlib.ContextDecorator):
     """A context manager that also decorates functions, generators and classes, entering anew for each call or resumption."""
 
     def clone(self) -> Any:
+        """Another one like it, for one more entering."""
         return type(self)()
 
     def __call__(self, func: Any) -> Any:
@@ -74,6 +75,7 @@ class no_grad(_Decorating):
         self.previous = True
 
     def __new__(cls, orig_func: Any = None) -> Any:
+        """The manager, or the decorated function if one is given."""
         if orig_func is not None:  # ``@no_grad`` without parentheses
             return cls()(orig_func)
         return super().__new__(cls)
@@ -125,6 +127,7 @@ class inference_mode(_Decorating):
     """Like ``no_grad``, and tensors made inside are marked as inference tensors."""
 
     def __new__(cls, mode: Any = True) -> Any:
+        """The manager, or the decorated function if one is given."""
         if isinstance(mode, bool):
             return super().__new__(cls)
         return cls()(mode)

@@ -141,17 +141,18 @@ class Node:
                     _check_version(self, v)
         needs = tuple([e is not None for e in self.edges])
         call = self.call
+        there: list[Any] = grads
         if len(grads) == 1:
             key = (self.avals, needs, _ONE, False, self.kept)
             given = _ONE
         else:
             given = tuple([g is not None for g in grads])
             key = (self.avals, needs, given, False, self.kept)
-            grads = [g for g in grads if g is not None]
+            there = [g for g in grads if g is not None]
         derivative = call.extra.vjps.get(key)  # type: ignore[union-attr]
         if derivative is None:
             derivative = vjp_of(call, self.avals, self.outs, needs, given, kept=self.kept)  # type: ignore[arg-type]
-        out = record(derivative, saved + grads, self.numbers)
+        out = record(derivative, saved + there, self.numbers)
         if len(out) == len(needs):
             return out
         found = iter(out)

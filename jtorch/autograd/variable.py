@@ -18,5 +18,6 @@ class Variable(metaclass=_Meta):
     """``Variable(data, requires_grad=False)`` gives a tensor on the same data; every tensor is an instance."""
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        """A tensor on the same data, without history."""
         found = data.detach()
         return found.requires_grad_(requires_grad and not volatile)

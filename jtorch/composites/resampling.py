@@ -25,9 +25,7 @@ def _aligned(name: str, align_corners: bool | None) -> bool:
 
 
 @composite(namespace="nn.functional", operands=("input", "grid"), native=False)
-def grid_sample(
-    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
-) -> Any:
+def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> Any:
     """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first; see ``torch.grid_sampler``.
 
     Shapes: input (N, C, H, W), grid (N, H', W', 2) -> (N, C, H', W'); with one dimension more for volumes.
@@ -59,12 +57,10 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     n = len(size) - 2
     if n not in (2, 3):
         raise NotImplementedError(
-            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. " f"Got size {size}."
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
         )
     if theta.dim() != 3 or tuple(theta.shape[-2:]) != (n, n + 1):
-        raise ValueError(
-            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}."
-        )
+        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     return PUBLIC["affine_grid_generator"](theta, tuple(size), align)

@@ -6,6 +6,27 @@ drives all its devices, and arrays are sharded over them.
 
 from __future__ import annotations
 
+from .collectives import all_gather as all_gather
+from .collectives import all_gather_into_tensor as all_gather_into_tensor
+from .collectives import all_gather_object as all_gather_object
+from .collectives import all_reduce as all_reduce
+from .collectives import all_to_all as all_to_all
+from .collectives import all_to_all_single as all_to_all_single
+from .collectives import barrier as barrier
+from .collectives import broadcast as broadcast
+from .collectives import broadcast_object_list as broadcast_object_list
+from .collectives import gather as gather
+from .collectives import gather_object as gather_object
+from .collectives import irecv as irecv
+from .collectives import isend as isend
+from .collectives import monitored_barrier as monitored_barrier
+from .collectives import recv as recv
+from .collectives import reduce as reduce
+from .collectives import reduce_scatter as reduce_scatter
+from .collectives import reduce_scatter_tensor as reduce_scatter_tensor
+from .collectives import scatter as scatter
+from .collectives import scatter_object_list as scatter_object_list
+from .collectives import send as send
 from .group import Backend as Backend
 from .group import DistBackendError as DistBackendError
 from .group import DistError as DistError
@@ -39,27 +60,6 @@ from .group import is_torchelastic_launched as is_torchelastic_launched
 from .group import is_ucc_available as is_ucc_available
 from .group import is_xccl_available as is_xccl_available
 from .group import new_group as new_group
-from .collectives import all_gather as all_gather
-from .collectives import all_gather_into_tensor as all_gather_into_tensor
-from .collectives import all_gather_object as all_gather_object
-from .collectives import all_reduce as all_reduce
-from .collectives import all_to_all as all_to_all
-from .collectives import all_to_all_single as all_to_all_single
-from .collectives import barrier as barrier
-from .collectives import broadcast as broadcast
-from .collectives import broadcast_object_list as broadcast_object_list
-from .collectives import gather as gather
-from .collectives import gather_object as gather_object
-from .collectives import irecv as irecv
-from .collectives import isend as isend
-from .collectives import monitored_barrier as monitored_barrier
-from .collectives import recv as recv
-from .collectives import reduce as reduce
-from .collectives import reduce_scatter as reduce_scatter
-from .collectives import reduce_scatter_tensor as reduce_scatter_tensor
-from .collectives import scatter as scatter
-from .collectives import scatter_object_list as scatter_object_list
-from .collectives import send as send
 
 #: The older name of ``ReduceOp``.
 reduce_op = ReduceOp

@@ -162,7 +162,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
         index += 1
         values.append(v)
         made.append(v)
-    if index >= trace.limit:
+    if index > trace.limit:
         overflow(trace)
     return made
 
@@ -212,10 +212,11 @@ def overflow(trace: Trace) -> None:
     A loop that never reads a value would be cut at a different phase each time, and each cut would be a new program to compile. So the
     next trace is cut at a whole number of the loop's periods.
     """
-    period = trie.period(trace.state) if trace.nbytes <= MAX_BYTES else 0
+    state = trace.state
+    period = trie.period(state) if trace.nbytes <= MAX_BYTES else 0
     flush(trace)
     if period and LOCAL.trace is not None:
-        LOCAL.trace.limit = max(1, 256 // period) * period - 1
+        LOCAL.trace.limit = trie.cut(state, period) - 1
 
 
 def flush(trace: Trace | None = None) -> None:

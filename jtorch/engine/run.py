@@ -35,8 +35,9 @@ _ArrayImpl = type(jax.device_put(np.zeros(1)))
 
 #: Estimated seconds to compile a trace as a whole: a fixed part and a part for each op; and one kernel alone.
 COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.006, 0.035
-#: Traces of at most this many ops compile when seen again, as long as compiling has taken less than this share of the time so far.
-COMPILE_SHARE, COMPILE_GRACE = 0.5, 20.0
+#: A trace compiles when seen again, as long as compiling has taken less than this share of the time so far. One that would take longer
+#: than this to compile must first have cost half of that op by op.
+COMPILE_SHARE, COMPILE_GRACE, COMPILE_LONG = 0.5, 20.0, 4.0
 #: In place of the seconds spent on a trace: its program could not be compiled.
 NEVER = float("-inf")
 #: Smallest input worth donating.
@@ -311,6 +312,8 @@ def _worth_compiling(state: State) -> bool:
     if state.hits >= 2:
         if state.spent > 0.5 * whole:
             return True
+        if whole > COMPILE_LONG:
+            return False
         elapsed = time.perf_counter() - started
         return compile_seconds + whole < COMPILE_GRACE + COMPILE_SHARE * elapsed
     cold = len({(id(s.call), s.avals) for s in steps if s.avals not in s.call.warm})  # type: ignore[union-attr]

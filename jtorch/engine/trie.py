@@ -48,9 +48,22 @@ class State:
 
 ROOT = State()
 
+
+class _End(dict[tuple[Any, ...], State]):
+    """What follows a node where traces are cut: whatever is recorded next finds a node that says "run the trace before"."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return _RUN_FIRST
+
+
+_RUN_FIRST = State()
+_RUN_FIRST.outs = None
+
 #: Nodes alive; pruned past the limit, so that a program that never repeats itself stays bounded.
 count = 0
 LIMIT = 60_000
+#: Ops, about, in the traces of a loop that never reads a value.
+SEGMENT = 256
 
 
 def grow(parent: State, key: tuple[Any, ...], call: Call, ids: tuple[int, ...], avals: tuple[Aval, ...], outs: Any, checks: Any) -> State:
@@ -90,7 +103,8 @@ def prune() -> None:
     stack = [ROOT]
     while stack:
         node = stack.pop()
-        node.next = {k: n for k, n in node.next.items() if id(n) in keep}
+        if type(node.next) is not _End:
+            node.next = {k: n for k, n in node.next.items() if id(n) in keep}
         if not node.plans:
             node.schedule = None
         stack.extend(node.next.values())
@@ -128,3 +142,25 @@ def period(node: State) -> int:
                 node.period = p
                 break
     return node.period
+
+
+def cut(node: State, period: int) -> int:
+    """Has the trace that ends here, whose ops repeat, be cut after fewer periods from now on, and tells how many results the next traces
+    should have.
+
+    All traces of the loop then hold the same whole number of periods, at the same phase: one small program serves them all.
+    """
+    global count
+    steps = node.steps()
+    size = max(3, SEGMENT // period) * period
+    begin = len(steps) - period  # where the repetition begins
+    while begin > 0 and steps[begin - 1].call is steps[begin - 1 + period].call and steps[begin - 1].avals == steps[begin - 1 + period].avals:
+        begin -= 1
+    spare = max(0, len(steps) - begin - size) // period * period
+    end = steps[len(steps) - spare - 1]
+    stack = list(end.next.values())
+    while stack:
+        stack.extend(stack.pop().next.values())
+        count -= 1
+    end.next = _End()
+    return sum(1 if type(s.outs) is Aval else len(s.outs) for s in steps[-size:])  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any
+from typing import Any, final
 
 import jax
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from .. import dtypes
 
 
+@final
 class Aval:
     """Shape, dtype and placement of a value. Interned: equal avals are the same object, so that keys hash by identity."""
 

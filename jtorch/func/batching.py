@@ -58,8 +58,8 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tu
         )
     if not args:
         raise ValueError(
-            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
-            "inputs. The latter is unsupported."
+            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
+            "no inputs. The latter is unsupported."
         )
     flat, spec = flatten(args)
     dims = broadcast_and_flatten(in_dims, spec)
@@ -76,8 +76,8 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tu
             raise ValueError(f"{what}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
         if not isinstance(arg, Tensor):
             raise ValueError(
-                f"{what}Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor arguments, please "
-                "use None as the respective in_dim"
+                f"{what}Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor arguments, "
+                "please use None as the respective in_dim"
             )
         if not -arg.dim() <= dim < arg.dim():
             raise ValueError(
@@ -89,7 +89,9 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tu
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(n != sizes[0] for n in sizes):
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+        )
     return sizes[0], dims, flat, spec
 
 
@@ -101,19 +103,22 @@ def _outputs(out_dims: Any, result: Any, func: Callable[..., Any]) -> tuple[list
     dims = broadcast_and_flatten(out_dims, spec)
     if dims is None:
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
-            f"structure {flatten(out_dims)[1]} but outputs has structure {spec}."
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
+            f"has structure {flatten(out_dims)[1]} but outputs has structure {spec}."
         )
     name = _name(func)
     for out, dim in zip(flat, dims, strict=True):
         if dim is not None and not isinstance(out, Tensor):
             raise ValueError(
-                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did you mean to set out_dims= to None for output?"
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(out)}. Did you mean to set out_dims= to None "
+                "for output?"
             )
     return flat, spec, dims
 
 
-def _run(func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any) -> Any:
+def _run(
+    func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any
+) -> Any:
     level = Level(size)
     with level, restricted(randomness):
         inside = [a if d is None else enter(a, d, level) for a, d in zip(flat, dims, strict=True)]
@@ -136,7 +141,9 @@ def _check_not_batched(out: Any, level: Level, func: Callable[..., Any]) -> None
         raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
 
 
-def _in_chunks(func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any, chunk: int) -> Any:
+def _in_chunks(
+    func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any, chunk: int
+) -> Any:
     import jtorch
 
     parts = []

@@ -35,7 +35,9 @@ def functional_call(
         if repeated:
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
     else:
-        raise ValueError(f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(parameter_and_buffer_dicts)}")
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(parameter_and_buffer_dicts)}"
+        )
     from jtorch.nn.utils import stateless
 
     return stateless._functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)

@@ -9,7 +9,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd.engine import _alias_node, grad as tape_grad
+from ..autograd.engine import _alias_node
+from ..autograd.engine import grad as tape_grad
 from ..autograd.grad_mode import MODE, enable_grad
 from ..core import Tensor, from_value
 from .batching import vmap
@@ -126,9 +127,8 @@ def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequen
     there = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o._rg]
     if not there:
         return [_zeros_like(t) for t in inputs]
-    return list(
-        tape_grad([o for o, _ in there], list(inputs), [c for _, c in there], retain_graph=True, create_graph=create_graph, materialize_grads=True)
-    )
+    outs, given = [o for o, _ in there], [c for _, c in there]
+    return list(tape_grad(outs, list(inputs), given, retain_graph=True, create_graph=create_graph, materialize_grads=True))
 
 
 def _zeros_like(t: Tensor) -> Tensor:
@@ -159,8 +159,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                 raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
             if output.dim() != 0:
                 raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe you "
-                    "wanted to use the vjp or jacrev APIs instead?"
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe "
+                    "you wanted to use the vjp or jacrev APIs instead?"
                 )
             grads = _gradients([output], inputs.tensors, [None], inputs.leads_out([output]))
         grads = inputs.settled(unflatten(grads, spec))
@@ -275,8 +275,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     """The value of ``func`` at ``primals``, and its derivative in the direction ``tangents``."""
     if isinstance(primals, tuple) and flatten(primals)[1] != flatten(tangents)[1]:
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals is a tuple "
-            f"of 3 tensors, tangents also must be. Got primals with structure {flatten(primals)[1]} and tangents with structure "
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {flatten(primals)[1]} and tangents with structure "
             f"{flatten(tangents)[1]}"
         )
     pull = _primals(func, primals, has_aux, strict)
@@ -296,8 +296,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             for what in ("shape", "device", "dtype"):
                 if getattr(t, what) != getattr(p, what):
                     raise RuntimeError(
-                        f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} {getattr(p, what)} of the "
-                        "corresponding primal."
+                        f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} {getattr(p, what)} of "
+                        "the corresponding primal."
                     )
         return unflatten(pull.push(flat), pull.out_spec)
 

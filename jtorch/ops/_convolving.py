@@ -73,10 +73,9 @@ def forward(x: Array, w: Array, geo: Geometry) -> Array:
     if geo.groups > 1 or x.dtype not in _FAST_TYPES:
         columns = _columns(x, kernel, geo, out)
         return _leading_channels(_batched_dot(w.reshape(geo.groups, w.shape[0] // geo.groups, -1), columns), x.shape[0], out)
+    layout = _spec(len(out), "N*C", "*IO", "N*C")
     return _to_nchw(
-        lax.conv_general_dilated(
-            _to_nhwc(x), _weight_last(w), geo.stride, geo.padding, rhs_dilation=geo.dilation, dimension_numbers=_spec(len(out), "N*C", "*IO", "N*C")
-        )
+        lax.conv_general_dilated(_to_nhwc(x), _weight_last(w), geo.stride, geo.padding, rhs_dilation=geo.dilation, dimension_numbers=layout)
     )
 
 

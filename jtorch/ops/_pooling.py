@@ -35,7 +35,8 @@ class Windows:
     @property
     def tiles(self) -> bool:
         """Whether the windows lie side by side from the beginning."""
-        return self.kernel == self.stride and not any(self.padding) and all(d == 1 or k == 1 for d, k in zip(self.dilation, self.kernel, strict=True))
+        dense = all(d == 1 or k == 1 for d, k in zip(self.dilation, self.kernel, strict=True))
+        return dense and self.kernel == self.stride and not any(self.padding)
 
     @property
     def taps(self) -> int:

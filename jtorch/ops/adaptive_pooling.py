@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -38,21 +39,27 @@ def _sizes(function: str, output_size: Sizes, input: Array, n: int) -> tuple[int
     return given  # type: ignore[return-value]
 
 
+def _negative(name: str, out: tuple[int, ...]) -> RuntimeError:
+    listed = ", ".join(map(str, out))
+    return RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}")
+
+
 def _check(function: str, input: Array, out: tuple[int, ...], n: int) -> None:
     name = function
     if n == 1:
         if input.ndim not in (2, 3):
             raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for {function})"
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
+                f"arguments for {function})"
             )
         if function == "adaptive_avg_pool1d":  # torch runs it as a two-dimensional one of height 1
             name, out = "adaptive_avg_pool2d", (1, *out)
             if any(o < 0 for o in out):
-                raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, out))}}}")
+                raise _negative(name, out)
             _check_filled(name, (*input.shape[:-1], 1, input.shape[-1]), 2)
             return
     elif "avg" in function and any(o < 0 for o in out):
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, out))}}}")
+        raise _negative(name, out)
     elif input.ndim not in (n + 1, n + 2):
         colon = ":" if "max" in function else ""
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{colon} {list(input.shape)}")
@@ -225,7 +232,7 @@ def _ranges_argmax(x: Array, places: Array, axis: int, start: np.ndarray, end: n
     return best, where
 
 
-def _adaptive_max(function: str, n: int, input: Array, output_size: Sizes, return_indices: bool):  # type: ignore[no-untyped-def]
+def _adaptive_max(function: str, n: int, input: Array, output_size: Sizes, return_indices: bool) -> Any:
     values, places = _adaptive_argmax(function, n, input, output_size)
     return (values, places) if return_indices else values
 
@@ -414,13 +421,17 @@ def _fractional_gradient(kernel_function, n: int) -> None:  # type: ignore[no-un
 
 
 @op(namespace="_C", aten="fractional_max_pool2d")
-def fractional_max_pool2d(input: Array, _random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]) -> tuple[Array, Array]:
+def fractional_max_pool2d(
+    input: Array, _random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
+) -> tuple[Array, Array]:
     """The maxima over windows of ``kernel_size`` at pseudo-random places, and their flat places; ``_random_samples (N, C, 2)`` chooses."""
     return _fractional(2, input, _random_samples, kernel_size, output_size)
 
 
 @op(namespace="_C", aten="fractional_max_pool3d")
-def fractional_max_pool3d(input: Array, _random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]) -> tuple[Array, Array]:
+def fractional_max_pool3d(
+    input: Array, _random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
+) -> tuple[Array, Array]:
     """As ``fractional_max_pool2d``, over volumes; ``_random_samples (N, C, 3)`` chooses."""
     return _fractional(3, input, _random_samples, kernel_size, output_size)
 
@@ -445,7 +456,9 @@ def _unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tup
     if len(output_size) == n + 2:
         output_size = output_size[2:]
     if len(output_size) != n:
-        raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of '{len(output_size)}'")
+        raise ValueError(
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of '{len(output_size)}'"
+        )
     for d in range(n):
         low, high = default[d] - strides[d], default[d] + strides[d]
         if not low < output_size[d] < high:
@@ -457,7 +470,8 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
     if input.ndim not in (n + 1, n + 2):
         dim = max(n, 2)
         raise RuntimeError(
-            f"Input to max_unpooling{dim}d should be a {dim + 1}d or {dim + 2}d Tensor, but got a tensor with {input.ndim + dim - n} dimensions."
+            f"Input to max_unpooling{dim}d should be a {dim + 1}d or {dim + 2}d Tensor, but got a tensor with "
+            f"{input.ndim + dim - n} dimensions."
         )
     if n == 3 and stride is not None and any(s <= 0 for s in _per_dim(stride, n)):
         raise RuntimeError(f"strides should be greater than zero, but got stride: {list(_per_dim(stride, n))}")
@@ -471,7 +485,8 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
         )
     lead, total = input.shape[:-n], math.prod(size)
     volume = "x".join(map(str, size if n > 1 else (*size, 1)))
-    guard((indices < 0) | (indices >= total), RuntimeError, f"Found an invalid max index: {{}} (output volumes are of size {volume})", indices)
+    outside = (indices < 0) | (indices >= total)
+    guard(outside, RuntimeError, f"Found an invalid max index: {{}} (output volumes are of size {volume})", indices)
     planes = math.prod(lead)
     rows = jnp.arange(planes, dtype=np.int64)[:, None]
     filled = jnp.zeros((planes, total), input.dtype).at[rows, indices.reshape(planes, -1)].set(input.reshape(planes, -1), mode="drop")

@@ -67,18 +67,24 @@ def _check_shapes(
 ) -> None:
     shape, kernel = list(weight.shape), weight.shape[2:]
     if weight.shape[0] < groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} instead")
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} instead"
+        )
     if weight.shape[0] % groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{shape}] instead"
         )
     channels, outs = (weight.shape[0], weight.shape[1] * groups) if transposed else (weight.shape[1] * groups, weight.shape[0])
-    given = f"Given transposed={int(transposed)}, weight of size {shape}" if transposed else f"Given groups={groups}, weight of size {shape}"
+    given = f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {shape}"
     if input.shape[1] != channels:
-        raise RuntimeError(f"{given}, expected input{list(input.shape)} to have {channels} channels, but got {input.shape[1]} channels instead")
+        raise RuntimeError(
+            f"{given}, expected input{list(input.shape)} to have {channels} channels, but got {input.shape[1]} channels instead"
+        )
     if bias is not None and bias.shape != (outs,):
         start = given if transposed else f"Given weight of size {shape}"
-        raise RuntimeError(f"{start}, expected bias to be 1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead")
+        raise RuntimeError(
+            f"{start}, expected bias to be 1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead"
+        )
     if 0 in kernel:
         raise RuntimeError(f"kernel size should be greater than zero, but got kernel size {list(kernel)}")
     size = input.shape[2:]
@@ -115,7 +121,8 @@ def _check_transposed(size: tuple[int, ...], kernel: tuple[int, ...], geo: Geome
 
 def _transposed_size(size: tuple[int, ...], kernel: tuple[int, ...], geo: Geometry) -> tuple[int, ...]:
     return tuple(
-        (n - 1) * s - lo - hi + d * (k - 1) + 1 for n, k, s, (lo, hi), d in zip(size, kernel, geo.stride, geo.padding, geo.dilation, strict=True)
+        (n - 1) * s - lo - hi + d * (k - 1) + 1
+        for n, k, s, (lo, hi), d in zip(size, kernel, geo.stride, geo.padding, geo.dilation, strict=True)
     )
 
 
@@ -443,7 +450,7 @@ def _tbc_operands(input: Array, weight: Array) -> tuple[Array, Array]:
     return input.transpose(1, 2, 0), weight.transpose(2, 1, 0)
 
 
-def _conv_tbc_rule(g: Array, _result: None, input: Array, weight: Array, bias: Array, pad: int = 0) -> tuple[Array, Array, Array]:
+def _conv_tbc_rule(g: Array, _result: None, input: Array, weight: Array, bias: Array, pad: int = 0) -> tuple[Array, Array, Array | None]:
     gx, gw, gb = _conv_rule("conv_tbc", 1)(g.transpose(1, 2, 0), None, *_tbc_operands(input, weight), bias, 1, pad, 1, 1)
     return gx.transpose(2, 0, 1), gw.transpose(2, 1, 0), gb
 

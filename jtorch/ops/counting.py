@@ -18,7 +18,7 @@ from .searching import list_text, ranks
 
 
 @op(host=True, differentiable=False, out=True, aten="bincount")
-def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> Array:
+def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> np.ndarray:
     """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences.
 
     Shapes: input (n) -> (max(input.max() + 1, minlength)).

@@ -66,7 +66,7 @@ class _Classes:
         self.index = jnp.expand_dims(indices, self.axis)
         self.weight = None if weight is None else wide(weight)
         zero = number(0, x)
-        if weight is None:
+        if self.weight is None:
             self.weights = self.counted.astype(x.dtype)
         else:
             self.weights = jnp.where(self.counted, jnp.take(self.weight, indices, mode="clip"), zero)
@@ -146,7 +146,7 @@ def _index_grad(
         return cast((probabilities - c.hot(number(1, c.x), number(0, c.x))) * (share * c.outer(c.weights)), input.dtype)
     even = number(label_smoothing / c.classes, c.x)
     at_class = c.outer(c.weights) * number(1 - label_smoothing, c.x)
-    everywhere, total = (even, number(label_smoothing, c.x)) if weight is None else (even * c.along_classes(), even * jnp.sum(c.weight))
+    everywhere, total = (even, number(label_smoothing, c.x)) if c.weight is None else (even * c.along_classes(), even * jnp.sum(c.weight))
     wanted = c.hot(at_class, number(0, c.x)) + everywhere
     grad = (probabilities * (at_class + total) - wanted) * share
     return cast(jnp.where(c.outer(c.counted), grad, number(0, c.x)), input.dtype)

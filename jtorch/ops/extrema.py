@@ -112,6 +112,7 @@ def _clamp_rule(
     g: Array, _: None, input: Array, min: Array | None = None, max: Array | None = None
 ) -> tuple[Array, Array | None, Array | None]:
     if min is None:
+        assert max is not None  # the kernel wants one of them
         return zeros_where(~(input <= max), g), None, zeros_where(~(input > max), g)
     if max is None:
         return zeros_where(~(input >= min), g), zeros_where(~(input < min), g), None

@@ -262,7 +262,9 @@ def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 
 
 @transform(aten="fft_irfftn")
-def irfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
+def irfftn(
+    input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
+) -> Array:
     """The inverse of ``rfftn``; ``s`` is the shape of the real result, whose last size is even by default."""
     return _to_real_nd("irfftn", input, s, dim, norm, True)
 
@@ -274,7 +276,9 @@ def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 
 
 @transform(aten="fft_ihfftn")
-def ihfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
+def ihfftn(
+    input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
+) -> Array:
     """The inverse of ``hfftn``."""
     return _real_nd("ihfftn", input, s, dim, norm, True)
 

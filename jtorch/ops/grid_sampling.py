@@ -167,7 +167,9 @@ def affine_grid_generator(theta: Array, size: tuple[int, ...], align_corners: bo
     """
     n = len(size) - 2
     if n not in (2, 3):
-        raise NotImplementedError(f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}.")
+        raise NotImplementedError(
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
+        )
     if theta.shape[0] != size[0]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] but got: [{theta.shape[0]}, {n + 1}]."

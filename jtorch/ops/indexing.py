@@ -210,7 +210,7 @@ def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array
 
 
 @op(host=True, differentiable=False, out=True, aten="nonzero")
-def nonzero(input: Array, *, as_tuple: bool = False) -> Array:
+def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.ndarray, ...]:
     """The positions of all elements that are not zero: ``(n, ndim)`` int64 in row-major order, or a tuple of one vector a dimension.
 
     The shape depends on the values, so they are read on the host. ``nonzero_static`` is the alternative of known shape.
@@ -221,13 +221,13 @@ def nonzero(input: Array, *, as_tuple: bool = False) -> Array:
 
 
 @op(host=True, differentiable=False, aten="argwhere")
-def argwhere(input: Array) -> Array:
+def argwhere(input: Array) -> np.ndarray:
     """The positions of all elements that are not zero, one a row. Reads the values on the host."""
     return np.argwhere(input).astype(np.int64)
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="nonzero")
-def index_by_mask(mask: Array) -> Array:
+def index_by_mask(mask: Array) -> np.ndarray:
     """The positions of the true elements of the flattened mask. (Errors name this op, so it is called by what users do.)"""
     return np.flatnonzero(mask).astype(np.int64)
 

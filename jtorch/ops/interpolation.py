@@ -145,21 +145,21 @@ _FILTERS: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {
 def _antialias_table(size: int, out: int, scale: float | None, align_corners: bool, mode: str, precision: type) -> Table:
     """Weights of a filter that is widened with the reduction, as in Pillow."""
     width, shape = _FILTERS[mode]
+    # torch takes the step of aligned corners, but the places of unaligned ones.
     if align_corners:
         step = precision(size - 1) / precision(out - 1) if out > 1 else precision(0)
     else:
         step = _ratio(size, out, scale, precision)
-    delta = precision(0.5) if align_corners else precision(0)
     support = precision(width * 0.5) * max(step, precision(1))
     squeeze = precision(1) / step if step >= 1 else precision(1)
     places, weights = [], []
     taps = math.ceil(support) * 2 + 1
     for i in range(out):
-        centre = step * (precision(i) + precision(0.5) - delta)
-        begin = max(int(centre - support + precision(0.5) + delta), 0)
-        end = min(int(centre + support + precision(0.5) + delta), size)
+        centre = step * (precision(i) + precision(0.5))
+        begin = max(int(centre - support + precision(0.5)), 0)
+        end = min(int(centre + support + precision(0.5)), size)
         at = np.arange(begin, max(end, begin))[:taps]
-        parts = shape((at.astype(precision) - centre + precision(0.5) - delta) * squeeze)
+        parts = shape((at.astype(precision) - centre + precision(0.5)) * squeeze)
         total = parts.sum()
         parts = parts / total if total != 0 else parts
         filled = np.zeros(taps, precision)
@@ -223,7 +223,9 @@ def _check_mode(input: Array, mode: str, align_corners: bool | None, antialias: 
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_LINEAR[mode]}D input")
     known = mode in ("nearest", "nearest-exact", "area") or mode in _LINEAR or (mode in ("bicubic", "lanczos") and input.ndim == 4)
     if input.ndim not in (3, 4, 5) or not known:
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: {_MODES} (got {mode})")
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: {_MODES} (got {mode})"
+        )
 
 
 def _check_sizes(input: Array, sizes: tuple[int, ...], mode: str) -> None:

@@ -235,7 +235,7 @@ def check_repeats(repeats: Array) -> None:
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="repeat_interleave.Tensor")
-def _repeat_positions(repeats: Array) -> Array:
+def _repeat_positions(repeats: Array) -> np.ndarray:
     """Position ``i`` written ``repeats[i]`` times. The shape depends on the values, so it is computed on the host."""
     check_repeats(repeats)
     if (repeats < 0).any():

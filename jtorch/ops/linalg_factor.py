@@ -335,7 +335,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack
 
 
 @op(namespace="_C", host=True, aten="linalg_ldl_factor_ex")
-def _ldl_factor(A: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+def _ldl_factor(A: Array, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """LAPACK's LDL factorisation: the packed factor, the pivots and for each matrix whether a block of D is singular."""
     from scipy.linalg import get_lapack_funcs
 
@@ -353,7 +353,7 @@ def _ldl_factor(A: Array, hermitian: bool) -> tuple[Array, Array, Array]:
 
 
 @op(namespace="_C", host=True, aten="linalg_ldl_solve")
-def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
+def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> np.ndarray:
     """Solves with LAPACK's LDL factorisation."""
     from scipy.linalg import get_lapack_funcs
 

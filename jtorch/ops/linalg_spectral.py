@@ -111,7 +111,7 @@ def eig(A: Array) -> tuple[Array, Array]:
     return _eig(A, "linalg.eig")
 
 
-defvjp(eig, lambda g, result, A: (_eig_grad(g[0], g[1], *result, A),), saves=("A", "result"))
+defvjp(eig, lambda g, result, A: (_eig_grad(g[0], g[1], result[0], result[1], A),), saves=("A", "result"))
 
 
 def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -125,7 +125,7 @@ def eigvals(A: Array) -> Array:
     return _eigvals_fwd(A)[0]
 
 
-defvjp(eigvals, lambda g, residuals, A: (_eig_grad(g, None, *residuals, A),), fwd=_eigvals_fwd)
+defvjp(eigvals, lambda g, residuals, A: (_eig_grad(g, None, residuals[0], residuals[1], A),), fwd=_eigvals_fwd)
 
 
 def _svd(a: Array, full: bool, function: str) -> tuple[Array, Array, Array]:

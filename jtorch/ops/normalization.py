@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -45,6 +45,14 @@ def _check_mixed(input: Array, params: Mapping[str, Array | None]) -> None:
         if param is not None and param.dtype != input.dtype and (input.dtype.itemsize > 2 or param.dtype != np.float32):
             wanted = scalar_name(np.float32 if input.dtype.itemsize == 2 else input.dtype)
             raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {wanted}")
+
+
+@overload
+def _like(param: Array, x: Array, dims: Sequence[int]) -> Array: ...
+
+
+@overload
+def _like(param: Array | None, x: Array, dims: Sequence[int]) -> Array | None: ...
 
 
 def _like(param: Array | None, x: Array, dims: Sequence[int]) -> Array | None:
@@ -163,6 +171,14 @@ def rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | No
 
 
 defvjp(rms_norm, _rms_norm_rule, fwd=_rms_norm_fwd)
+
+
+@overload
+def _channel(param: Array, x: Array) -> Array: ...
+
+
+@overload
+def _channel(param: Array | None, x: Array) -> Array | None: ...
 
 
 def _channel(param: Array | None, x: Array) -> Array | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -35,7 +37,8 @@ def _check_rank(function: str, input: Array, n: int) -> None:
     if function in ("max_pool1d", "avg_pool1d"):
         if function == "avg_pool1d" and input.ndim not in (2, 3):
             raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for avg_pool1d)"
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
+                "arguments for avg_pool1d)"
             )
         if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
             raise RuntimeError(
@@ -75,9 +78,7 @@ def _windows(
     if any(k <= 0 for k in kernel) or any(s < 0 for s in strides):
         raise RuntimeError(f"kernel size should be greater than zero, but got {' '.join(f'k{a}: {k}' for a, k in _named(kernel))}")
     if any(d <= 0 for d in dilations):
-        raise RuntimeError(
-            f"dilation should be greater than zero, but got {' '.join(f'dilation{a}: {d}' for a, d in _named(dilations))}"
-        )
+        raise RuntimeError(f"dilation should be greater than zero, but got {' '.join(f'dilation{a}: {d}' for a, d in _named(dilations))}")
     for p, k, d in zip(paddings, kernel, dilations, strict=True):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
@@ -111,7 +112,9 @@ def _check_1d(kernel: int, stride: int, padding: int, dilation: int) -> None:
     if padding < 0:
         raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
     if padding > kernel // 2:
-        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}")
+        raise RuntimeError(
+            f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}"
+        )
     if dilation <= 0:
         raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
 
@@ -119,7 +122,8 @@ def _check_1d(kernel: int, stride: int, padding: int, dilation: int) -> None:
 def _check_3d(function: str, size: tuple[int, ...], kernel: tuple[int, ...], padding: tuple[int, ...]) -> None:
     if function == "avg_pool3d" and any(n < k for n, k in zip(size, kernel, strict=True)):
         image = " ".join(f"{a}: {v}" for a, v in zip("THW", size, strict=True))
-        raise RuntimeError(f"input image ({image}) smaller than kernel size ({' '.join(f'k{a}: {k}' for a, k in zip('THW', kernel, strict=True))})")
+        window = " ".join(f"k{a}: {k}" for a, k in zip("THW", kernel, strict=True))
+        raise RuntimeError(f"input image ({image}) smaller than kernel size ({window})")
     if any(p > k // 2 for p, k in zip(padding, kernel, strict=True)):
         (kt, kh, kw), (pt, ph, pw) = kernel, padding
         raise RuntimeError(
@@ -141,7 +145,7 @@ def _max_windows(function, input, kernel_size, stride, padding, dilation, ceil_m
     return _windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n, n == 1 and not return_indices)
 
 
-def _max_pool(function, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):  # type: ignore[no-untyped-def]
+def _max_pool(function, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices) -> Any:  # type: ignore[no-untyped-def]
     win = _max_windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n, return_indices)
     if not return_indices:
         return window_max(input, win)
@@ -262,7 +266,8 @@ def max_pool3d_with_indices(
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-for _n, _kernels in enumerate(((max_pool1d, max_pool1d_with_indices), (max_pool2d, max_pool2d_with_indices), (max_pool3d, max_pool3d_with_indices)), 1):
+_MAX_POOLS = ((max_pool1d, max_pool1d_with_indices), (max_pool2d, max_pool2d_with_indices), (max_pool3d, max_pool3d_with_indices))
+for _n, _kernels in enumerate(_MAX_POOLS, 1):
     for _kernel in _kernels:
         _max_gradients(_kernel, f"max_pool{_n}d", _n, _kernel is _kernels[1])
 

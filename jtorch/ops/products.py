@@ -61,18 +61,11 @@ def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: 
     for x in operands[1:]:
         if x.dtype != operands[0].dtype:
             raise RuntimeError(f"expected scalar type {scalar_name(operands[0].dtype)} but found {scalar_name(x.dtype)}")
-    sizes: dict[int, int] = {}
-    for x, names in zip(operands, labels, strict=True):
-        for name, n in zip(names, x.shape, strict=True):
-            sizes[name] = n if sizes.get(name, 1) == 1 else sizes[name]
-    letters = {name: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) if i < 52 else chr(192 + i) for i, name in enumerate(sizes)}
-    terms, squeezed = [], []
-    for x, names in zip(operands, labels, strict=True):
-        broadcast = [i for i, name in enumerate(names) if x.shape[i] == 1 and sizes[name] != 1]
-        squeezed.append(lax.squeeze(x, broadcast))
-        terms.append("".join(letters[name] for i, name in enumerate(names) if i not in broadcast))
-    equation = ",".join(terms) + "->" + "".join(letters[name] for name in output)
-    return jnp.einsum(equation, *squeezed, optimize="optimal" if len(operands) < 8 else "greedy")
+    used = dict.fromkeys(name for names in labels for name in names)
+    letters = {name: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) if i < 52 else chr(192 + i) for i, name in enumerate(used)}
+    terms = ["".join(letters[name] for name in names) for names in (*labels, output)]
+    equation = ",".join(terms[:-1]) + "->" + terms[-1]
+    return jnp.einsum(equation, *operands, optimize="optimal" if len(operands) < 8 else "greedy")
 
 
 @op(namespace="linalg", out=True, aten="linalg_multi_dot")

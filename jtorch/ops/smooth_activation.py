@@ -58,7 +58,7 @@ def softsign(input: Array) -> Array:
 
 def _softsign_rule(g: Array, _: None, input: Array) -> tuple[Array]:
     if is_complex(input):
-        _, pull = jax.vjp(softsign, input)
+        pull = jax.vjp(softsign, input)[1]
         return (conj(pull(conj(g))[0]),)
     x = wide(input)
     size = 1 + jnp.where(x < 0, -x, jnp.where(x == 0, 0, x))

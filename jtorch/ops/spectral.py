@@ -203,7 +203,9 @@ def istft(
     end = start + length if length is not None else expected - n_fft // 2 if center else expected
     signal, envelope = signal[:, start:end], envelope[start:end]
     if not envelope.size:
-        raise RuntimeError("min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(
+            "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        )
     guard(jnp.min(jnp.abs(envelope)) < 1e-11, RuntimeError, f"{quoted}window overlap add min: 1\n[ CPUBoolType{{{{}}}} ]")
     signal = signal / envelope[None]
     if end > expected:

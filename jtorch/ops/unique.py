@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import canonical_dim
 from ._declare import Array, op
 from ._numeric import is_complex, unsupported
+
+_Found: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _rows(input: Any, dim: int) -> tuple[Any, tuple[int, ...]]:
@@ -48,7 +50,7 @@ def _check_unique(input: Any) -> None:
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="_unique2")
-def _unique2(input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Array, Array, Array]:
+def _unique2(input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> _Found:
     """The distinct elements in ascending order, where each element's value stands among them, and how often each occurs."""
     _check_unique(input)
     flat = input.reshape(-1)
@@ -65,7 +67,7 @@ def _unique2(input: Array, sorted: bool = True, return_inverse: bool = False, re
 @op(namespace="_C", host=True, differentiable=False, aten="unique_dim")
 def _unique_dim(
     input: Array, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[Array, Array, Array]:
+) -> _Found:
     """The distinct slices along ``dim`` in lexical order, where each slice stands among them, and how often each occurs."""
     axis = canonical_dim(dim, input.ndim)
     _check_unique(input)
@@ -88,7 +90,7 @@ def _unique_dim(
 @op(namespace="_C", host=True, differentiable=False, aten="unique_consecutive")
 def _unique_consecutive(
     input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> tuple[Array, Array, Array]:
+) -> _Found:
     """The first of each run of equal elements (or slices along ``dim``), the run that each belongs to, and the runs' lengths."""
     _check_unique(input)
     if dim is None:

@@ -84,6 +84,8 @@ def test_graph_that_never_repeats_leaves_a_bounded_trie(monkeypatch):
 
 
 def test_pruning_keeps_compiled_traces(monkeypatch):
+    trie.clear()
+
     def program():
         x = _start()
         for _ in range(7):
@@ -187,6 +189,39 @@ def test_ten_thousand_ops_before_a_read():
     program()
     assert (stats.compiled, trie.count) == before
     assert count < 8000
+
+
+def test_a_loop_is_cut_alike_when_it_comes_again():
+    def loop(n):
+        w = _start(6)
+        for _ in range(n):
+            a, b = torch.split(w, 3)  # several results in an op: traces are cut by ops all the same
+            w = torch.cat([b * 0.5, torch.tanh(a)])
+        return w.sum().item()
+
+    expected = loop(1500)
+    loop(1500)
+    compiled, count = stats.compiled, trie.count
+    assert compiled
+    for _ in range(3):
+        assert loop(1500) == pytest.approx(expected, rel=1e-5)
+    assert stats.compiled <= compiled + 1  # the rest after the last cut
+    assert trie.count <= count
+
+
+def test_long_traces_are_compiled_only_once_they_have_cost_enough():
+    order = np.random.default_rng(6).integers(0, len(MOVES), 1500)
+
+    def program():
+        x = y = _start()
+        for k in order:
+            x, y = MOVES[k](x, y), x
+        return x.sum().item()
+
+    compiled = stats.compiled
+    for _ in range(3):
+        program()
+    assert stats.compiled == compiled
 
 
 def test_ten_thousand_ops_without_a_period():

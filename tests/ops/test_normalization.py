@@ -26,16 +26,16 @@ def test_layer_norm_has_mean_zero_and_variance_one() -> None:
         lambda x: F.layer_norm(x, (4, 5)),
         lambda x: F.group_norm(x, 2),
         lambda x: F.batch_norm(x, None, None, training=True),
-        lambda x: F.instance_norm(x),
+        F.instance_norm,
     ],
 )
 def test_gradient_ignores_shift_and_scale(norm) -> None:
-    """The result does not change with the input's mean and size, so the gradient is orthogonal to both."""
+    """The result changes neither with the input's mean nor (but for eps) with its size, so the gradient is orthogonal to both."""
     x = _x(3, 4, 5).requires_grad_()
     (norm(x) * torch.tensor(np.random.RandomState(1).randn(3, 4, 5))).sum().backward()
     assert x.grad.sum().item() == pytest.approx(0, abs=1e-9)
-    assert (x.grad * (x - norm(x) * 0 - x.mean())).sum().item() == pytest.approx(0, abs=1)
-    assert x.grad.abs().max().item() > 1e-3
+    assert (x.grad * x).sum().item() == pytest.approx(0, abs=1e-4)
+    assert x.grad.abs().max().item() > 1e-2
 
 
 def test_gradient_by_differences() -> None:

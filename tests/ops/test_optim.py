@@ -23,7 +23,8 @@ def test_sgd(nesterov: bool, maximize: bool) -> None:
     params, buffers = [jnp.asarray(p) for p in PARAMS], []
     expected, expected_buffers = [p.copy() for p in PARAMS], None
     for _ in range(3):
-        *found, = optim._fused_sgd(params, [jnp.asarray(g) for g in GRADS], buffers, use_momentum=True, nesterov=nesterov, maximize=maximize, **options)  # fmt: skip
+        grads = [jnp.asarray(g) for g in GRADS]
+        found = list(optim._fused_sgd(params, grads, buffers, use_momentum=True, nesterov=nesterov, maximize=maximize, **options))
         params, buffers = found[:2], found[2:]
         updates = [(-g if maximize else g) + 0.01 * p for p, g in zip(expected, GRADS, strict=True)]
         if expected_buffers is None:
@@ -39,16 +40,15 @@ def test_sgd(nesterov: bool, maximize: bool) -> None:
 @pytest.mark.parametrize("decoupled", [False, True])
 @pytest.mark.parametrize("amsgrad", [False, True])
 def test_adam(decoupled: bool, amsgrad: bool) -> None:
-    p, m, v, top, t = PARAMS[0], np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 2)), 0
+    p, m, v, top = PARAMS[0], np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 2))
     state = [[jnp.asarray(PARAMS[0])], [jnp.zeros((3, 2))], [jnp.zeros((3, 2))], [jnp.zeros((3, 2))] if amsgrad else [], jnp.zeros(())]
-    for i in range(3):
-        g = GRADS[0] / (i + 1)
+    for t in range(1, 4):
+        g = GRADS[0] / t
         options = {"lr": 0.01, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.1, "eps": 1e-8}
         found = optim._fused_adam(
             state[0], [jnp.asarray(g)], *state[1:], amsgrad=amsgrad, maximize=False, decoupled=decoupled, **options
         )
         state = [[found[0]], [found[1]], [found[2]], [found[3]] if amsgrad else [], found[-1]]
-        t += 1
         if decoupled:
             p = p * (1 - 0.01 * 0.1)
         else:

@@ -44,6 +44,7 @@ def test_einsum_with_lists_of_labels() -> None:
 def test_einsum_broadcasts_size_one() -> None:
     a, b = torch.arange(6.0).reshape(2, 3), torch.tensor([[2.0], [3.0]])
     assert torch.einsum("ij,ij->j", a, b).tolist() == [9, 14, 19]
+    assert torch.einsum("ij,jk->ik", b, a.T).tolist() == [[6, 24], [9, 36]]  # sums a.T over its rows
 
 
 def test_einsum_takes_any_overridden_operand() -> None:

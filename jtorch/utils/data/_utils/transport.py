@@ -5,11 +5,15 @@ from __future__ import annotations
 import functools
 import io
 import pickle
+import types
 from typing import Any
 
-import cloudpickle
-
 import jtorch as torch
+
+try:
+    from cloudpickle import Pickler as _Base
+except ImportError:  # the extra 'workers': without it, what workers get has to be importable by name
+    from pickle import Pickler as _Base
 
 
 def _rebuild(array: Any, requires_grad: bool, dtype: Any) -> torch.Tensor:
@@ -23,7 +27,11 @@ def _named(path: str) -> Any:
     return functools.reduce(getattr, path.split("."), torch)
 
 
-class _Pickler(cloudpickle.Pickler):
+#: Whether lambdas and classes of the main program can be sent.
+_BY_VALUE = _Base is not pickle.Pickler
+
+
+class _Pickler(_Base):
     def reducer_override(self, obj: Any) -> Any:
         """Plain tensors as arrays: views do not carry their whole storage along, and nothing is shared between processes."""
         if isinstance(obj, type) and obj.__module__ == "torch" and getattr(torch, obj.__qualname__, None) is obj:
@@ -34,7 +42,14 @@ class _Pickler(cloudpickle.Pickler):
             no_numpy = data.is_floating_point() and data.element_size() < 4 and data.dtype is not torch.float16
             array = (data.contiguous().view(bits) if no_numpy else data).numpy()
             return _rebuild, (array, obj.requires_grad, data.dtype if no_numpy else None)
-        return super().reducer_override(obj)
+        if _BY_VALUE:
+            return super().reducer_override(obj)
+        if isinstance(obj, (type, types.FunctionType)) and (obj.__module__ == "__main__" or "<" in obj.__qualname__):
+            raise RuntimeError(
+                f"DataLoader workers cannot find {obj.__qualname__} of {obj.__module__} by name. Install cloudpickle (the extra 'workers' of "
+                "jtorch-jax) to send lambdas and what the main program defines, or move it into a module."
+            )
+        return NotImplemented
 
 
 def dumps(obj: Any) -> bytes:

@@ -1,0 +1,48 @@
+"""``torch.cuda.amp``: mixed precision on CUDA, under its old names."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+from .. import amp as _amp
+from ..dtypes import dtype as _dtype
+from ..dtypes import float16 as _float16
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
+
+
+def _old(name: str, new: str) -> None:
+    warnings.warn(f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `{new}` instead.", FutureWarning, stacklevel=3)
+
+
+class autocast(_amp.autocast):
+    """``torch.amp.autocast("cuda", ...)``."""
+
+    def __init__(self, enabled: bool = True, dtype: _dtype = _float16, cache_enabled: bool = True) -> None:
+        _old("autocast", "torch.amp.autocast('cuda', args...)")
+        super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
+
+
+class GradScaler(_amp.GradScaler):
+    """``torch.amp.GradScaler("cuda", ...)``."""
+
+    def __init__(
+        self,
+        init_scale: float = 65536.0,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        _old("GradScaler", "torch.amp.GradScaler('cuda', args...)")
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
+    """``torch.amp.custom_fwd`` for CUDA."""
+    return _amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
+
+
+custom_bwd = functools.partial(_amp.custom_bwd, device_type="cuda")

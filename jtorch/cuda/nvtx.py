@@ -1,0 +1,42 @@
+"""NVTX ranges: they go to JAX's profiler."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+
+_open: list[Any] = []
+
+
+def range_push(msg: str) -> int:
+    """Opens a labelled range; returns its depth."""
+    found = jax.profiler.TraceAnnotation(msg)
+    found.__enter__()
+    _open.append(found)
+    return len(_open) - 1
+
+
+def range_pop() -> int:
+    """Closes the innermost range."""
+    if _open:
+        _open.pop().__exit__(None, None, None)
+    return len(_open)
+
+
+def mark(msg: str) -> None:
+    """A range of no length."""
+    with jax.profiler.TraceAnnotation(msg):
+        pass
+
+
+@contextlib.contextmanager
+def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
+    """A block that is a labelled range."""
+    range_push(msg.format(*args, **kwargs))
+    try:
+        yield
+    finally:
+        range_pop()

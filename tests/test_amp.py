@@ -1,0 +1,79 @@
+"""``autocast`` and ``GradScaler``."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+
+HALF = torch.bfloat16
+
+
+def test_functions_choose_their_precision():
+    x = torch.ones(3, 3)
+    with torch.autocast("cpu"):
+        assert (x @ x).dtype is torch.mm(x, x).dtype is x.matmul(x).dtype is torch.nn.Linear(3, 2)(x).dtype is HALF
+        assert x.exp().dtype is torch.float32
+        assert torch.nn.functional.mse_loss(x.to(HALF), x.to(HALF)).dtype is torch.float32
+        assert torch.cat([x, x.to(HALF)]).dtype is torch.float32
+        assert torch.mm(x.double(), x.double()).dtype is torch.float64
+        with torch.autocast("cpu", enabled=False):
+            assert (x @ x).dtype is torch.float32
+        assert torch.is_autocast_enabled("cpu")
+    assert (x @ x).dtype is torch.float32
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_functions_made_of_others_cast_inside():
+    attention = torch.nn.MultiheadAttention(4, 2)
+    x = torch.ones(3, 4)
+    with torch.autocast("cpu", dtype=torch.float16):
+        assert attention(x, x, x)[0].dtype is torch.float16
+
+
+def test_gradients_have_the_parameters_dtype():
+    layer = torch.nn.Linear(2, 1)
+
+    @torch.autocast("cpu")
+    def run():
+        return layer(torch.ones(1, 2))
+
+    run().float().sum().backward()
+    assert layer.weight.grad.dtype is torch.float32
+
+
+def test_unknown_device_types():
+    with pytest.raises(RuntimeError, match="unsupported autocast device_type"):
+        torch.autocast("toaster")
+    with pytest.warns(UserWarning, match="target dtype is not supported"):
+        assert not torch.autocast("cpu", dtype=torch.float32)._enabled
+
+
+def test_scaler_skips_and_adapts():
+    w = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([w], lr=1.0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=2)
+    scales, weights = [], []
+    for factor in (1.0, 1.0, float("inf"), 1.0):
+        optimizer.zero_grad()
+        scaler.scale((w * factor).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+        weights.append(w.item())
+    assert scales == [4, 8, 4, 4]
+    assert weights == [0, -1, -1, -2]
+    other = torch.amp.GradScaler("cpu")
+    other.load_state_dict(scaler.state_dict())
+    assert other.state_dict() == scaler.state_dict()
+
+
+def test_scaler_refuses_two_steps():
+    w = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([w], lr=1.0)
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale(w.sum()).backward()
+    scaler.unscale_(optimizer)
+    assert w.grad.item() == 1
+    with pytest.raises(RuntimeError, match="already been called"):
+        scaler.unscale_(optimizer)

@@ -1,0 +1,164 @@
+"""``torch.func``: values by hand, nesting, history across the border of a transformation."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+from jtorch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
+
+X = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+
+def test_grad_nests_without_confusing_variables():
+    assert grad(grad(lambda x: x**3))(torch.tensor(2.0)).item() == 12
+    assert grad(lambda x: x * grad(lambda y: x + y)(torch.tensor(1.0)))(torch.tensor(1.0)).item() == 1
+
+
+def test_grad_honours_detach_and_no_grad():
+    assert grad(lambda x: (x * x.detach()).sum())(torch.arange(3.0)).tolist() == [0, 1, 2]
+
+    def f(x):
+        with torch.no_grad():
+            c = x * 2
+        return (x * c).sum()
+
+    assert grad(f)(torch.arange(3.0)).tolist() == [0, 2, 4]
+
+
+def test_grad_of_several_arguments_with_aux():
+    (gx, gy), (value, aux) = grad_and_value(lambda x, y: ((x * y).sum(), y), argnums=(0, 1), has_aux=True)(torch.ones(2), torch.arange(2.0))
+    assert gx.tolist() == [0, 1]
+    assert gy.tolist() == [1, 1]
+    assert value.item() == 1
+    assert not aux.requires_grad
+
+
+def test_grad_refuses_what_is_no_scalar():
+    with pytest.raises(RuntimeError, match="got tensor with 1 dims"):
+        grad(lambda x: x)(torch.ones(2))
+    with pytest.raises(RuntimeError, match="only 1 positional inputs"):
+        grad(lambda x: x, argnums=1)(torch.tensor(1.0))
+
+
+def test_results_keep_the_history_that_leads_out():
+    p = torch.tensor(2.0, requires_grad=True)
+    found = grad(lambda x: (x**2 * p).sum())(torch.arange(3.0))
+    found.sum().backward()
+    assert p.grad.item() == 6
+    assert not grad(lambda x: (x**2).sum())(torch.arange(3.0)).requires_grad
+
+
+def test_vmap_places_the_batch():
+    x = torch.tensor(X)
+    assert vmap(lambda a: a.sum())(x).tolist() == [1, 5, 9]
+    assert vmap(lambda a: a.sum(), in_dims=1)(x).tolist() == [6, 9]
+    assert vmap(lambda a: a * 2, out_dims=1)(x).shape == (2, 3)
+    assert vmap(lambda a, b: a @ b, in_dims=(0, None))(x, torch.ones(2)).tolist() == [1, 5, 9]
+    assert vmap(lambda d: {"s": d["a"].sum()})({"a": x})["s"].tolist() == [1, 5, 9]
+    assert vmap(lambda a: torch.ones(2))(x).shape == (3, 2)
+    assert vmap(lambda a: a.sum(), chunk_size=2)(x).tolist() == [1, 5, 9]
+    assert vmap(vmap(lambda a, b: a * b, (None, 0)), (0, None))(torch.arange(2.0), torch.arange(3.0)).tolist() == [[0, 0, 0], [0, 1, 2]]
+
+
+def test_vmap_writes_in_place():
+    def f(a):
+        out = a.clone()
+        out[0] = a[1] * 3
+        return out.add_(1)
+
+    assert vmap(f)(torch.tensor(X)).tolist() == [[4, 2], [10, 4], [16, 6]]
+    assert vmap(grad(lambda a: (f(a) ** 2).sum()))(torch.tensor(X)).tolist() == [[0, 28], [0, 68], [0, 108]]
+
+
+def test_gradients_leave_vmap_for_inputs_leaves_and_nodes_outside():
+    x = torch.tensor(X, requires_grad=True)
+    w = torch.ones(2, requires_grad=True)
+    h = w * 2
+    out = vmap(lambda a: (a * w * h).sum())(x)
+    out.sum().backward()
+    assert x.grad.tolist() == [[2, 2]] * 3
+    assert w.grad.tolist() == [24, 36]  # 4 w times the sum over the examples
+
+
+def test_second_derivatives_through_vmap():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (g,) = torch.autograd.grad(vmap(lambda a: a**3)(x).sum(), x, create_graph=True)
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [6, 12]
+    assert hessian(lambda z: vmap(lambda a: a * z.sum())(z).sum())(torch.ones(2)).tolist() == [[2, 2], [2, 2]]
+
+
+def test_jacobians_agree():
+    def f(x, y):
+        return {"u": x * y.sum(), "v": y**2}
+
+    x, y = torch.arange(2.0), torch.tensor([3.0])
+    for transform in (jacrev, jacfwd):
+        found = transform(f, argnums=(0, 1))(x, y)
+        assert found["u"][0].tolist() == [[3, 0], [0, 3]]
+        assert found["u"][1].tolist() == [[0], [1]]
+        assert found["v"][0].tolist() == [[0, 0]]
+        assert found["v"][1].tolist() == [[6]]
+    assert jacrev(lambda a: a**2, chunk_size=1)(x).tolist() == [[0, 0], [0, 2]]
+
+
+def test_directional_derivatives():
+    x = torch.arange(3.0)
+    value, tangent = jvp(lambda a: a**2, (x,), (torch.ones(3),))
+    assert (value.tolist(), tangent.tolist()) == ([0, 1, 4], [0, 2, 4])
+    assert linearize(lambda a: a**2, x)[1](torch.ones(3)).tolist() == [0, 2, 4]
+    value, pull = vjp(lambda a: a**2, x)
+    assert pull(torch.ones(3))[0].tolist() == [0, 2, 4]
+    assert pull(torch.ones(3))[0].tolist() == [0, 2, 4]
+    with pytest.raises(RuntimeError, match="same python structure"):
+        jvp(lambda a: a, (x,), (x, x))
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda a: a.item(), "calling .item"),
+        (lambda a: a if a > 0 else -a, "data-dependent control flow"),
+        (lambda a: a + torch.rand(1), "randomness error mode"),
+    ],
+)
+def test_vmap_refuses_what_needs_one_value(f, message):
+    with pytest.raises(RuntimeError, match=message):
+        vmap(f)(torch.arange(2.0))
+
+
+def test_vmap_refuses_wrong_dimensions():
+    with pytest.raises(ValueError, match="got no inputs"):
+        vmap(lambda: 1)()
+    with pytest.raises(ValueError, match="same size in the mapped dimension"):
+        vmap(lambda a, b: a)(torch.ones(2), torch.ones(3))
+    with pytest.raises(ValueError, match="expected in_dim to satisfy"):
+        vmap(lambda a: a, in_dims=1)(torch.ones(2))
+    with pytest.raises(ValueError, match="must only return Tensors"):
+        vmap(lambda a: 1.0)(torch.ones(2))
+
+
+def test_vmap_checks_every_example():
+    table = torch.zeros(4, 2)
+    with pytest.raises(IndexError):
+        vmap(lambda i: torch.nn.functional.embedding(i, table))(torch.tensor([1, 7])).tolist()
+
+
+def test_same_randomness_for_all():
+    found = vmap(lambda a: torch.rand(2) + 0 * a, randomness="same")(torch.zeros(3))
+    assert torch.equal(found[0], found[1])
+    with pytest.raises(NotImplementedError):
+        vmap(lambda a: torch.rand(2), randomness="different")(torch.zeros(3))
+
+
+def test_ensemble_of_modules():
+    models = [torch.nn.Linear(2, 1) for _ in range(3)]
+    params, buffers = stack_module_state(models)
+    assert params["weight"].shape == (3, 1, 2)
+    assert params["weight"].is_leaf
+    x = torch.ones(4, 2)
+    found = vmap(lambda p, b: functional_call(models[0], (p, b), (x,)))(params, buffers)
+    for i, model in enumerate(models):
+        assert torch.allclose(found[i], model(x))
+    with pytest.raises(ValueError, match="appeared in multiple dictionaries"):
+        functional_call(models[0], ({"weight": x}, {"weight": x}), (x,))
