@@ -73,7 +73,7 @@ from .printing import set_printoptions as set_printoptions
 
 newaxis = None
 
-for _name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"):
+for _name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn"):
     globals()[_name] = getattr(_layouts, _name)
 
 from . import fft as fft
@@ -99,6 +99,8 @@ _LAZY_NAMES = {
     "get_autocast_dtype": "amp", "set_autocast_dtype": "amp", "is_autocast_enabled": "amp", "set_autocast_enabled": "amp",
     "is_autocast_cache_enabled": "amp", "set_autocast_cache_enabled": "amp", "clear_autocast_cache": "amp",
     "get_autocast_gpu_dtype": "amp", "get_autocast_cpu_dtype": "amp", "is_autocast_cpu_enabled": "amp",
+    "FloatTensor": "legacy", "DoubleTensor": "legacy", "HalfTensor": "legacy", "BFloat16Tensor": "legacy", "ByteTensor": "legacy",
+    "CharTensor": "legacy", "ShortTensor": "legacy", "IntTensor": "legacy", "LongTensor": "legacy", "BoolTensor": "legacy",
 }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """The accelerator, whichever JAX found."""
 
+# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
 from __future__ import annotations
 
 from typing import Any

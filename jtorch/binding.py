@@ -32,6 +32,8 @@ from .ops._kernel import NUMBERS, Fixed, T, call_of
 from .overridable import specialise
 
 _EMPTY = inspect.Parameter.empty
+#: Python's kinds of numbers, bool before int, which it is too.
+_PYTHON_NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
 _NONE = "none"
 #: Kind of a Python number by its exact type; everything else gets a closer look.
 KINDS: dict[type, str] = {**NUMBERS, type(None): _NONE}
@@ -55,7 +57,7 @@ def coerce(name: str, argument: str, position: int, value: Any) -> Any:
     if isinstance(value, (np.number, np.bool_)):
         return value.item()
     if isinstance(value, bool | int | float | complex):
-        return next(kind(value) for kind in (bool, int, float, complex) if isinstance(value, kind))
+        return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
     raise must_be_tensor(name, argument, position, value)
 
 
@@ -68,7 +70,7 @@ def number(name: str, argument: str, value: Any) -> Any:
     if isinstance(value, (np.number, np.bool_)):
         return value.item()
     if isinstance(value, bool | int | float | complex):
-        return next(kind(value) for kind in (bool, int, float, complex) if isinstance(value, kind))
+        return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
     raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type(value).__name__}")
 
 
@@ -607,20 +609,23 @@ def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., 
     place = next(i for i, p in enumerate(op.params) if p.name == name)
     before = [p.name for p in op.params[:place]]
 
+    spread: Callable[..., Any]
     if place == 0:
 
-        def spread(*args: Any, **kwargs: Any) -> Any:
+        def all_spread(*args: Any, **kwargs: Any) -> Any:
             if name in kwargs:
                 return core(kwargs.pop(name), **kwargs)
             return core(_packed(args), **kwargs)
 
+        spread = all_spread
     else:
 
-        def spread(self: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
+        def rest_spread(self: Any, *args: Any, **kwargs: Any) -> Any:
             if name in kwargs:
                 return core(self, kwargs.pop(name), **kwargs)
             return core(self, _packed(args), **kwargs)
 
+        spread = rest_spread
     params = [inspect.Parameter("self" if method else n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in before]
     params.append(inspect.Parameter(name or "", inspect.Parameter.VAR_POSITIONAL))
     rest = op.params[place + 1 :]

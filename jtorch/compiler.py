@@ -4,6 +4,8 @@ Recorded execution captures, fuses and compiles eager code by itself, across fun
 it is a promise that has been kept already. Options are checked, and have no other effect.
 """
 
+# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
 from __future__ import annotations
 
 import contextlib

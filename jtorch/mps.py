@@ -1,5 +1,7 @@
 """Apple's GPUs, where JAX has a backend for them."""
 
+# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
 from __future__ import annotations
 
 from typing import Any
@@ -81,4 +83,6 @@ def set_per_process_memory_fraction(fraction: float) -> None:
     """Not offered."""
     from .errors import not_offered
 
-    raise not_offered("torch.mps.set_per_process_memory_fraction", "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION")
+    raise not_offered(
+        "torch.mps.set_per_process_memory_fraction", "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION"
+    )

@@ -1,5 +1,7 @@
 """Names of ``torch.profiler``: labels go to JAX's profiler, blocks of ``profile`` write JAX's traces where a folder is asked for."""
 
+# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
 from __future__ import annotations
 
 import enum
@@ -9,7 +11,15 @@ from typing import Any
 from .autograd.profiler import profile as _timed
 from .autograd.profiler import record_function as record_function
 
-__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
 
 
 class ProfilerActivity(enum.Enum):
@@ -29,7 +39,9 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU, ProfilerActivity.CUDA}
 
 
-def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+) -> Callable[[int], ProfilerAction]:
     """What to do in which step: ``wait``, ``warmup`` and ``active`` steps in turn, ``repeat`` times (0: forever)."""
 
     def action(step: int) -> ProfilerAction:

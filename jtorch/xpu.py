@@ -1,5 +1,7 @@
 """Intel's GPUs, for which JAX has no backend here: the questions are answered, all else says that there are none."""
 
+# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
 from __future__ import annotations
 
 from typing import Any
@@ -37,7 +39,15 @@ def empty_cache() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("synchronize", "current_device", "set_device", "get_device_name", "get_device_properties", "memory_allocated", "mem_get_info"):
+    if name in (
+        "synchronize",
+        "current_device",
+        "set_device",
+        "get_device_name",
+        "get_device_properties",
+        "memory_allocated",
+        "mem_get_info",
+    ):
 
         def missing(*args: Any, **kwargs: Any) -> Any:
             raise RuntimeError("No XPU devices are available: JAX has no backend for them here")

@@ -13,7 +13,11 @@ from jtorch.testing import assert_close, make_tensor
     [
         (torch.ones(2), torch.ones(3), r"'shape' do not match: torch.Size\(\[2\]\) != torch.Size\(\[3\]\)"),
         (torch.ones(2), torch.ones(2).double(), "'dtype' do not match: torch.float32 != torch.float64"),
-        (torch.ones(2), torch.tensor([1.0, 2.0]), r"Mismatched elements: 1 / 2 \(50.0%\)\nGreatest absolute difference: 1.0 at index \(1,\)"),
+        (
+            torch.ones(2),
+            torch.tensor([1.0, 2.0]),
+            r"Mismatched elements: 1 / 2 \(50.0%\)\nGreatest absolute difference: 1.0 at index \(1,\)",
+        ),
         (1.0, 2.0, "Expected 2.0 but got 1.0."),
         ([1, torch.ones(2)], [1, torch.zeros(2)], r"The failure occurred for item \[1\]"),
         ({"a": 1.0}, {"b": 1.0}, "Missing keys in the actual mapping: \\['b'\\]"),
@@ -34,7 +38,7 @@ def test_tolerances_and_options():
     assert_close(a * float("nan"), a * float("nan"), equal_nan=True)
     with pytest.raises(ValueError, match="got no atol"):
         assert_close(a, a, rtol=1)
-    with pytest.raises(AssertionError, match="^mine: Scalars"):
+    with pytest.raises(AssertionError, match=r"^mine: Scalars"):
         assert_close(1, 2, msg=lambda text: "mine: " + text)
     with pytest.raises(TypeError, match="No comparison pair"):
         assert_close("a", "b")

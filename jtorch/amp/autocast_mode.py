@@ -178,8 +178,8 @@ class autocast:
             enabled = False
         elif enabled and device_type != "cuda" and self.fast_dtype not in (torch.bfloat16, torch.float16):
             warnings.warn(
-                f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n{device_type.upper()} Autocast only "
-                "supports dtypes of torch.bfloat16, torch.float16 currently.",
+                f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{device_type.upper()} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
                 stacklevel=2,
             )
             enabled = False
@@ -200,6 +200,7 @@ class autocast:
         set_autocast_cache_enabled(cache)
 
     def __call__(self, func: Any) -> Any:
+        """Decorator: ``func`` runs in such a block."""
         @functools.wraps(func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
             with self:

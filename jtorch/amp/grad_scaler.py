@@ -17,7 +17,10 @@ class OptState(enum.Enum):
 
 
 class GradScaler:
-    """Multiplies losses by a scale, divides gradients by it before a step, skips steps whose gradients are not finite, and adapts the scale."""
+    """Multiplies losses by a scale and divides gradients by it before a step.
+
+    Steps whose gradients are not finite are skipped, and the scale is adapted.
+    """
 
     def __init__(
         self,
@@ -56,7 +59,10 @@ class GradScaler:
 
     def _check_scale(self, name: str) -> None:
         if self._scale is None:
-            raise AssertionError(f"Attempted {name} but _scale is None.  This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration.")
+            raise AssertionError(
+                f"Attempted {name} but _scale is None.  This may indicate your script did not use scaler.scale(loss or "
+                "outputs) earlier in the iteration."
+            )
 
     def scale(self, outputs: Any) -> Any:
         """Tensors, or nested iterables of them, times the scale."""

@@ -27,10 +27,10 @@ FLOAT32 = {
     "linalg.eigvalsh linalg.inv linalg.householder_product linalg.tensorinv linalg.tensorsolve geqrf linalg.qr linalg.eig linalg.eigh "
     "linalg.lstsq linalg.cholesky_ex linalg.inv_ex linalg.svd svd triangular_solve lu_unpack",
     "cuda": "acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus softmin layer_norm group_norm "
-    "norm nuclear_norm cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss hinge_embedding_loss kl_div l1_loss smooth_l1_loss "
-    "huber_loss mse_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss multi_margin_loss "
-    "binary_cross_entropy_with_logits cross_entropy dist pdist cdist renorm logsumexp softmax log_softmax cumprod cumsum prod sum normalize "
-    "multilabel_soft_margin_loss",
+    "norm nuclear_norm cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss hinge_embedding_loss kl_div l1_loss "
+    "smooth_l1_loss huber_loss mse_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss multi_margin_loss "
+    "binary_cross_entropy_with_logits cross_entropy dist pdist cdist renorm logsumexp softmax log_softmax cumprod cumsum prod sum "
+    "normalize multilabel_soft_margin_loss",
 }
 WIDEST = {
     "cpu": "stack cat index_copy",

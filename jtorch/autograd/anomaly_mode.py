@@ -64,7 +64,8 @@ class detect_anomaly:
         self.previous = dict(_state)
         self.check_nan = check_nan
         warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.", stacklevel=2
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            stacklevel=2,
         )
 
     def __enter__(self) -> None:

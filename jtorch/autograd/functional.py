@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jtorch
+from jtorch import Tensor
 
-from ..core import Tensor
 from .engine import grad as tape_grad
 from .grad_mode import MODE, enable_grad
 
@@ -31,7 +31,8 @@ def _tuple(given: Any, argument: str, function: str) -> tuple[bool, tuple[Any, .
                     f"{type(t)}."
                 )
             raise TypeError(
-                f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the given {argument} has type {type(t)}."
+                f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the given {argument} has "
+                f"type {type(t)}."
             )
     return several, given
 
@@ -273,9 +274,7 @@ def hessian(
         found = jacobian(checked, xs, create_graph=True)
         return tuple([_checked_dependence(g, i, strict) for i, g in enumerate(found)])
 
-    found = jacobian(
-        gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy
-    )
+    found = jacobian(gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy)
     return found if several else found[0][0]
 
 

@@ -107,6 +107,7 @@ class set_grad_enabled(_Decorating):
         MODE.enabled = mode
 
     def __call__(self, func: Any) -> Any:
+        """Decorates; merely making the decorator changes nothing."""
         MODE.enabled = self.previous
         return super().__call__(func)
 
@@ -120,6 +121,7 @@ class set_grad_enabled(_Decorating):
         return f"{type(self).__name__}(mode={self.mode})"
 
     def clone(self) -> Any:
+        """Another one like it, for one more entering."""
         return type(self)(self.mode)
 
 
@@ -145,6 +147,7 @@ class inference_mode(_Decorating):
         MODE.enabled, MODE.inference = self.previous
 
     def clone(self) -> Any:
+        """Another one like it, for one more entering."""
         return type(self)(self.mode)
 
 

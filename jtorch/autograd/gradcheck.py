@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import jtorch
+from jtorch import Tensor
 
-from ..core import Tensor
 from .engine import grad as tape_grad
 from .grad_mode import enable_grad
 
@@ -57,7 +57,9 @@ def gradcheck(
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     del fast_mode
     if masked:
-        raise NotImplementedError("gradcheck(masked=True) is not offered by jtorch: it is for sparse inputs, whose gradients are dense here")
+        raise NotImplementedError(
+            "gradcheck(masked=True) is not offered by jtorch: it is for sparse inputs, whose gradients are dense here"
+        )
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     check = _Check(func, given, eps, atol, rtol, nondet_tol)
     try:
@@ -181,7 +183,8 @@ class _Check:
                 if np.any(np.abs(a - b) > self.nondet_tol):
                     raise GradcheckError(
                         "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-                        f"values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was {self.nondet_tol}."
+                        f"values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
+                        f"{self.nondet_tol}."
                     )
             self.compare(first, i, "")
 
@@ -267,7 +270,7 @@ class _Check:
             return tuple([o for o in outputs if isinstance(o, Tensor) and o._aval.differentiable])
 
         primals = tuple([x.detach() for x in self.checked])
-        rows: list[list[list[np.ndarray]]] = []
+        rows: list[list[np.ndarray]] = []
         for k, x in enumerate(primals):
             columns = []
             for direction in _directions(x):
@@ -364,7 +367,10 @@ def _random_like(t: Tensor, non_contiguous: bool) -> Tensor:
 
 
 class _Callable(types.ModuleType):
-    """In torch ``autograd.gradcheck`` is the function, and the name of this module. Importing the module binds that name to it, so it is both."""
+    """The module as a function too.
+
+    In torch ``autograd.gradcheck`` is the function, and the name of this module. Importing the module binds that name to it, so it is both.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
         return gradcheck(*args, **kwargs)

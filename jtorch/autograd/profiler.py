@@ -27,6 +27,9 @@ class record_function:
         self._annotation.__exit__(*exc)
 
     def __call__(self, func: Any) -> Any:
+        """Decorator: ``func`` runs in such a block."""
+        """Decorates: each call is a block."""
+
         @functools.wraps(func)
         def labelled(*args: Any, **kwargs: Any) -> Any:
             with record_function(self.name, self.args):

@@ -40,10 +40,12 @@ def flags(
     fp32_precision: str = "none",
 ) -> Any:
     """A block in which the switches are set."""
-    return _flags(globals(), {k: v for k, v in locals().items()})
+    return _flags(globals(), dict(locals()))
 
 
-def set_flags(_enabled: Any = None, _benchmark: Any = None, _benchmark_limit: Any = None, _deterministic: Any = None, _allow_tf32: Any = None) -> tuple[Any, ...]:
+def set_flags(
+    _enabled: Any = None, _benchmark: Any = None, _benchmark_limit: Any = None, _deterministic: Any = None, _allow_tf32: Any = None
+) -> tuple[Any, ...]:
     """Sets switches, and returns what they were."""
     before = (enabled, benchmark, benchmark_limit, deterministic, allow_tf32)
     names = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")

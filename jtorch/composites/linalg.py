@@ -31,7 +31,7 @@ def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
     """
     _square(A, "linalg.matrix_power")
     found = _C._matrix_power(PUBLIC["linalg.inv"](A) if n < 0 else A, abs(n))
-    return found if out is None else write_out(out, found)
+    return found if out is None else write_out(found, out, "linalg_matrix_power")
 
 
 @composite(name="matrix_power", method=True, operands=("input",))
@@ -114,7 +114,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
             f"but got {math.prod(last)} != {math.prod(first)}"
         )
     found = PUBLIC["linalg.inv"](A.reshape(math.prod(last), -1 if A.numel() else 0)).reshape((*last, *first))
-    return found if out is None else write_out(out, found)
+    return found if out is None else write_out(found, out, "linalg_tensorinv")
 
 
 @composite(namespace="linalg", operands=("A", "B"))
@@ -133,7 +133,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
             f"but got {math.prod(kept)} != {math.prod(A.shape[: B.dim()])}"
         )
     found = PUBLIC["linalg.solve"](A.reshape(B.numel(), math.prod(kept)), B.reshape(-1)).reshape(kept)
-    return found if out is None else write_out(out, found)
+    return found if out is None else write_out(found, out, "linalg_tensorsolve")
 
 
 @composite(name="lu", operands=("A",), method=True, native=False)
@@ -147,7 +147,7 @@ def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
     found = tuple(PUBLIC["linalg.lu_factor"](A, pivot=pivot))
     if get_infos:
         found = make("_lu_with_info", ("LU", "pivots", "info"))(tuple(PUBLIC["linalg.lu_factor_ex"](A, pivot=pivot)))
-    return found if out is None else write_out(out, found)
+    return found if out is None else write_out(found, out, "lu")
 
 
 @composite(namespace="linalg", operands=("A",))
@@ -162,7 +162,7 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
     if check_errors and bool((found[2] != 0).any()):
         raise LinAlgError(f"{function}: The factorization could not be completed because a diagonal block is exactly zero.")
     made = make("linalg_ldl_factor_ex", ("LD", "pivots", "info"))(found)
-    return made if out is None else write_out(out, made)
+    return made if out is None else write_out(made, out, "linalg_ldl_factor_ex")
 
 
 @composite(namespace="linalg", operands=("A",))
@@ -170,7 +170,7 @@ def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """``ldl_factor_ex`` without the info."""
     found = PUBLIC["linalg.ldl_factor_ex"](A, hermitian=hermitian)
     made = make("linalg_ldl_factor", ("LD", "pivots"))(tuple(found)[:2])
-    return made if out is None else write_out(out, made)
+    return made if out is None else write_out(made, out, "linalg_ldl_factor")
 
 
 @composite(namespace="linalg", operands=("LD", "pivots", "B"))
@@ -178,7 +178,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     """The solution of ``A X = B`` from ``ldl_factor(A)``. Runs on the host."""
     _square(LD, "torch.linalg.ldl_solve")
     found = _C._ldl_solve(LD, pivots, B, hermitian)
-    return found if out is None else write_out(out, found)
+    return found if out is None else write_out(found, out, "linalg_ldl_solve")
 
 
 @composite(namespace="linalg", operands=("A",))

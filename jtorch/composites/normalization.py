@@ -228,4 +228,4 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
     """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller."""
     norm = PUBLIC["linalg.vector_norm"](input, p, dim, keepdim=True)
     found = input / norm.clamp_min(eps).expand_as(input)
-    return found if out is None else write_out(out, found)
+    return found if out is None else write_out(found, out, "normalize")

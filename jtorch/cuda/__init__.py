@@ -1,5 +1,7 @@
 """``torch.cuda`` on what JAX offers: devices, synchronisation and memory figures of GPUs, where there are any."""
 
+# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
 from __future__ import annotations
 
 from typing import Any
@@ -256,7 +258,8 @@ def is_tf32_supported() -> bool:
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether XLA copies between two GPUs: always, if they are there."""
-    _device(device), _device(peer_device)
+    _device(device)
+    _device(peer_device)
     return True
 
 
@@ -304,7 +307,9 @@ stream = StreamContext
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
     """Not offered: XLA takes its share when the process starts."""
-    raise not_offered("torch.cuda.set_per_process_memory_fraction", "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION")
+    raise not_offered(
+        "torch.cuda.set_per_process_memory_fraction", "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION"
+    )
 
 
 class CUDAGraph:
@@ -327,6 +332,10 @@ def __getattr__(name: str) -> Any:
 
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    from ..legacy import NAMES, tensor_type
+
+    if name in NAMES:
+        return tensor_type(name, "cuda")
     if name == "default_generators":
         from ..random import default_generator
 

@@ -1,5 +1,7 @@
 """Collectives of a group of one process."""
 
+# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,7 +23,9 @@ def _check(name: str, value: Any, group: Any, ranks: Sequence[int | None] = ()) 
     world(group)
     for t in value if isinstance(value, (list, tuple)) else (value,):
         if not isinstance(t, Tensor):
-            raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n             but got {type(t)} instead.")
+            raise TypeError(
+                f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n             but got {type(t)} instead."
+            )
     for rank in ranks:
         if rank not in (None, 0):
             raise ValueError(f"rank {rank} is not part of the group, which has rank 0 only")
@@ -50,12 +54,16 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     return _done(async_op, [tensor]) if _check("tensor", tensor, group) else None
 
 
-def reduce(tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False, group_dst: int | None = None) -> Work | None:
+def reduce(
+    tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False, group_dst: int | None = None
+) -> Work | None:
     """Combines the processes' tensors in one of them: leaves the only one as it is."""
     return _done(async_op, [tensor]) if _check("tensor", tensor, group, (dst, group_dst)) else None
 
 
-def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
+def broadcast(
+    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
+) -> Work | None:
     """Sends a tensor to all: leaves the only one as it is."""
     return _done(async_op, [tensor]) if _check("tensor", tensor, group, (src, group_src)) else None
 
@@ -76,7 +84,14 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
     return _done(async_op, [output_tensor])
 
 
-def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None, group: Any = None, async_op: bool = False, group_dst: int | None = None) -> Work | None:
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
     """Copies the processes' tensors into ``gather_list`` of one of them."""
     if not _check("tensor", tensor, group, (dst, group_dst)):
         return None
@@ -86,7 +101,14 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | N
     return _done(async_op, gather_list)
 
 
-def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
+def scatter(
+    tensor: Tensor,
+    scatter_list: list[Tensor] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
     """Gives each process one tensor of ``scatter_list``."""
     if not _check("tensor", tensor, group, (src, group_src)):
         return None
@@ -96,7 +118,9 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
     return _done(async_op, [tensor])
 
 
-def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def reduce_scatter(
+    output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
     """Combines the processes' lists, and gives each process one item."""
     if not _check("output", output, group):
         return None
@@ -120,7 +144,9 @@ def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor]
     return _done(async_op, output_tensor_list)
 
 
-def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, async_op: bool = False) -> Work | None:
+def all_to_all_single(
+    output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, async_op: bool = False
+) -> Work | None:
     """Each process sends one part of its tensor to each process."""
     if not _check("output", output, group):
         return None
@@ -138,7 +164,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
         object_list[0] = _sent(obj)
 
 
-def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None, group_dst: int | None = None) -> None:
+def gather_object(
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
+) -> None:
     """Puts the processes' objects into a list of one of them."""
     if _check("obj", (), group, (dst, group_dst)):
         if not object_gather_list:
@@ -147,7 +175,13 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
         object_gather_list[0] = _sent(obj)
 
 
-def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None, group: Any = None, group_src: int | None = None) -> None:
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    group_src: int | None = None,
+) -> None:
     """Gives each process one object of a list."""
     if _check("obj", (), group, (src, group_src)):
         if not scatter_object_output_list:
@@ -155,7 +189,9 @@ def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_in
         scatter_object_output_list[0] = _sent(_alone("scatter_object_input_list", scatter_object_input_list))
 
 
-def broadcast_object_list(object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None) -> None:
+def broadcast_object_list(
+    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+) -> None:
     """Sends a list of objects to all: leaves the only one as it is."""
     _check("object_list", (), group, (src, group_src))
 

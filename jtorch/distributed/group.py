@@ -38,7 +38,7 @@ class Backend(str):
     """The name of a backend, in lower case.
 
     Raises:
-        ValueError: if the name is ``"undefined"``-like, that is no string.
+        ValueError: if the name is no string.
     """
 
     UNDEFINED = "undefined"
@@ -46,6 +46,8 @@ class Backend(str):
     backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
 
     def __new__(cls, name: str) -> Backend:
+        """The name in lower case."""
+        """The name in small letters."""
         if not isinstance(name, str):
             raise ValueError(f"Backend constructor parameter must be string-ish: {name}")
         return super().__new__(cls, name.lower())

@@ -19,10 +19,10 @@ from .run import OutOfMemoryError as OutOfMemoryError
 from .run import check as check
 from .run import stats as stats
 from .values import META as META
-from .values import Lifted as Lifted
-from .values import Meta as Meta
 from .values import SPECIAL as SPECIAL
 from .values import Aval as Aval
+from .values import Lifted as Lifted
+from .values import Meta as Meta
 from .values import Value as Value
 from .values import aval_of as aval_of
 from .values import concrete as concrete

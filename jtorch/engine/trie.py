@@ -13,7 +13,24 @@ from .values import Aval
 class State:
     """A node of the trie: the call recorded last, where its operands come from, and what was learnt about the trace that ends here."""
 
-    __slots__ = ("next", "parent", "key", "call", "ids", "avals", "outs", "checks", "line", "depth", "plans", "hits", "spent", "schedule", "period", "device")
+    __slots__ = (
+        "next",
+        "parent",
+        "key",
+        "call",
+        "ids",
+        "avals",
+        "outs",
+        "checks",
+        "line",
+        "depth",
+        "plans",
+        "hits",
+        "spent",
+        "schedule",
+        "period",
+        "device",
+    )
 
     def __init__(self) -> None:
         self.next: dict[tuple[Any, ...], State] = {}
@@ -22,7 +39,7 @@ class State:
         self.call: Call | None = None
         self.ids: tuple[int, ...] = ()  # operands: outputs by number, inputs as -1, -2, ...
         self.avals: tuple[Aval, ...] = ()
-        self.outs: Aval | tuple[Aval, ...] | None = ()
+        self.outs: Aval | tuple[Aval, ...] = ()
         self.checks: tuple[Any, ...] = ()
         self.line: tuple[str, int] | None = None
         self.depth = 0
@@ -154,7 +171,10 @@ def cut(node: State, period: int) -> int:
     steps = node.steps()
     size = max(3, SEGMENT // period) * period
     begin = len(steps) - period  # where the repetition begins
-    while begin > 0 and steps[begin - 1].call is steps[begin - 1 + period].call and steps[begin - 1].avals == steps[begin - 1 + period].avals:
+    while begin > 0:
+        step, later = steps[begin - 1], steps[begin - 1 + period]
+        if step.call is not later.call or step.avals != later.avals:
+            break
         begin -= 1
     spare = max(0, len(steps) - begin - size) // period * period
     end = steps[len(steps) - spare - 1]

@@ -103,8 +103,8 @@ def _outputs(out_dims: Any, result: Any, func: Callable[..., Any]) -> tuple[list
     dims = broadcast_and_flatten(out_dims, spec)
     if dims is None:
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
-            f"has structure {flatten(out_dims)[1]} but outputs has structure {spec}."
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
+            f"out_dims has structure {flatten(out_dims)[1]} but outputs has structure {spec}."
         )
     name = _name(func)
     for out, dim in zip(flat, dims, strict=True):
@@ -142,7 +142,15 @@ def _check_not_batched(out: Any, level: Level, func: Callable[..., Any]) -> None
 
 
 def _in_chunks(
-    func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any, chunk: int
+    func: Callable[..., Any],
+    size: int,
+    dims: list[Any],
+    flat: list[Any],
+    spec: Any,
+    out_dims: Any,
+    randomness: str,
+    kwargs: Any,
+    chunk: int,
 ) -> Any:
     import jtorch
 

@@ -327,9 +327,9 @@ def vjp_of(
     Operands whose values are not ``kept`` are replaced by zeros of their aval. With ``recompute`` residuals are computed again from the
     operands instead of being taken as saved results, so that the derivative can be differentiated.
     """
-    if kept is None:
-        kept = call.extra.saved
     info: Info = call.extra
+    if kept is None:
+        kept = info.saved
     found = info.vjps.get((avals, needs, given, recompute, kept))
     if found is not None:
         return found
@@ -349,7 +349,8 @@ def vjp_of(
         cotangents = [next(cts) if have else None for have in given]
         with collecting(None):
             if recompute:
-                results = info.kernel(*arrays, *numbers)[len(visible) :]
+                again = info.kernel(*arrays, *numbers)
+                results = (again.outs if isinstance(again, Guarded) else again)[len(visible) :]
             if op.rule is not None:
                 grads = _by_rule(info, arrays, numbers, results, cotangents, visible, needs)
             else:

@@ -211,10 +211,10 @@ def add_at(g: Array, index: Array, size: tuple[int, ...]) -> Array:
     """A plane of ``size`` for each leading index of ``g``, holding the sum of ``g`` at the flat places ``index``."""
     n = len(size)
     lead = g.shape[: g.ndim - n]
-    planes = math.prod(lead)
+    planes, count = math.prod(lead), math.prod(g.shape[-n:])
     rows = jnp.arange(planes, dtype=index.dtype)[:, None]
     zeros = jnp.zeros((planes, math.prod(size)), g.dtype)
-    return zeros.at[rows, index.reshape(planes, -1)].add(g.reshape(planes, -1), mode="drop").reshape(*lead, *size)
+    return zeros.at[rows, index.reshape(planes, count)].add(g.reshape(planes, count), mode="drop").reshape(*lead, *size)
 
 
 # -------------------------------------------------------------------------------------------------------------------------- sums

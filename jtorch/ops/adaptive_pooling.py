@@ -44,6 +44,11 @@ def _negative(name: str, out: tuple[int, ...]) -> RuntimeError:
     return RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}")
 
 
+def _listed(out: tuple[int, ...]) -> str:
+    """As torch writes them: without a blank before the last of three."""
+    return f"{out[0]}, {out[1]},{out[2]}" if len(out) == 3 else ", ".join(map(str, out))
+
+
 def _check(function: str, input: Array, out: tuple[int, ...], n: int) -> None:
     name = function
     if n == 1:
@@ -66,7 +71,7 @@ def _check(function: str, input: Array, out: tuple[int, ...], n: int) -> None:
     _check_filled(name, input.shape, n)
     if any(o < 0 for o in out):
         bad = next(o for o in out if o < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {[*input.shape[:-n], *out]}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {[*input.shape[:-n], *(1,) * (n == 1), *out]}")
 
 
 def _check_filled(name: str, shape: tuple[int, ...], n: int) -> None:
@@ -381,7 +386,7 @@ def _fractional(n: int, input: Array, samples: Array, kernel: tuple[int, ...], o
     places = jnp.broadcast_to(jnp.arange(math.prod(size), dtype=np.int64).reshape(size), values.shape)
     for i in reversed(range(n)):
         start = _fractional_starts(samples[:, i], size[i], out[i], kernel[i])
-        start = start.reshape(planes, *[-1 if j == i else 1 for j in range(n)])
+        start = start.reshape(planes, *[out[i] if j == i else 1 for j in range(n)])
         best = where = None
         for t in range(kernel[i]):
             value = jnp.take_along_axis(values, start + t, i + 1)
@@ -487,16 +492,16 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
     volume = "x".join(map(str, size if n > 1 else (*size, 1)))
     outside = (indices < 0) | (indices >= total)
     guard(outside, RuntimeError, f"Found an invalid max index: {{}} (output volumes are of size {volume})", indices)
-    planes = math.prod(lead)
+    planes, count = math.prod(lead), math.prod(input.shape[-n:])
     rows = jnp.arange(planes, dtype=np.int64)[:, None]
-    filled = jnp.zeros((planes, total), input.dtype).at[rows, indices.reshape(planes, -1)].set(input.reshape(planes, -1), mode="drop")
+    filled = jnp.zeros((planes, total), input.dtype).at[rows, indices.reshape(planes, count)].set(input.reshape(planes, count), mode="drop")
     return filled.reshape(*lead, *size)
 
 
 def _unpool_rule(n: int):  # type: ignore[no-untyped-def]
     def rule(g, _result, input, indices, _kernel_size, _stride=None, _padding=0, _output_size=None):  # type: ignore[no-untyped-def]
-        planes = math.prod(input.shape[:-n])
-        taken = jnp.take_along_axis(g.reshape(planes, -1), indices.reshape(planes, -1), 1)
+        planes, count = math.prod(input.shape[:-n]), math.prod(input.shape[-n:])
+        taken = jnp.take_along_axis(g.reshape(planes, math.prod(g.shape[-n:])), indices.reshape(planes, count), 1)
         return taken.reshape(input.shape), None
 
     return rule

@@ -56,7 +56,9 @@ def _check_numbers(
         raise RuntimeError("negative output_padding is not supported")
     if any(s <= 0 for s in stride):
         raise RuntimeError("non-positive stride is not supported")
-    if any(d <= 0 for d in dilation):
+    if any(d < 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    if any(d == 0 for d in dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
@@ -139,7 +141,14 @@ def _geometry(
 ) -> Geometry:
     """The checked geometry of a plain convolution; ``input`` has its batch dimension."""
     if weight.ndim != n + 2:
+        if weight.ndim < 3:
+            raise RuntimeError("weight should have at least three dimensions")
         n_weight = weight.ndim - 2
+        if padding == "same":
+            raise RuntimeError(
+                f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{list(weight.shape)}, "
+                f"but got {input.ndim}-dimensional input of size {list(input.shape)} instead"
+            )
         _expand("stride", (stride,) * n if isinstance(stride, int) else stride, n_weight)
         raise RuntimeError(f"Expected {n + 2}D weight for {name}, but got weight of size: {list(weight.shape)}")
     strides, dilations = _expand("stride", stride, n), _expand("dilation", dilation, n)

@@ -196,18 +196,18 @@ def _cross_entropy_fwd(
     reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> tuple[Array, tuple[Array, ...]]:
+) -> tuple[Array, tuple[Array, Array]]:
     reduction = reduction_of(size_average, reduce, reduction)
     if _is_probabilities(input, target, ignore_index, label_smoothing):
         _check_weight(weight, input.shape[min(input.ndim - 1, 1)], input)
         # As many residuals as for indices: their number must not depend on shapes.
-        return _probability_loss(input, target, weight, reduction, label_smoothing), (jnp.zeros((), input.dtype),) * 2
+        return _probability_loss(input, target, weight, reduction, label_smoothing), (jnp.zeros((), input.dtype), jnp.zeros((), input.dtype))
     return _index_fwd(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
 def _cross_entropy_rule(
     g: Array,
-    residuals: tuple[Array, ...],
+    residuals: tuple[Array, Array],
     input: Array,
     target: Array,
     weight: Array | None = None,

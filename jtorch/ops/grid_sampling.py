@@ -32,8 +32,8 @@ def _check(input: Array, grid: Array, mode: int) -> None:
             )
     if n not in (2, 3) or input.ndim != grid.ndim:
         raise RuntimeError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(input.shape)} "
-            f"and grid with sizes {list(grid.shape)}"
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
+            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if n == 3 and mode == BICUBIC:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
@@ -157,6 +157,27 @@ def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mod
         else:
             result = _multilinear(input, places)
     return result.reshape(*input.shape[:2], *grid.shape[1:-1])
+
+
+@op(method=False, aten="grid_sampler_2d")
+def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """``grid_sampler`` of images."""
+    return _of_rank(4, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@op(method=False, aten="grid_sampler_3d")
+def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """``grid_sampler`` of volumes."""
+    return _of_rank(5, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def _of_rank(ndim: int, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    if input.ndim != ndim:
+        raise RuntimeError(
+            f"grid_sampler_{ndim - 2}d(): expected {ndim}D input and grid with same number of dimensions, "
+            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @op(method=False, aten="affine_grid_generator", saves=())

@@ -199,8 +199,8 @@ def _output_size(
         return sizes, (None,) * n
     if isinstance(scale_factor, tuple) and len(scale_factor) != n:
         raise ValueError(
-            f"Input and scale_factor must have the same number of spatial dimensions, but got {place} scale_factor of shape {scale_factor}. "
-            "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+            f"Input and scale_factor must have the same number of spatial dimensions, but got {place} scale_factor of shape "
+            f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
     assert scale_factor is not None
     scales = tuple(float(s) for s in scale_factor) if isinstance(scale_factor, tuple) else (float(scale_factor),) * n

@@ -33,12 +33,11 @@ def _expand(function: str, name: str, value: int | tuple[int, ...], n: int) -> t
 
 
 def _check_rank(function: str, input: Array, n: int) -> None:
-    spatial = input.shape[-n:]
-    if function in ("max_pool1d", "avg_pool1d"):
+    if n == 1:
         if function == "avg_pool1d" and input.ndim not in (2, 3):
             raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
-                "arguments for avg_pool1d)"
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' "
+                "(while checking arguments for avg_pool1d)"
             )
         if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
             raise RuntimeError(
@@ -49,10 +48,20 @@ def _check_rank(function: str, input: Array, n: int) -> None:
         raise IndexError(f"Dimension out of range (expected to be in range of [-{input.ndim}, {input.ndim - 1}], but got -3)")
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
-    if 0 in spatial or input.shape[-n - 1] == 0:
-        raise RuntimeError(
-            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}"
-        )
+
+
+def _check_filled(function: str, input: Array, n: int) -> None:
+    """Only the batch may be empty."""
+    if n == 1 or 0 not in input.shape[-n - 1 :]:
+        return
+    if n == 2:
+        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}")
+    name = "avg_pool3d()" if function == "avg_pool3d" else "max_pool3d_with_indices_out_cpu_template()"
+    axis = next(i for i in range(input.ndim - 4, input.ndim) if input.shape[i] == 0)
+    raise RuntimeError(
+        f"{name}: Expected input's non-batch dimensions to have positive length, but input has a shape of {list(input.shape)} "
+        f"and non-batch dimension {axis} has length zero!"
+    )
 
 
 def _windows(
@@ -75,15 +84,16 @@ def _windows(
         _check_1d(kernel[0], strides[0], paddings[0], dilations[0])
     if 0 in strides:
         raise RuntimeError("stride should not be zero")
-    if any(k <= 0 for k in kernel) or any(s < 0 for s in strides):
-        raise RuntimeError(f"kernel size should be greater than zero, but got {' '.join(f'k{a}: {k}' for a, k in _named(kernel))}")
-    if any(d <= 0 for d in dilations):
-        raise RuntimeError(f"dilation should be greater than zero, but got {' '.join(f'dilation{a}: {d}' for a, d in _named(dilations))}")
     for p, k, d in zip(paddings, kernel, dilations, strict=True):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > (d * (k - 1) + 1) // 2:
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+    for name, values in (("kernel size", kernel), ("stride", strides), ("dilation", dilations)):
+        if any(v <= 0 for v in values):
+            told = " ".join(f"{'k' if name == 'kernel size' else 'd' if name == 'stride' else name}{a}: {v}" for a, v in _named(values))
+            raise RuntimeError(f"{name} should be greater than zero, but got {told}")
+    _check_filled(function, input, n)
     size = input.shape[-n:]
     if n == 3:
         _check_3d(function, size, kernel, paddings)

@@ -246,6 +246,7 @@ def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_s
     x, axis, i, s = _scatter_operands(input, dim, index, src)
     if index.size == 0:
         return (g, None, jnp.zeros(src.shape, g.dtype))
+    assert s is not None
     gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, _grid(axis, i), s, reduce, include_self)
     return (gx.reshape(g.shape), None, _filled(gs, as_vector(src).shape).reshape(src.shape))
 

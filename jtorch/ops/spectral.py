@@ -234,7 +234,8 @@ def _check_istft(
         )
     if not half and n_fft != rows:
         raise RuntimeError(
-            f"{quoted}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when onesided=False, but got {rows}"
+            f"{quoted}: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when onesided=False, "
+            f"but got {rows}"
         )
     if not 0 < hop <= size:
         raise RuntimeError(f"{quoted}: expected 0 < hop_length <= win_length")

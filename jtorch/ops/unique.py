@@ -11,7 +11,8 @@ from ..errors import canonical_dim
 from ._declare import Array, op
 from ._numeric import is_complex, unsupported
 
-_Found: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+#: The arrays are NumPy's.
+_Found: TypeAlias = tuple[Any, Any, Any]
 
 
 def _rows(input: Any, dim: int) -> tuple[Any, tuple[int, ...]]:

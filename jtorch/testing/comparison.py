@@ -40,7 +40,9 @@ def assert_close(
         ValueError: if only one of ``rtol`` and ``atol`` is given.
     """
     if (rtol is None) ^ (atol is None):
-        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or unspecified, but got no {'rtol' if rtol is None else 'atol'}.")
+        raise ValueError(
+            f"Both 'rtol' and 'atol' must be either specified or unspecified, but got no {'rtol' if rtol is None else 'atol'}."
+        )
     checks = _Checks(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
     try:
         checks.compare(actual, expected, ())
@@ -64,7 +66,9 @@ def _where(place: tuple[Any, ...]) -> str:
 class _Checks:
     """The options of one comparison."""
 
-    def __init__(self, subclasses: bool, rtol: Any, atol: Any, equal_nan: bool, device: bool, dtype: bool, layout: bool, stride: bool) -> None:
+    def __init__(
+        self, subclasses: bool, rtol: Any, atol: Any, equal_nan: bool, device: bool, dtype: bool, layout: bool, stride: bool
+    ) -> None:
         self.subclasses, self.rtol, self.atol, self.equal_nan = subclasses, rtol, atol, equal_nan
         self.device, self.dtype, self.layout, self.stride = device, dtype, layout, stride
 

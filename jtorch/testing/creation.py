@@ -32,13 +32,19 @@ def make_tensor(
     """
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     if noncontiguous and memory_format is not None:
-        raise ValueError(f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and {memory_format=}")
+        raise ValueError(
+            f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and {memory_format=}"
+        )
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
     for bound in (low, high):
         if isinstance(bound, float) and math.isnan(bound):
             raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
-    if low is not None and high is not None and (low > high or (low == high and dtype is not torch.bool and not dtype.is_floating_point and not dtype.is_complex)):
+    if (
+        low is not None
+        and high is not None
+        and (low > high or (low == high and dtype is not torch.bool and not dtype.is_floating_point and not dtype.is_complex))
+    ):
         raise ValueError(f"`low` must be less than or equal to `high`, but got {low=} and {high=}")
     padded = noncontiguous and math.prod(sizes) > 1
     full = (*sizes[:-1], 2 * sizes[-1]) if padded and sizes else sizes

@@ -47,7 +47,9 @@ class DistributedDataParallel(Module):
         if mixed_precision is not None:
             raise NotImplementedError("DistributedDataParallel(mixed_precision=...) is not offered by jtorch: use torch.autocast")
         if device_mesh is not None:
-            raise NotImplementedError("DistributedDataParallel(device_mesh=...) is not offered by jtorch: a process group has one process here")
+            raise NotImplementedError(
+                "DistributedDataParallel(device_mesh=...) is not offered by jtorch: a process group has one process here"
+            )
         torch.distributed.get_world_size(process_group)  # raises without a group
         self.module = module
         self.device_ids, self.output_device, self.dim = device_ids, output_device, dim
@@ -69,10 +71,14 @@ class DistributedDataParallel(Module):
             self.require_backward_grad_sync = before
 
     @contextlib.contextmanager
-    def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False) -> Iterator[None]:
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Iterator[None]:
         """A block in which processes may have different numbers of batches: one process always has its own."""
         yield
 
     def register_comm_hook(self, state: object, hook: Any) -> None:
         """Not offered."""
-        raise NotImplementedError("DistributedDataParallel.register_comm_hook is not offered by jtorch: a single process communicates nothing")
+        raise NotImplementedError(
+            "DistributedDataParallel.register_comm_hook is not offered by jtorch: a single process communicates nothing"
+        )

@@ -10,6 +10,7 @@ from typing import Any
 
 import jtorch as torch
 
+_Base: Any
 try:
     from cloudpickle import Pickler as _Base
 except ImportError:  # the extra 'workers': without it, what workers get has to be importable by name

@@ -1,0 +1,59 @@
+"""``torch.FloatTensor`` and its like: classes that tensors of one dtype on one kind of device are instances of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import dtypes
+from .core import Tensor
+
+
+class _TensorType(type):
+    """The class of these classes: an instance is any tensor of the dtype and device."""
+
+    dtype: Any
+    on: str
+
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, Tensor) and other.dtype is cls.dtype and other.device.type == cls.on
+
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        """A tensor of the given sizes (uninitialised, here zeros), or of the given data."""
+        import jtorch
+
+        place = cls.on if device is None else device
+        if len(args) == 1 and not isinstance(args[0], int):
+            if isinstance(args[0], jtorch.Size):
+                return jtorch.zeros(args[0], dtype=cls.dtype, device=place)
+            return jtorch.tensor(args[0], dtype=cls.dtype, device=place)
+        return jtorch.zeros(args or (0,), dtype=cls.dtype, device=place)
+
+
+#: Every name, such as ``FloatTensor``, with its dtype.
+NAMES = {d.legacy: d for d in dtypes.BY_NAME.values() if d.legacy in (
+    "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor",
+    "BoolTensor",
+)}  # fmt: skip
+
+
+def _make(name: str, on: str) -> Any:
+    made = _TensorType(name, (), {"dtype": NAMES[name], "on": on, "__doc__": f"Tensors of {NAMES[name]} on the device type {on}."})
+    made.__module__ = "torch" if on == "cpu" else f"torch.{on}"
+    return made
+
+
+_made: dict[tuple[str, str], Any] = {}
+
+
+def tensor_type(name: str, on: str = "cpu") -> Any:
+    """The class for a name, for tensors on one kind of device."""
+    found = _made.get((name, on))
+    if found is None:
+        found = _made[name, on] = _make(name, on)
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMES:
+        return tensor_type(name)
+    raise AttributeError(f"module 'torch' has no attribute '{name}'")
