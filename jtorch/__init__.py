@@ -89,9 +89,9 @@ if _iu.find_spec("jtorch.random"):
 
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
 _LAZY = (
-    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jit", "mps", "nested", "nn",
-    "onnx", "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers", "xpu",
-    "_utils", "return_types",
+    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jit", "mps", "nested",
+    "nn", "onnx", "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers",
+    "xpu", "_utils", "return_types",
 )  # fmt: skip
 #: Names that live in them.
 _LAZY_NAMES = {

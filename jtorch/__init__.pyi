@@ -90,6 +90,7 @@ from math import nan as nan
 from math import pi as pi
 from .interop import *
 from .random import *
+from .core import Tensor as _CoreTensor
 from .devices import device as _device
 from .dtypes import dtype as _dtype
 
@@ -189,7 +190,7 @@ class _return_triangular_solve(NamedTuple):
     solution: Tensor
     cloned_coefficient: Tensor
 
-class Tensor:
+class Tensor(_CoreTensor):
     """A multi-dimensional array with torch's semantics on a JAX array."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
@@ -1501,8 +1502,7 @@ class Tensor:
         """In-place form of ``xlogy``."""
     def zero_(self) -> Tensor:
         """Writes zero everywhere."""
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any: ...
+    __torch_function__: Any
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers the magnitude, which is real."""

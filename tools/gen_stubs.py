@@ -275,7 +275,8 @@ def named_tuples(used: Iterable[Function]) -> list[str]:
 
 def tensor_class(methods: list[Function]) -> list[str]:
     """The stub of Tensor."""
-    lines = ["class Tensor:", f'    """{first_line(jtorch.Tensor.__doc__)}"""', ""]
+    # Below the bindings, the package itself knows the class of ``core.py`` without bound methods.
+    lines = ["class Tensor(_CoreTensor):", f'    """{first_line(jtorch.Tensor.__doc__)}"""', ""]
     lines.append("    def __init__(self, *args: Any, **kwargs: Any) -> None: ...")
     bound = {f.name for f in methods}
     for name, value in sorted(jtorch.Tensor.__dict__.items()):
@@ -290,8 +291,7 @@ def tensor_class(methods: list[Function]) -> list[str]:
             methods = [*methods, Function(f"Tensor.{name}", value, method=True)]
     for f in sorted(methods, key=lambda f: f.name):
         lines += f.render("    ")
-    lines.append("    @classmethod")
-    lines.append("    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any: ...")
+    lines.append("    __torch_function__: Any")
     return lines
 
 
@@ -319,7 +319,7 @@ def main_stub() -> str:
     """``jtorch/__init__.pyi``."""
     methods, public = functions("Tensor"), functions("")
     lines = [HEADER.format(doc="jtorch's public namespace."), IMPORTS.strip(), "", *exports()]
-    lines += ["from .devices import device as _device", "from .dtypes import dtype as _dtype"]
+    lines += ["from .core import Tensor as _CoreTensor", "from .devices import device as _device", "from .dtypes import dtype as _dtype"]
     if not any(" Generator " in line or line.endswith("random import *") for line in lines):
         lines.append("from .random import Generator")
     lines += ["", "Number: TypeAlias = _int | _float | _bool | _complex", ""]

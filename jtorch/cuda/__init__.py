@@ -236,7 +236,8 @@ class _DeviceProperties:
 
     def __repr__(self) -> str:
         return (
-            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, total_memory={self.total_memory // 2**20}MB, "
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory // 2**20}MB, "
             f"multi_processor_count={self.multi_processor_count})"
         )
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .collectives import *  # noqa: F403
-from .group import *  # noqa: F403
+from .collectives import *
+from .group import *
 from .group import _from_environment as _from_environment

@@ -201,7 +201,8 @@ def _cross_entropy_fwd(
     if _is_probabilities(input, target, ignore_index, label_smoothing):
         _check_weight(weight, input.shape[min(input.ndim - 1, 1)], input)
         # As many residuals as for indices: their number must not depend on shapes.
-        return _probability_loss(input, target, weight, reduction, label_smoothing), (jnp.zeros((), input.dtype), jnp.zeros((), input.dtype))
+        none = jnp.zeros((), input.dtype)
+        return _probability_loss(input, target, weight, reduction, label_smoothing), (none, none)
     return _index_fwd(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
