@@ -40,6 +40,17 @@ from . import types as types
 from . import utils as utils
 from . import version as version
 from . import xpu as xpu
+from .amp import autocast as autocast
+from .amp import clear_autocast_cache as clear_autocast_cache
+from .amp import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from .amp import get_autocast_dtype as get_autocast_dtype
+from .amp import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from .amp import is_autocast_cache_enabled as is_autocast_cache_enabled
+from .amp import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from .amp import is_autocast_enabled as is_autocast_enabled
+from .amp import set_autocast_cache_enabled as set_autocast_cache_enabled
+from .amp import set_autocast_dtype as set_autocast_dtype
+from .amp import set_autocast_enabled as set_autocast_enabled
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -60,6 +71,7 @@ from .engine import OutOfMemoryError as OutOfMemoryError
 from .engine import execution as execution
 from .engine import execution_mode as execution_mode
 from .engine import set_execution as set_execution
+from .func import vmap as vmap
 from .install import install as install
 from .layouts import channels_last as channels_last
 from .layouts import channels_last_3d as channels_last_3d

@@ -274,16 +274,13 @@ class Tensor:
         al = self._al
         if al.base is None or not al.base._rg or al.gen == al.counter.n:  # type: ignore[union-attr]
             return
-        if al.origin == "no_grad":  # type: ignore[union-attr]
-            raise RuntimeError(
-                "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad "
-                "mode enabled." + AMBIGUOUS
+        if self._node is None:
+            which = (
+                "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled."
             )
-        raise RuntimeError(
-            f"Output {self._nr} of {self._node.name() if self._node else 'UnbindBackward0'} is a view and its base or another view "
-            "of its base "
-            "has been modified inplace." + MULTI
-        )
+        else:
+            which = f"Output {self._nr} of {self._node.name()} is a view and its base or another view of its base has been modified inplace."
+        raise RuntimeError(which + (AMBIGUOUS if al.origin == "no_grad" else MULTI))  # type: ignore[union-attr]
 
     @property
     def grad(self) -> Any:
@@ -510,6 +507,8 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
         al = t._al  # reading may find that nobody shares the storage any more
     r = _new(Tensor)
     grad = t._rg and MODE.enabled and v.aval.differentiable
+    if grad and al is not None and al.origin is not None:
+        t._check_origin()
     if value is None:
         seen: Value = record(step.get, (v,), step.numbers)
         value = seen

@@ -21,10 +21,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import jtorch
-from jtorch import dtypes, functional
-from jtorch.binding import COMPOSITES
-from jtorch.ops._declare import _BY_BODY
+import jtorch  # noqa: E402
+from jtorch import dtypes, functional  # noqa: E402
+from jtorch.binding import COMPOSITES  # noqa: E402
+from jtorch.ops._declare import _BY_BODY  # noqa: E402
 
 PACKAGE = ROOT / "jtorch"
 HEADER = '''"""{doc}
@@ -45,8 +45,8 @@ NAMESPACES = {"linalg": "linalg.pyi", "fft": "fft.pyi", "special": "special.pyi"
 #: Names in annotations of declarations, as stubs say them. Builtins get other names, since torch has functions of the same ones.
 NAMES = {
     "Array": "Tensor", "Tensor": "Tensor", "Number": "Number", "Dtype": "_dtype", "dtype": "_dtype", "int": "_int", "float": "_float",
-    "bool": "_bool", "complex": "_complex", "str": "str", "tuple": "tuple", "list": "list", "dict": "dict", "object": "object", "Any": "Any",
-    "None": "None", "Callable": "Callable", "Sequence": "Sequence", "Iterator": "Iterator", "Size": "Size",
+    "bool": "_bool", "complex": "_complex", "str": "str", "tuple": "tuple", "list": "list", "dict": "dict", "object": "object",
+    "Any": "Any", "None": "None", "Callable": "Callable", "Sequence": "Sequence", "Iterator": "Iterator", "Size": "Size",
 }  # fmt: skip
 
 #: Types of parameters that composites leave open, by name.
@@ -74,7 +74,10 @@ OPEN_RESULTS = {
         is_contiguous __bool__ __contains__ allclose equal""".split(),
         "_bool",
     ),
-    **dict.fromkeys("get_device __int__ __index__ __len__ dim ndimension numel nelement element_size storage_offset data_ptr".split(), "_int"),
+    **dict.fromkeys(
+        "get_device __int__ __index__ __len__ dim ndimension numel nelement element_size storage_offset data_ptr".split(),
+        "_int",
+    ),
     **dict.fromkeys("__repr__ __format__".split(), "str"),
     **dict.fromkeys("retain_grad __setitem__".split(), "None"),
     **dict.fromkeys("numpy __array__".split(), "_np.ndarray[Any, _np.dtype[Any]]"),
@@ -111,7 +114,9 @@ class _Types(ast.NodeTransformer):
         # Callers may give any sequence where a kernel gets a tuple or list; results that are lists come as tuples.
         name = node.value.id if isinstance(node.value, ast.Name) else ""
         item = node.slice
-        variadic = isinstance(item, ast.Tuple) and len(item.elts) == 2 and isinstance(item.elts[1], ast.Constant) and item.elts[1].value is ...
+        variadic = (
+            isinstance(item, ast.Tuple) and len(item.elts) == 2 and isinstance(item.elts[1], ast.Constant) and item.elts[1].value is ...
+        )
         if name == "list" or (name == "tuple" and variadic):
             of = self.visit(item.elts[0] if isinstance(item, ast.Tuple) else item)
             if self.parameter:
@@ -218,7 +223,7 @@ class Function:
             yield from self._def(params, indent)
             return
         place = next(i for i, p in enumerate(packed) if p.name == self.varargs)
-        spread = [p for p in packed[:place]]
+        spread = packed[:place]
         spread.append(inspect.Parameter(self.varargs, inspect.Parameter.VAR_POSITIONAL))
         spread += [p.replace(kind=p.KEYWORD_ONLY) for p in packed[place + 1 :]]
         # Factories add dtype, device and the rest to what the kernel takes.
@@ -270,7 +275,10 @@ def functions(prefix: str) -> list[Function]:
 def named_tuples(used: Iterable[Function]) -> list[str]:
     """Classes for the named results of functions."""
     found = {f.op.returns: f.op.fields for f in used if f.op is not None and f.op.returns}
-    return [f"class _return_{name}(NamedTuple):\n" + "".join(f"    {field}: Tensor\n" for field in fields) for name, fields in sorted(found.items())]
+    return [
+        f"class _return_{name}(NamedTuple):\n" + "".join(f"    {field}: Tensor\n" for field in fields)
+        for name, fields in sorted(found.items())
+    ]
 
 
 def tensor_class(methods: list[Function]) -> list[str]:
@@ -306,12 +314,9 @@ def exports() -> list[str]:
                 where = "." * node.level + (node.module or "")
                 lines.append(f"from {where} import {name.name}" + ("" if name.name == "*" else f" as {name.name}"))
     said = {line.rpartition(" ")[2] for line in lines}
-    for name in jtorch._LAZY:
-        if name not in said and ((PACKAGE / f"{name}.py").exists() or (PACKAGE / name / "__init__.py").exists()):
-            lines.append(f"from . import {name} as {name}")
-    for name, module in jtorch._LAZY_NAMES.items():
-        if (PACKAGE / f"{module}.py").exists():
-            lines.append(f"from .{module} import {name} as {name}")
+    there = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    lines += [f"from . import {name} as {name}" for name in jtorch._LAZY if name in there - said]
+    lines += [f"from .{module} import {name} as {name}" for name, module in jtorch._LAZY_NAMES.items() if module in there]
     return sorted(set(lines), key=lambda line: (line.endswith("*"), line))
 
 
@@ -336,7 +341,11 @@ def namespace_stub(prefix: str) -> str:
     """The stub of a namespace that is a module of its own."""
     found = functions(prefix)
     lines = [HEADER.format(doc=f"``torch.{prefix}``."), IMPORTS.strip(), ""]
-    lines += ["from jtorch import Generator, Number, Size, Tensor", "from jtorch.devices import device as _device", "from jtorch.dtypes import dtype as _dtype"]
+    lines += [
+        "from jtorch import Generator, Number, Size, Tensor",
+        "from jtorch.devices import device as _device",
+        "from jtorch.dtypes import dtype as _dtype",
+    ]
     if prefix == "linalg":
         lines.append("from jtorch.errors import LinAlgError as LinAlgError")
     lines += ["", *named_tuples(found)]
@@ -350,6 +359,11 @@ def stubs() -> dict[Path, str]:
     return {PACKAGE / "__init__.pyi": main_stub(), **{PACKAGE / file: namespace_stub(prefix) for prefix, file in NAMESPACES.items()}}
 
 
+def _difference(path: Path, old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(path.relative_to(ROOT)), "as declared", lineterm="", n=0)
+    return "\n".join(list(lines)[:20])
+
+
 def main(argv: list[str] | None = None) -> int:
     """Writes the stubs, or with ``--check`` returns 1 and says what differs if they are stale."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split(":")[0])
@@ -360,16 +374,15 @@ def main(argv: list[str] | None = None) -> int:
         old = path.read_text() if path.exists() else ""
         if text == old:
             continue
+        stale += 1
         if args.check:
-            stale += 1
-            difference = list(difflib.unified_diff(old.splitlines(), text.splitlines(), str(path.relative_to(ROOT)), "as declared", lineterm="", n=0))
-            print("\n".join(difference[:20]))
+            print(_difference(path, old, text))  # noqa: T201
         else:
             path.write_text(text)
-            print(f"wrote {path.relative_to(ROOT)}")
-    if stale:
-        print(f"{stale} stale: run python tools/gen_stubs.py")
-    return int(stale > 0)
+            print(f"wrote {path.relative_to(ROOT)}")  # noqa: T201
+    if stale and args.check:
+        print(f"{stale} stale: run python tools/gen_stubs.py")  # noqa: T201
+    return int(args.check and stale > 0)
 
 
 if __name__ == "__main__":

@@ -183,9 +183,25 @@ def linear_cross_entropy(
 
     Shapes: input ``(D)`` or ``(N, D)``; linear_weight ``(C, *, D)``, which makes scores ``(N, C, *)``.
 
+    Raises:
+        RuntimeError: if the ranks or the numbers of features do not fit.
+
     Differs from torch: ``options`` asks torch to save memory by working in chunks; here the compiler decides.
     """
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+    features, wanted = input.shape[-1], linear_weight.shape[-1]
+    if features != wanted:
+        sizes_differ = f"got {features} and {wanted}, respectively"
+        raise RuntimeError(f"expected equal input and linear_weight last dimensions (in_features), {sizes_differ}")
     sizes = linear_weight.shape[:-1]
+    if len(sizes) > 1 and input.dim() == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, (N, {features}), "
+            f"got unbatched input with shape {tuple(input.shape)}"
+        )
     if len(sizes) > 1:
         linear_weight = linear_weight.reshape(-1, linear_weight.shape[-1])
         linear_bias = None if linear_bias is None else linear_bias.reshape(-1)

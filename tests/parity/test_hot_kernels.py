@@ -228,7 +228,8 @@ t.matrix_exp(r(3, 3).long()) | t.linalg.multi_dot([r(2, 3), r(4, 5)]) | t.linalg
 TOLERANCE = {"float32": (2e-5, 2e-6), "float64": (1e-10, 1e-12)}
 #: Calls whose float32 rounding is amplified: inverses of badly conditioned matrices, differences of large numbers.
 LOOSE = ("linalg.cond", "linalg.inv", "linalg.solve", "matrix_power", "cholesky", "linalg.pinv", "lstsq", "eigh", "eigvals", "svd", "qr",
-         "logdet", "lu_solve", "slogdet", "cdist", "linalg.det", "lu(", "triangular", "tensorsolve", "householder", "matrix_exp")  # fmt: skip
+         "logdet", "lu_solve", "slogdet", "cdist", "linalg.det", "lu(", "triangular", "tensorsolve", "householder",
+         "matrix_exp")  # fmt: skip
 
 
 def _parsed() -> list[tuple[str, list[str]]]:
