@@ -138,7 +138,7 @@ class LoadedStorage:
             return whole.detach().as_strided(size, stride, offset).detach()
 
     def _make(self, dtype: torch.dtype, size: tuple[int, ...]) -> torch.Tensor:
-        return from_host(self.data.view(dtype.np)[: int(np.prod(size, dtype=np.int64))].reshape(size), self.device)
+        return from_host(self.data.view(dtype.np)[: int(np.prod(size, dtype=np.int64))].reshape(size), self.device)  # type: ignore
 
 
 def _contiguous(size: Sequence[int]) -> tuple[int, ...]:

@@ -94,6 +94,8 @@ def keep_layout(result: Tensor, tensors: Sequence[Tensor], number: bool = False)
     ``number`` says that a Python number is among the operands, which counts as one of another shape.
     """
     shape = result._aval.shape
+    if any(t._aval.ndim > len(shape) for t in tensors):  # one answer about all elements, such as ``equal``
+        return result
     operands = tuple([(t._aval.shape, t._strides or contiguous_strides(t._aval.shape)) for t in tensors])
     if number:
         operands += (((), ()),)

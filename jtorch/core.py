@@ -276,7 +276,8 @@ class Tensor:
             return
         if self._node is None:
             which = (
-                "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled."
+                "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad "
+                "mode enabled."
             )
         else:
             which = f"Output {self._nr} of {self._node.name()} is a view and its base or another view of its base has been modified inplace."

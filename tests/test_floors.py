@@ -18,7 +18,7 @@ FLOORS = {
     "binding": 3, "factories": 3, "functional": 3, "creation": 3, "indexing": 3, "views": 3, "tensor_methods": 3, "storages": 3,
     "printing": 3, "random": 3, "composites": 3, "interop": 3, "pytree": 3, "caching": 3, "return_types": 3, "_mt19937": 3, "_sampling": 3,
     "_box_muller": 3,
-    "": 4, "_C": 4, "_namespace": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "_overrides": 4, "func": 4, "cuda": 4, "accelerator": 4, "cpu": 4, "mps": 4, "xpu": 4,
+    "": 4, "_C": 4, "_namespace": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "_overrides": 4, "func": 4, "cuda": 4,
     "compiler": 4, "types": 4, "legacy": 4,
     "accelerator": 4, "cpu": 4, "mps": 4, "xpu": 4,
     "autograd.functional": 5, "autograd.gradcheck": 5, "cuda.amp": 5,  # written on the public namespace

@@ -69,7 +69,13 @@ class Plan:
     __slots__ = ("fn", "live", "live_set", "donated", "kept", "checks", "kinds", "cold")
 
     def __init__(
-        self, fn: Callable[..., Any], live: tuple[int, ...], donated: tuple[int, ...], kept: tuple[int, ...], checks: list[Any], kinds: list[str]
+        self,
+        fn: Callable[..., Any],
+        live: tuple[int, ...],
+        donated: tuple[int, ...],
+        kept: tuple[int, ...],
+        checks: list[Any],
+        kinds: list[str],
     ) -> None:
         self.fn, self.live, self.donated, self.kept, self.checks = fn, live, donated, kept, checks
         self.live_set = frozenset(live)
@@ -247,7 +253,8 @@ def _free(leaves: list[Value]) -> tuple[int, ...]:
     """Inputs that nothing refers to any more."""
     found = []
     for i, v in enumerate(leaves):
-        if _refs(v) <= _ONLY_LIST and v.aval.nbytes >= DONATE_BYTES and (v.meta is None or not v.meta.keep) and _refs(v.array) <= _ONLY_VALUE:
+        alone = _refs(v) <= _ONLY_LIST and _refs(v.array) <= _ONLY_VALUE
+        if alone and v.aval.nbytes >= DONATE_BYTES and (v.meta is None or not v.meta.keep):
             found.append(i)
     return tuple(found)
 

@@ -40,13 +40,9 @@ def _sizes(function: str, output_size: Sizes, input: Array, n: int) -> tuple[int
 
 
 def _negative(name: str, out: tuple[int, ...]) -> RuntimeError:
-    listed = ", ".join(map(str, out))
+    # As torch writes them: without a blank before the last of three.
+    listed = f"{out[0]}, {out[1]},{out[2]}" if len(out) == 3 else ", ".join(map(str, out))
     return RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}")
-
-
-def _listed(out: tuple[int, ...]) -> str:
-    """As torch writes them: without a blank before the last of three."""
-    return f"{out[0]}, {out[1]},{out[2]}" if len(out) == 3 else ", ".join(map(str, out))
 
 
 def _check(function: str, input: Array, out: tuple[int, ...], n: int) -> None:
@@ -484,9 +480,10 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
     if indices.dtype != np.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {dtypes.from_np(indices.dtype).scalar_name}")
     if indices.shape != input.shape:
+        one = (1,) if n == 1 else ()  # torch runs the one-dimensional case as a two-dimensional one
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) "
-            f"but got indices tensor with shape: {list(indices.shape)}"
+            f"Expected shape of indices to be same as that of the input tensor ({[*input.shape, *one]}) "
+            f"but got indices tensor with shape: {[*indices.shape, *one]}"
         )
     lead, total = input.shape[:-n], math.prod(size)
     volume = "x".join(map(str, size if n > 1 else (*size, 1)))

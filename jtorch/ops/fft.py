@@ -69,7 +69,7 @@ def _dims(x: Array, s: Sizes, dim: Sizes) -> tuple[tuple[int, ...], tuple[int, .
             raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
         dims = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
     else:
-        dims = tuple(canonical_dim(d, x.ndim) for d in dim)
+        dims = tuple(_dim(x, d) for d in dim)
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):

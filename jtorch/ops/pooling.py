@@ -57,10 +57,9 @@ def _check_filled(function: str, input: Array, n: int) -> None:
     if n == 2:
         raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}")
     name = "avg_pool3d()" if function == "avg_pool3d" else "max_pool3d_with_indices_out_cpu_template()"
-    axis = next(i for i in range(input.ndim - 4, input.ndim) if input.shape[i] == 0)
     raise RuntimeError(
         f"{name}: Expected input's non-batch dimensions to have positive length, but input has a shape of {list(input.shape)} "
-        f"and non-batch dimension {axis} has length zero!"
+        "and non-batch dimension 0 has length zero!"  # torch names the size, not the dimension
     )
 
 

@@ -320,7 +320,7 @@ class LPPool1d(_LPPoolNd):
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, L)`` -> ``(N, C, L')``."""
-        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)  # type: ignore
 
 
 class LPPool2d(_LPPoolNd):

@@ -74,7 +74,7 @@ class _Orthogonal(Module):
             if n != k:
                 Q = Q[..., :k]
         if hasattr(self, "base"):
-            Q = self.base @ Q
+            Q = self.base @ Q  # type: ignore
         return Q.mT if wide else Q
 
     @torch.no_grad()

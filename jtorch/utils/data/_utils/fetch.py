@@ -102,4 +102,4 @@ def _take(tensor: torch.Tensor, at: np.ndarray) -> torch.Tensor:
     # as a whole for each batch.
     alias = tensor._al
     hosted = alias is not None and not alias.storage.adopt()
-    return torch.from_jax(jnp.asarray((tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]))
+    return torch.from_jax(jnp.asarray((tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]))  # type: ignore

@@ -47,7 +47,8 @@ class _Pickler(_Base):
             return super().reducer_override(obj)
         if isinstance(obj, (type, types.FunctionType)) and (obj.__module__ == "__main__" or "<" in obj.__qualname__):
             raise RuntimeError(
-                f"DataLoader workers cannot find {obj.__qualname__} of {obj.__module__} by name. Install cloudpickle (the extra 'workers' of "
+                f"DataLoader workers cannot find {obj.__qualname__} of {obj.__module__} by name. Install cloudpickle (the extra "
+                "'workers' of "
                 "jtorch-jax) to send lambdas and what the main program defines, or move it into a module."
             )
         return NotImplemented
