@@ -280,7 +280,8 @@ class Tensor:
                 "mode enabled."
             )
         else:
-            which = f"Output {self._nr} of {self._node.name()} is a view and its base or another view of its base has been modified inplace."
+            name = self._node.name()
+            which = f"Output {self._nr} of {name} is a view and its base or another view of its base has been modified inplace."
         raise RuntimeError(which + (AMBIGUOUS if al.origin == "no_grad" else MULTI))  # type: ignore[union-attr]
 
     @property

@@ -195,11 +195,11 @@ def _grad(t):
 
 
 def _probe(name, t):
-    """A property's value, or the error that asking for it raises."""
+    """A property's value, or the name of the error that asking for it raises."""
     try:
         return getattr(t, name)
     except RuntimeError as error:
-        return str(error)
+        return type(error).__name__
 
 
 def _program(actions, steps, grads):
