@@ -41,13 +41,14 @@ def import_time(rounds: int = 5) -> Result:
     commands = {"deferred": "import jtorch", "torch": "import torch", "jnp": "import jax, jax.numpy"}
     if importlib.util.find_spec("torch") is None:
         del commands["torch"]
-    env = _environment()
-    for command in commands.values():  # byte code and disk caches
-        _seconds(["-c", command], env)
     found: dict[str, list[float]] = {who: [] for who in commands}
-    for _ in range(rounds):
-        for who, command in commands.items():
-            found[who].append(_seconds(["-c", command], env))
+    with tempfile.TemporaryDirectory() as folder:
+        env = _environment(PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=folder)
+        for command in commands.values():  # byte code, as installing writes it, and the disk's caches
+            _seconds(["-c", command], env)
+        for _ in range(rounds):
+            for who, command in commands.items():
+                found[who].append(_seconds(["-c", command], env))
     contest = Contest("import", {}, [Bar("deferred", 1.3, "jnp", plus=0.15)])
     return Result(contest, {who: statistics.median(t) for who, t in found.items()}, found)
 

@@ -310,7 +310,7 @@ def gaussian_nll_loss(
     if variance.shape != input.shape:
         if input.shape[:-1] == variance.shape:
             variance = variance[..., None]
-        elif not (input.ndim and variance.ndim == input.ndim and input.shape[:-1] == variance.shape[:-1] and variance.shape[-1] == 1):
+        elif variance.ndim != input.ndim or any(n not in (1, m) for n, m in zip(variance.shape, input.shape, strict=True)):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")

@@ -115,7 +115,8 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Array | None = None) -> tuple[Array | None, ...]:
     if weight.ndim == 1:
         return (*_matmul_rule(g, result, input, weight), None)
-    flat_g, flat_input = g.reshape(-1, g.shape[-1]), input.reshape(-1, input.shape[-1])
+    rows = math.prod(g.shape[:-1])  # not -1: either width may be 0
+    flat_g, flat_input = g.reshape(rows, g.shape[-1]), input.reshape(rows, input.shape[-1])
     # Contracting the rows of both operands where they lie beats a transposed copy, into which XLA would fuse what produced g.
     grad_weight = lax.dot_general(flat_g, conj(flat_input), (((0,), (0,)), ((), ())))
     grad_input = lax.dot_general(g, conj(weight), (((g.ndim - 1,), (0,)), ((), ())))
