@@ -53,6 +53,16 @@ class Twister:
         high, low = self.halves(n)
         return (high.astype(np.uint64) << np.uint64(32)) | low
 
+    def position(self) -> object:
+        """Where the stream of words is, for ``return_to``."""
+        return self._bits.state
+
+    def return_to(self, position: object, taken: int) -> None:
+        """Goes back to a position and on by ``taken`` words: what was drawn in advance and not used is given back."""
+        self._bits.state = position
+        if taken:
+            self.bits32(taken)
+
     def get_state(self) -> np.ndarray:
         """The state as ``STATE_BYTES`` bytes."""
         record = np.zeros((), _RECORD)

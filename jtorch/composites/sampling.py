@@ -249,12 +249,13 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     if (rows.sum(axis=1) <= 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     twister = twister_of(generator)
-    if replacement:
+    if replacement and num_samples > 1:
         found = _sampling.categories(twister, rows, num_samples)
     else:
         # The largest of p / Exp(1) is drawn with probability p, the next from the rest likewise, and so on.
         draw = serial(_sampling.exponential, 1.0)
-        races = (rows / drawn(draw, twister, p.shape, strides_of(input)).astype(p.dtype).reshape(rows.shape)).astype(np.float64)
+        order = strides_of(PUBLIC["empty_like"](input.detach()))  # expanded dimensions have an order there
+        races = (rows / drawn(draw, twister, p.shape, order).astype(p.dtype).reshape(rows.shape)).astype(np.float64)
         found = races.argmax(1)[:, None] if num_samples == 1 else np.argsort(-races, axis=1, kind="stable")[:, :num_samples]
     made = taken(found.reshape(*p.shape[:-1], num_samples).astype(np.int64), input.device)
     return _finished("multinomial", made, out)

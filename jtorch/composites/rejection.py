@@ -1,0 +1,121 @@
+"""Samples whose drawing takes as many random words as chance wants: gamma, Dirichlet, Poisson and binomial numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _rejection, dtypes
+from ..autograd.grad_mode import MODE
+from ..binding import composite
+from ..core import Tensor
+from ..engine import META
+from ..errors import must_be_tensor
+from ..functional import _C, PUBLIC
+from ..random import twister_of
+from .filling import on_host, taken
+
+_FULL = (dtypes.float32, dtypes.float64)
+
+
+def _check(kernel: str, input: Any, *more: dtypes.dtype) -> None:
+    """Refuses dtypes that torch has no kernel for."""
+    if input.dtype not in _FULL + more:
+        raise NotImplementedError(f'"{kernel}" not implemented for {input.dtype.scalar_name!r}')
+
+
+def _tracked(*tensors: Any) -> list[Any]:
+    return [t for t in tensors if t._rg] if MODE.enabled else []
+
+
+def _values(t: Any) -> np.ndarray:
+    """A tensor's values, flat, in the order of its indices."""
+    return on_host(t.detach()).reshape(-1)
+
+
+@composite(operands=("input",))
+def poisson(input: Any, generator: Any = None) -> Any:
+    """Poisson numbers of the rates that ``input`` holds, of its dtype. Gradients are zero.
+
+    Raises:
+        RuntimeError: if a rate is negative or not a number.
+
+    Examples:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.poisson(torch.tensor([0.5, 4.0, 100.0]))
+        tensor([ 2.,  5., 94.])
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("poisson", "input", 1, input)
+    _check("poisson_cpu", input, dtypes.float16, dtypes.bfloat16)
+    if input._aval.device == META:  # type: ignore[attr-defined]
+        return PUBLIC["empty_like"](input)
+    rates = _values(input)
+    if not (rates >= 0).all():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    found = _rejection.poisson(twister_of(generator), rates)
+    made = taken(found.astype(rates.dtype).reshape(input.shape), input.device)  # type: ignore[attr-defined]
+    tracked = _tracked(input)
+    return _C._drawn(made, tracked) if tracked else made
+
+
+@composite(operands=("count", "prob"))
+def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
+    """Binomial numbers: how many of ``count`` trials succeed, each with probability ``prob``, of the dtype of ``count``.
+
+    Shapes: count (*A), prob broadcastable to (*A) -> (*A).
+
+    Examples:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.binomial(torch.tensor([10.0, 100.0]), torch.tensor([0.5, 0.9]))
+        tensor([ 7., 89.])
+    """
+    for position, (name, given) in enumerate((("count", count), ("prob", prob)), 1):
+        if not isinstance(given, Tensor):
+            raise must_be_tensor("binomial", name, position, given)
+        if not given.dtype.is_floating_point:
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {given.dtype.scalar_name}")
+    _check("binomial_cpu", count)
+    if count.dtype is not prob.dtype:
+        raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
+    if count._aval.device == META:
+        return PUBLIC["empty_like"](count)
+    trials, chances = _values(count), _values(prob.expand(count.shape))
+    found = _rejection.binomial(twister_of(generator), trials, chances)
+    made = taken(found.astype(trials.dtype).reshape(count.shape), count.device)
+    tracked = _tracked(count, prob)
+    return _C._drawn_without_rule(made, tracked, "binomial") if tracked else made
+
+
+@composite(operands=("self",))
+def _standard_gamma(self: Any, generator: Any = None) -> Any:
+    """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those of implicit reparameterisation."""
+    _check("gamma_cpu", self)
+    if self._aval.device == META:
+        return PUBLIC["empty_like"](self)
+    concentrations = _values(self)
+    found = _rejection.gamma(twister_of(generator), concentrations).astype(concentrations.dtype)
+    smallest = np.finfo(found.dtype).tiny
+    found = np.where(found > smallest, found, smallest)  # what is not a number becomes the smallest, as in torch
+    made = taken(found.reshape(self.shape), self.device)
+    return _C._gamma_drawn(made, self) if _tracked(self) else made
+
+
+@composite(operands=("self",))
+def _sample_dirichlet(self: Any, generator: Any = None) -> Any:
+    """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations."""
+    _check("dirichlet", self)
+    if self._aval.device == META:
+        return PUBLIC["empty_like"](self)
+    concentrations = _values(self)
+    drawn = _rejection.gamma(twister_of(generator), concentrations.astype(np.float64))
+    smallest = np.finfo(np.float64).tiny
+    drawn = np.where(drawn > smallest, drawn, smallest).reshape(self.shape)
+    parts = (drawn / drawn.sum(-1, keepdims=True)).astype(concentrations.dtype)
+    found = np.clip(parts, np.finfo(parts.dtype).tiny, np.nextafter(np.float32(1), np.float32(0)).astype(parts.dtype))
+    made = taken(found, self.device)
+    tracked = _tracked(self)
+    return _C._drawn_without_rule(made, tracked, "_sample_dirichlet") if tracked else made

@@ -1,0 +1,108 @@
+"""Probability distributions: samples with gradients, densities, and what else there is to know of them.
+
+Written on the public namespace. For the same seed samples are the numbers that PyTorch draws on a CPU.
+"""
+
+from __future__ import annotations
+
+from . import constraints as constraints
+from . import transforms as transforms
+from .bernoulli import Bernoulli as Bernoulli
+from .beta import Beta as Beta
+from .binomial import Binomial as Binomial
+from .categorical import Categorical as Categorical
+from .cauchy import Cauchy as Cauchy
+from .chi2 import Chi2 as Chi2
+from .constraint_registry import biject_to as biject_to
+from .constraint_registry import transform_to as transform_to
+from .continuous_bernoulli import ContinuousBernoulli as ContinuousBernoulli
+from .dirichlet import Dirichlet as Dirichlet
+from .distribution import Distribution as Distribution
+from .exp_family import ExponentialFamily as ExponentialFamily
+from .exponential import Exponential as Exponential
+from .fishersnedecor import FisherSnedecor as FisherSnedecor
+from .gamma import Gamma as Gamma
+from .generalized_pareto import GeneralizedPareto as GeneralizedPareto
+from .geometric import Geometric as Geometric
+from .gumbel import Gumbel as Gumbel
+from .half_cauchy import HalfCauchy as HalfCauchy
+from .half_normal import HalfNormal as HalfNormal
+from .independent import Independent as Independent
+from .inverse_gamma import InverseGamma as InverseGamma
+from .kl import kl_divergence as kl_divergence
+from .kl import register_kl as register_kl
+from .kumaraswamy import Kumaraswamy as Kumaraswamy
+from .laplace import Laplace as Laplace
+from .lkj_cholesky import LKJCholesky as LKJCholesky
+from .log_normal import LogNormal as LogNormal
+from .logistic_normal import LogisticNormal as LogisticNormal
+from .lowrank_multivariate_normal import LowRankMultivariateNormal as LowRankMultivariateNormal
+from .mixture_same_family import MixtureSameFamily as MixtureSameFamily
+from .multinomial import Multinomial as Multinomial
+from .multivariate_normal import MultivariateNormal as MultivariateNormal
+from .negative_binomial import NegativeBinomial as NegativeBinomial
+from .normal import Normal as Normal
+from .one_hot_categorical import OneHotCategorical as OneHotCategorical
+from .one_hot_categorical import OneHotCategoricalStraightThrough as OneHotCategoricalStraightThrough
+from .pareto import Pareto as Pareto
+from .poisson import Poisson as Poisson
+from .relaxed_bernoulli import RelaxedBernoulli as RelaxedBernoulli
+from .relaxed_categorical import RelaxedOneHotCategorical as RelaxedOneHotCategorical
+from .studentT import StudentT as StudentT
+from .transformed_distribution import TransformedDistribution as TransformedDistribution
+from .transforms import *  # noqa: F403
+from .uniform import Uniform as Uniform
+from .von_mises import VonMises as VonMises
+from .weibull import Weibull as Weibull
+from .wishart import Wishart as Wishart
+
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "Categorical",
+    "Cauchy",
+    "Chi2",
+    "ContinuousBernoulli",
+    "Dirichlet",
+    "Distribution",
+    "Exponential",
+    "ExponentialFamily",
+    "FisherSnedecor",
+    "Gamma",
+    "GeneralizedPareto",
+    "Geometric",
+    "Gumbel",
+    "HalfCauchy",
+    "HalfNormal",
+    "Independent",
+    "InverseGamma",
+    "Kumaraswamy",
+    "LKJCholesky",
+    "Laplace",
+    "LogNormal",
+    "LogisticNormal",
+    "LowRankMultivariateNormal",
+    "MixtureSameFamily",
+    "Multinomial",
+    "MultivariateNormal",
+    "NegativeBinomial",
+    "Normal",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "Pareto",
+    "Poisson",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+    "StudentT",
+    "TransformedDistribution",
+    "Uniform",
+    "VonMises",
+    "Weibull",
+    "Wishart",
+    "biject_to",
+    "kl_divergence",
+    "register_kl",
+    "transform_to",
+]
+__all__ += transforms.__all__

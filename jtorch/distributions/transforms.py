@@ -1,0 +1,897 @@
+"""Transforms of random variables: invertible (for the most part) functions that know how they change volumes."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jtorch as torch
+import jtorch.nn.functional as F
+from jtorch import Tensor
+from jtorch.nn.functional import pad, softplus
+
+from . import constraints
+from .distribution import Distribution
+from .utils import _all_numbers, _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
+
+__all__ = [
+    "AbsTransform",
+    "AffineTransform",
+    "CatTransform",
+    "ComposeTransform",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
+    "ExpTransform",
+    "IndependentTransform",
+    "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
+    "PowerTransform",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftplusTransform",
+    "TanhTransform",
+    "SoftmaxTransform",
+    "StackTransform",
+    "StickBreakingTransform",
+    "Transform",
+    "identity_transform",
+]
+
+
+class Transform:
+    """A function ``y = f(x)`` between regions, its inverse, and the logarithm of how much it stretches volumes.
+
+    Derived classes implement ``_call``, ``_inverse`` and ``log_abs_det_jacobian``.
+
+    Args:
+        cache_size: 1 to remember the latest pair, so that the inverse of what was just computed is what it was computed from; or 0.
+
+    Attributes:
+        domain, codomain: the regions of ``x`` and of ``y``.
+        bijective: whether ``f(f.inv(y)) == y`` and ``f.inv(f(x)) == x`` for all.
+        sign: +1 or -1 if ``f`` is monotonous.
+    """
+
+    bijective: Any = False
+    domain: Any
+    codomain: Any
+
+    def __init__(self, cache_size: int = 0) -> None:
+        self._cache_size = cache_size
+        self._inv: Any = None
+        if cache_size not in (0, 1):
+            raise ValueError("cache_size must be 0 or 1")
+        if cache_size:
+            self._cached_x_y: tuple[Any, Any] = (None, None)
+        super().__init__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_inv": None}
+
+    @property
+    def event_dim(self) -> Any:
+        """How many dimensions a point has, where that is the same before and after."""
+        if self.domain.event_dim == self.codomain.event_dim:
+            return self.domain.event_dim
+        raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+
+    @property
+    def inv(self) -> Any:
+        """The inverse; its own inverse is this."""
+        if self._inv is None:
+            self._inv = _InverseTransform(self)
+        return self._inv
+
+    @property
+    def sign(self) -> Any:
+        """+1 or -1 if the function is monotonous."""
+        raise NotImplementedError
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        """The same transform with another ``cache_size``."""
+        if self._cache_size != cache_size and type(self).__init__ is not Transform.__init__:
+            raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        return self._cached(cache_size, type(self))
+
+    def _cached(self, cache_size: int, made: Callable[..., Any], *arguments: Any) -> Any:
+        """This, or what ``made`` makes of the arguments with another ``cache_size``."""
+        return self if self._cache_size == cache_size else made(*arguments, cache_size=cache_size)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __call__(self, x: Any) -> Any:
+        """``f(x)``."""
+        if self._cache_size == 0:
+            return self._call(x)
+        x_old, y_old = self._cached_x_y
+        if x is x_old:
+            return y_old
+        y = self._call(x)
+        self._cached_x_y = x, y
+        return y
+
+    def _inv_call(self, y: Any) -> Any:
+        if self._cache_size == 0:
+            return self._inverse(y)
+        x_old, y_old = self._cached_x_y
+        if y is y_old:
+            return x_old
+        x = self._inverse(y)
+        self._cached_x_y = x, y
+        return x
+
+    def _call(self, x: Any) -> Any:
+        """The function itself."""
+        raise NotImplementedError
+
+    def _inverse(self, y: Any) -> Any:
+        """Its inverse."""
+        raise NotImplementedError
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """``log |dy/dx|`` for each point."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.__class__.__name__ + "()"
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of ``f(x)`` for that of ``x``."""
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        """The shape of ``x`` for that of ``f(x)``."""
+        return shape
+
+
+class _Stateless(Transform):
+    """Transforms without parameters: all of one kind are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        kind = next(c for c in type(self).__mro__ if _Stateless in c.__bases__)
+        return isinstance(other, kind)
+
+
+def _need_dims(shape: Any, n: int) -> None:
+    if len(shape) < n:
+        raise ValueError("Too few dimensions on input")
+
+
+# ---- transforms made of others ---------------------------------------------------------------------------------------------------
+
+
+class _InverseTransform(Transform):
+    """The inverse of a transform, which does all the work."""
+
+    def __init__(self, transform: Transform) -> None:
+        super().__init__(cache_size=transform._cache_size)
+        self._inv = transform
+
+    def _forward(self) -> Any:
+        if self._inv is None:
+            raise AssertionError("_inv must not be None")
+        return self._inv
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        """Where the transform leads to."""
+        return self._forward().codomain
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        """Where the transform comes from."""
+        return self._forward().domain
+
+    @property
+    def bijective(self) -> Any:
+        """As of the transform."""
+        return self._forward().bijective
+
+    @property
+    def sign(self) -> Any:
+        """As of the transform."""
+        return self._forward().sign
+
+    @property
+    def inv(self) -> Any:
+        """The transform."""
+        return self._inv
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._forward().with_cache(cache_size).inv
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _InverseTransform) and self._forward() == other._inv
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self._inv!r})"
+
+    def __call__(self, x: Any) -> Any:
+        return self._forward()._inv_call(x)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -self._forward().log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self._forward().inverse_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self._forward().forward_shape(shape)
+
+
+def _widened(constraint: Any, event_dim: int, name: str) -> Any:
+    """A constraint whose points have ``event_dim`` dimensions."""
+    if event_dim < constraint.event_dim:
+        raise AssertionError(f"event_dim {event_dim} must be >= {name}.event_dim {constraint.event_dim}")
+    return constraint if event_dim == constraint.event_dim else constraints.independent(constraint, event_dim - constraint.event_dim)
+
+
+class ComposeTransform(Transform):
+    """Transforms one after the other, the first of ``parts`` first."""
+
+    def __init__(self, parts: list[Any], cache_size: int = 0) -> None:
+        if cache_size:
+            parts = [part.with_cache(cache_size) for part in parts]
+        super().__init__(cache_size=cache_size)
+        self.parts = parts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ComposeTransform) and self.parts == other.parts
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        """The first part's, with as many dimensions as any part needs."""
+        if not self.parts:
+            return constraints.real
+        n = self.parts[-1].codomain.event_dim
+        for part in reversed(self.parts):
+            n = max(n + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
+        return _widened(self.parts[0].domain, n, "domain")
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        """The last part's, with as many dimensions as any part needs."""
+        if not self.parts:
+            return constraints.real
+        n = self.parts[0].domain.event_dim
+        for part in self.parts:
+            n = max(n + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
+        return _widened(self.parts[-1].codomain, n, "codomain")
+
+    @lazy_property
+    def bijective(self) -> bool:
+        """Whether all parts are."""
+        return all(p.bijective for p in self.parts)
+
+    @lazy_property
+    def sign(self) -> Any:
+        """The product of the parts'."""
+        return functools.reduce(operator.mul, (p.sign for p in self.parts), 1)
+
+    @property
+    def inv(self) -> Any:
+        """The inverses in reverse."""
+        if self._inv is None:
+            self._inv = ComposeTransform([p.inv for p in reversed(self.parts)])
+            self._inv._inv = self
+        return self._inv
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._cached(cache_size, ComposeTransform, self.parts)
+
+    def __call__(self, x: Any) -> Any:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        if not self.parts:
+            return torch.zeros_like(x)
+        points = [x]
+        for part in self.parts[:-1]:
+            points.append(part(points[-1]))
+        points.append(y)
+        terms, n = [], self.domain.event_dim
+        for part, before, after in zip(self.parts, points[:-1], points[1:], strict=True):
+            terms.append(_sum_rightmost(part.log_abs_det_jacobian(before, after), n - part.domain.event_dim))
+            n += part.codomain.event_dim - part.domain.event_dim
+        return functools.reduce(operator.add, terms)
+
+    def forward_shape(self, shape: Any) -> Any:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
+
+    def __repr__(self) -> str:
+        return self.__class__.__name__ + "(\n    " + ",\n    ".join(repr(p) for p in self.parts) + "\n)"
+
+
+identity_transform = ComposeTransform([])
+
+
+class IndependentTransform(Transform):
+    """A transform whose last ``reinterpreted_batch_ndims`` batch dimensions belong to a point."""
+
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.base_transform = base_transform.with_cache(cache_size)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._cached(cache_size, IndependentTransform, self.base_transform, self.reinterpreted_batch_ndims)
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        """The base's, with more dimensions."""
+        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        """The base's, with more dimensions."""
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+
+    @property
+    def bijective(self) -> Any:
+        """As of the base."""
+        return self.base_transform.bijective
+
+    @property
+    def sign(self) -> Any:
+        """As of the base."""
+        return self.base_transform.sign
+
+    def _call(self, x: Any) -> Any:
+        _need_dims(x.shape, self.domain.event_dim)
+        return self.base_transform(x)
+
+    def _inverse(self, y: Any) -> Any:
+        _need_dims(y.shape, self.codomain.event_dim)
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self.base_transform.inverse_shape(shape)
+
+
+# ---- elementwise transforms ------------------------------------------------------------------------------------------------------
+
+
+class ExpTransform(_Stateless):
+    """``y = exp(x)``."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = +1  # type: ignore[assignment]
+
+    def _call(self, x: Any) -> Any:
+        return x.exp()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return x
+
+
+class PowerTransform(Transform):
+    """``y = x ** exponent`` for positive numbers."""
+
+    domain = constraints.positive
+    codomain = constraints.positive
+    bijective = True
+
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        (self.exponent,) = broadcast_all(exponent)
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._cached(cache_size, PowerTransform, self.exponent)
+
+    @lazy_property
+    def sign(self) -> Any:
+        """That of the exponent, a tensor."""
+        return self.exponent.sign()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PowerTransform) and self.exponent.eq(other.exponent).all().item()
+
+    def _call(self, x: Any) -> Any:
+        return x.pow(self.exponent)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape: Any) -> Any:
+        return torch.broadcast_shapes(shape, self.exponent.shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return torch.broadcast_shapes(shape, self.exponent.shape)
+
+
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    info = torch.finfo(x.dtype)
+    return torch.clamp(torch.sigmoid(x), min=info.tiny, max=1.0 - info.eps)
+
+
+class SigmoidTransform(_Stateless):
+    """``y = 1 / (1 + exp(-x))``, kept off 0 and 1."""
+
+    domain = constraints.real
+    codomain = constraints.unit_interval
+    bijective = True
+    sign = +1  # type: ignore[assignment]
+
+    def _call(self, x: Any) -> Any:
+        return _clipped_sigmoid(x)
+
+    def _inverse(self, y: Any) -> Any:
+        info = torch.finfo(y.dtype)
+        y = y.clamp(min=info.tiny, max=1.0 - info.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -softplus(-x) - softplus(x)
+
+
+class SoftplusTransform(_Stateless):
+    """``y = log(1 + exp(x))``."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = +1  # type: ignore[assignment]
+
+    def _call(self, x: Any) -> Any:
+        return softplus(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -softplus(-x)
+
+
+class TanhTransform(_Stateless):
+    """``y = tanh(x)``. Far from 0 it cannot be inverted; a cache helps."""
+
+    domain = constraints.real
+    codomain = constraints.interval(-1.0, 1.0)
+    bijective = True
+    sign = +1  # type: ignore[assignment]
+
+    def _call(self, x: Any) -> Any:
+        return x.tanh()
+
+    def _inverse(self, y: Any) -> Any:
+        return torch.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))  # log(1 - tanh(x)^2) without cancellation
+
+
+class AbsTransform(_Stateless):
+    """``y = |x|``; of its two inverses the positive one."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+
+    def _call(self, x: Any) -> Any:
+        return x.abs()
+
+    def _inverse(self, y: Any) -> Any:
+        return y
+
+
+class AffineTransform(Transform):
+    """``y = loc + scale * x``.
+
+    Args:
+        event_dim: how many dimensions a point has.
+    """
+
+    bijective = True
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.loc = loc
+        self.scale = scale
+        self._event_dim = event_dim
+
+    @property
+    def event_dim(self) -> int:
+        """As given."""
+        return self._event_dim
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        """The real numbers, or vectors and so on of them."""
+        return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        """The same."""
+        return self.domain
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AffineTransform):
+            return False
+        for mine, its in ((self.loc, other.loc), (self.scale, other.scale)):
+            if mine != its if _all_numbers(mine, its) else not (mine == its).all().item():
+                return False
+        return True
+
+    @property
+    def sign(self) -> Any:
+        """That of the scale: a number or a tensor, as it is."""
+        if _all_numbers(self.scale):
+            return 1 if self.scale > 0 else -1 if self.scale < 0 else 0
+        return self.scale.sign()
+
+    def _call(self, x: Any) -> Any:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Any) -> Any:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        shape, n = x.shape, self.event_dim
+        found = torch.full_like(x, math.log(abs(self.scale))) if _all_numbers(self.scale) else torch.abs(self.scale).log()
+        if n:
+            found = found.view(found.size()[:-n] + (-1,)).sum(-1)
+            shape = shape[:-n]
+        return found.expand(shape)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return torch.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
+
+    inverse_shape = forward_shape
+
+
+# ---- transforms of vectors and matrices ------------------------------------------------------------------------------------------
+
+
+class ReshapeTransform(Transform):
+    """Gives the last dimensions, ``in_shape``, the shape ``out_shape``."""
+
+    bijective = True
+
+    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+        self.in_shape = torch.Size(in_shape)
+        self.out_shape = torch.Size(out_shape)
+        if self.in_shape.numel() != self.out_shape.numel():
+            raise ValueError("in_shape, out_shape have different numbers of elements")
+        super().__init__(cache_size=cache_size)
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        """Real numbers of ``in_shape``."""
+        return constraints.independent(constraints.real, len(self.in_shape))
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        """Real numbers of ``out_shape``."""
+        return constraints.independent(constraints.real, len(self.out_shape))
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._cached(cache_size, ReshapeTransform, self.in_shape, self.out_shape)
+
+    def _call(self, x: Any) -> Any:
+        return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
+
+    @staticmethod
+    def _exchanged(shape: Any, old: torch.Size, new: torch.Size) -> Any:
+        _need_dims(shape, len(old))
+        cut = len(shape) - len(old)
+        if shape[cut:] != old:
+            raise ValueError(f"Shape mismatch: expected {shape[cut:]} but got {old}")
+        return shape[:cut] + new
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self._exchanged(shape, self.in_shape, self.out_shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self._exchanged(shape, self.out_shape, self.in_shape)
+
+
+class CorrCholeskyTransform(Transform):
+    """Vectors of ``D (D - 1) / 2`` numbers to Cholesky factors of ``D x D`` correlation matrices.
+
+    The numbers, through tanh, are partial correlations: each tells which share of what is left of a row's length an element takes.
+    """
+
+    domain = constraints.real_vector
+    codomain = constraints.corr_cholesky
+    bijective = True
+
+    def _call(self, x: Any) -> Any:
+        x = torch.tanh(x)
+        eps = torch.finfo(x.dtype).eps
+        partial = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
+        left = (1 - partial**2).sqrt().cumprod(-1)
+        partial = partial + torch.eye(partial.shape[-1], dtype=partial.dtype, device=partial.device)
+        return partial * pad(left[..., :-1], [1, 0], value=1)
+
+    def _inverse(self, y: Any) -> Any:
+        left = pad((1 - torch.cumsum(y * y, dim=-1))[..., :-1], [1, 0], value=1)
+        t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()
+        return (t.log1p() - t.neg().log1p()) / 2
+
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+        # Each element was multiplied by what was left of its row; those next to the diagonal by what is left after them.
+        left = tril_matrix_to_vec(1 - (y * y).cumsum(dim=-1), diag=-2)
+        tanh = -2 * (x + softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
+        return 0.5 * left.log().sum(-1) + tanh
+
+    def forward_shape(self, shape: Any) -> Any:
+        _need_dims(shape, 1)
+        n = shape[-1]
+        d = round((0.25 + 2 * n) ** 0.5 + 0.5)
+        if d * (d - 1) // 2 != n:
+            raise ValueError("Input is not a flattened lower-diagonal number")
+        return shape[:-1] + (d, d)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        _need_dims(shape, 2)
+        if shape[-2] != shape[-1]:
+            raise ValueError("Input is not square")
+        return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)
+
+
+class SoftmaxTransform(_Stateless):
+    """Softmax. Not bijective: what is added to all numbers is lost."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+
+    def _call(self, x: Any) -> Any:
+        shares = (x - x.max(-1, True)[0]).exp()
+        return shares / shares.sum(-1, True)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+    def forward_shape(self, shape: Any) -> Any:
+        _need_dims(shape, 1)
+        return shape
+
+    inverse_shape = forward_shape
+
+
+class StickBreakingTransform(_Stateless):
+    """Vectors to vectors of one more number whose sum is 1: each number breaks its share off what is left of a stick."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+    bijective = True
+
+    @staticmethod
+    def _offset(x: Any, n: int) -> Any:
+        """Logarithms of how many parts each number leaves over: shifted by them, zeros make equal parts."""
+        return (n + 1 - x.new_ones(n).cumsum(-1)).log()
+
+    def _call(self, x: Any) -> Any:
+        share = _clipped_sigmoid(x - self._offset(x, x.shape[-1]))
+        left = (1 - share).cumprod(-1)
+        return pad(share, [0, 1], value=1) * pad(left, [1, 0], value=1)
+
+    def _inverse(self, y: Any) -> Any:
+        parts = y[..., :-1]
+        left = torch.clamp(1 - parts.cumsum(-1), min=torch.finfo(y.dtype).tiny)
+        return parts.log() - left.log() + self._offset(y, parts.shape[-1])
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        x = x - self._offset(x, x.shape[-1])
+        return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        _need_dims(shape, 1)
+        return shape[:-1] + (shape[-1] + 1,)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        _need_dims(shape, 1)
+        return shape[:-1] + (shape[-1] - 1,)
+
+
+class LowerCholeskyTransform(_Stateless):
+    """Square matrices to lower triangular ones with a positive diagonal: its exponential."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+
+    def _call(self, x: Any) -> Any:
+        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
+
+
+class PositiveDefiniteTransform(_Stateless):
+    """Square matrices to positive definite ones, by their Cholesky factors."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.positive_definite
+
+    def _call(self, x: Any) -> Any:
+        factor = LowerCholeskyTransform()(x)
+        return factor @ factor.mT
+
+    def _inverse(self, y: Any) -> Any:
+        return LowerCholeskyTransform().inv(torch.linalg.cholesky(y))
+
+
+# ---- transforms of parts ---------------------------------------------------------------------------------------------------------
+
+
+class _PartsTransform(Transform):
+    """Another transform for each part of a tensor along ``dim``."""
+
+    def __init__(self, tseq: Sequence[Any], dim: int, cache_size: int) -> None:
+        if not all(isinstance(t, Transform) for t in tseq):
+            raise AssertionError("All elements of tseq must be Transform instances")
+        if cache_size:
+            tseq = [t.with_cache(cache_size) for t in tseq]
+        super().__init__(cache_size=cache_size)
+        self.transforms = list(tseq)
+        self.dim = dim
+
+    @property
+    def bijective(self) -> bool:
+        """Whether all transforms are."""
+        return all(t.bijective for t in self.transforms)
+
+    def _check(self, value: Any, dims_of: str, size_of: str, wanted: int, wanted_name: str) -> None:
+        if not -value.dim() <= self.dim < value.dim():
+            raise AssertionError(f"dim {self.dim} out of range for {dims_of} with {value.dim()} dimensions")
+        if value.size(self.dim) != wanted:
+            raise AssertionError(f"{size_of}.size({self.dim}) = {value.size(self.dim)} must equal {wanted_name} {wanted}")
+
+
+class CatTransform(_PartsTransform):
+    """A transform for each part of ``lengths`` along ``dim``, as ``torch.cat`` joins them.
+
+    Examples:
+        >>> import jtorch as torch
+        >>> from jtorch.distributions.transforms import CatTransform, ExpTransform, identity_transform
+        >>> CatTransform([ExpTransform(), identity_transform], dim=0, lengths=[1, 2])(torch.zeros(3))
+        tensor([1., 0., 0.])
+    """
+
+    def __init__(self, tseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
+        super().__init__(tseq, dim, cache_size)
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.transforms):
+            raise AssertionError(f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})")
+
+    @lazy_property
+    def event_dim(self) -> int:
+        """The largest of the transforms'."""
+        return max(t.event_dim for t in self.transforms)
+
+    @lazy_property
+    def length(self) -> int:
+        """Of all parts together."""
+        return sum(self.lengths)
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._cached(cache_size, CatTransform, self.transforms, self.dim, self.lengths)
+
+    def _parts(self, value: Any, name: str, dims_of: str = "tensor") -> list[Any]:
+        self._check(value, dims_of, name, self.length, "length")
+        starts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
+        return [value.narrow(self.dim, start, length) for start, length in zip(starts, self.lengths, strict=True)]
+
+    def _call(self, x: Any) -> Any:
+        return torch.cat([t(part) for t, part in zip(self.transforms, self._parts(x, "x"), strict=True)], dim=self.dim)
+
+    def _inverse(self, y: Any) -> Any:
+        return torch.cat([t.inv(part) for t, part in zip(self.transforms, self._parts(y, "y"), strict=True)], dim=self.dim)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        found = []
+        for t, before, after in zip(self.transforms, self._parts(x, "x", "x"), self._parts(y, "y", "y"), strict=True):
+            found.append(_sum_rightmost(t.log_abs_det_jacobian(before, after), self.event_dim - t.event_dim))
+        dim = (self.dim - x.dim() if self.dim >= 0 else self.dim) + self.event_dim
+        return torch.cat(found, dim=dim) if dim < 0 else sum(found)
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        """The transforms', joined."""
+        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        """The transforms', joined."""
+        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+
+
+class StackTransform(_PartsTransform):
+    """A transform for each index along ``dim``, as ``torch.stack`` joins them."""
+
+    def __init__(self, tseq: Sequence[Any], dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(tseq, dim, cache_size)
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._cached(cache_size, StackTransform, self.transforms, self.dim)
+
+    def _slice(self, value: Any, name: str = "x", dims_of: str = "tensor") -> list[Any]:
+        self._check(value, dims_of, name, len(self.transforms), "len(transforms)")
+        return [value.select(self.dim, i) for i in range(value.size(self.dim))]
+
+    def _call(self, x: Any) -> Any:
+        return torch.stack([t(part) for t, part in zip(self.transforms, self._slice(x), strict=True)], dim=self.dim)
+
+    def _inverse(self, y: Any) -> Any:
+        return torch.stack([t.inv(part) for t, part in zip(self.transforms, self._slice(y, "y"), strict=True)], dim=self.dim)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        pairs = zip(self.transforms, self._slice(x, "x", "x"), self._slice(y, "y", "y"), strict=True)
+        return torch.stack([t.log_abs_det_jacobian(before, after) for t, before, after in pairs], dim=self.dim)
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        """The transforms', joined."""
+        return constraints.stack([t.domain for t in self.transforms], self.dim)
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        """The transforms', joined."""
+        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+
+
+class CumulativeDistributionTransform(Transform):
+    """Numbers to their cumulative probabilities under a distribution."""
+
+    bijective = True
+    codomain = constraints.unit_interval
+    sign = +1  # type: ignore[assignment]
+
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:
+        """The distribution's support."""
+        return self.distribution.support
+
+    def _call(self, x: Any) -> Any:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return self.distribution.log_prob(x)
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._cached(cache_size, CumulativeDistributionTransform, self.distribution)
