@@ -115,7 +115,13 @@ class MultiheadAttention(Module):
 
         ``is_causal`` is a hint that ``attn_mask``, which must be given, is the causal one.
         """
-        swap = self.batch_first and query.dim() == 3
+        nested = any(getattr(x, "is_nested", False) for x in (query, key, value))
+        if nested and not self.batch_first:
+            raise AssertionError(
+                "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because "
+                "batch_first was not True"
+            )
+        swap = self.batch_first and query.dim() == 3 and not nested  # of nested tensors the batch stays in front
         key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype)
         attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
         if swap:  # equal operands stay the same object: one projection serves them

@@ -1,0 +1,37 @@
+"""``NestedTensor`` and what makes it from its parts, under the names that programs import and that files hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...wrappers.nested.ragged import NestedInt as NestedInt
+from ...wrappers.nested.tensor import NestedTensor as NestedTensor
+from ...wrappers.nested.tensor import _rebuild_njt as _rebuild_njt
+
+
+def nested_view_from_values_offsets(values: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None) -> Any:
+    """A jagged view of packed values; see ``nested_tensor_from_jagged``."""
+    return nested_view_from_values_offsets_lengths(values, offsets, None, ragged_idx, min_seqlen, max_seqlen)
+
+
+def nested_view_from_values_offsets_lengths(
+    values: Any, offsets: Any, lengths: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
+) -> Any:
+    """A jagged view of packed values with holes; see ``nested_tensor_from_jagged``."""
+    from ...wrappers.nested.constructing import nested_tensor_from_jagged
+
+    return nested_tensor_from_jagged(values, offsets, lengths, ragged_idx, min_seqlen, max_seqlen)
+
+
+def nested_from_padded(
+    padded: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
+) -> Any:
+    """A jagged tensor of the items in a padded dense one, cut to the lengths that ``offsets`` tells."""
+    from ...wrappers.nested.ragged import Cut, pack
+    from ...wrappers.nested.tensor import build
+
+    cut = Cut(offsets)
+    cut.ragged.know(min_seqlen, max_seqlen)
+    front = padded if ragged_idx == 1 else padded.movedim(ragged_idx, 1)
+    rows = pack(front, cut, int(offsets[-1]) if sum_S is None else sum_S)
+    return build(rows if ragged_idx == 1 else rows.movedim(0, ragged_idx - 1), cut, ragged_idx)
