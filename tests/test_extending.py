@@ -1,0 +1,50 @@
+"""The guide ``docs/extending.md``: every block runs, and prints what it says."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def run(text):
+    """Runs the blocks of a page in order, in one namespace; returns how many there were.
+
+    Raises:
+        AssertionError: if one prints something else than the page says.
+    """
+    names = {"__name__": "__main__"}
+    count = 0
+    for found in BLOCK.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        kind, source = found.groups()
+        assert kind in ("python", "pycon"), f"line {line}: a block of unknown kind {kind!r}"
+        if kind == "python":
+            exec(compile("\n" * line + source, "extending.md", "exec"), names)
+        else:
+            problems = []
+            test = doctest.DocTestParser().get_doctest(source, names, f"line {line}", "extending.md", line)
+            doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=problems.append, clear_globs=False)
+            assert not problems, "".join(problems)
+            names.update(test.globs)
+        count += 1
+    return count
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_page_runs():
+    assert run(PAGE.read_text()) == 31
+
+
+@pytest.mark.parametrize("source", [">>> 1 + 1\n3", ">>> 1 / 0\nTraceback (most recent call last):\nTypeError: no", ">>> undefined"])
+def test_a_wrong_page_fails(source):
+    with pytest.raises(AssertionError):
+        run(f"```pycon\n{source}\n```\n")
+    with pytest.raises(AssertionError, match="unknown kind"):
+        run("```text\n```\n")
