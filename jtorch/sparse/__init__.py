@@ -1,0 +1,74 @@
+"""``torch.sparse``: functions of sparse tensors. The tensors themselves are in ``_tensor``, what is done with them in its siblings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import Tensor
+from ..errors import not_offered
+from ..functional import PUBLIC
+from . import _elementwise, _methods, _products, _reductions, _shape  # noqa: F401  (they fill the table)
+from ._checks import check_sparse_tensor_invariants as check_sparse_tensor_invariants
+from ._tensor import SparseTensor
+
+__all__ = [
+    "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve",
+    "sum",
+]  # fmt: skip
+
+mm = PUBLIC["sparse.mm"]
+addmm = PUBLIC["sparse.addmm"]
+sampled_addmm = PUBLIC["sparse.sampled_addmm"]
+sum = PUBLIC["sparse.sum"]
+softmax = PUBLIC["sparse.softmax"]
+log_softmax = PUBLIC["sparse.log_softmax"]
+spdiags = PUBLIC["sparse.spdiags"]
+
+
+def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
+    """Not offered, as in PyTorch's builds for the CPU."""
+    raise not_offered("sparse.spsolve", "it needs a sparse direct solver, which JAX has not; use torch.linalg.solve with to_dense()")
+
+
+def to_sparse_semi_structured(*args: Any, **kwargs: Any) -> Any:
+    """Not offered: two-in-four sparsity is a format of NVIDIA's tensor cores that XLA has no kernels for."""
+    raise not_offered("sparse.to_sparse_semi_structured", "XLA has no kernels for two-in-four sparsity")
+
+
+def as_sparse_gradcheck(gradcheck: Any) -> Any:
+    """``gradcheck`` for functions of sparse tensors: their specified elements are the variables.
+
+    >>> import jtorch as torch
+    >>> check = torch.sparse.as_sparse_gradcheck(torch.autograd.gradcheck)
+    >>> x = torch.eye(2, dtype=torch.float64).to_sparse().requires_grad_()
+    >>> check(lambda s: torch.sparse.mm(s, torch.ones(2, 2, dtype=torch.float64)), x)
+    True
+    """
+
+    def check(func: Any, inputs: Any, **kwargs: Any) -> bool:
+        kwargs.pop("masked", None)
+        given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+        flat: list[Any] = [x._vals.detach().requires_grad_(x.requires_grad) if isinstance(x, SparseTensor) else x for x in given]
+
+        def rebuilt(*values: Any) -> Any:
+            from ._tensor import like
+
+            made = [like(x, v) if isinstance(x, SparseTensor) else v for x, v in zip(given, values, strict=True)]
+            out = func(*made)
+            outs = out if isinstance(out, (tuple, list)) else (out,)
+            dense: list[Any] = [o.to_dense() if isinstance(o, SparseTensor) else o for o in outs]
+            return tuple(dense) if len(dense) > 1 else dense[0]
+
+        return gradcheck(rebuilt, tuple(flat), **kwargs)
+
+    return check
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("SparseSemiStructured"):
+        raise not_offered(f"sparse.{name}", "XLA has no kernels for two-in-four sparsity")
+    if name.endswith("Tensor"):
+        from ..legacy import sparse_tensor_type
+
+        return sparse_tensor_type(name)
+    raise AttributeError(f"module 'torch.sparse' has no attribute '{name}'")

@@ -1,0 +1,124 @@
+"""Checks of indices that cost a look at all of them, made where a program asks for them: ``check_sparse_tensor_invariants``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._tensor import BY_ROW, host, nnz
+
+_enabled = [False]
+
+
+def wanted(check: bool | None) -> bool:
+    """Whether a constructor with this ``check_invariants`` argument checks."""
+    return _enabled[0] if check is None else bool(check)
+
+
+class check_sparse_tensor_invariants:
+    """A block, or a function decorated, in which constructors check their indices; also as plain functions that switch for good."""
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether constructors check their indices."""
+        return _enabled[0]
+
+    @staticmethod
+    def enable() -> None:
+        """Makes constructors check their indices from here on."""
+        _enabled[0] = True
+
+    @staticmethod
+    def disable() -> None:
+        """Makes constructors trust their indices from here on."""
+        _enabled[0] = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state = enable
+        self.saved: bool | None = None
+
+    def __enter__(self) -> None:
+        if self.saved is not None:
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context manager instance for context nesting."
+            )
+        self.saved, _enabled[0] = _enabled[0], self.state
+
+    def __exit__(self, *exc: object) -> None:
+        assert self.saved is not None
+        _enabled[0], self.saved = self.saved, None
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """``func`` within such a block."""
+
+        @functools.wraps(func)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return func(*args, **kwargs)
+
+        return checked
+
+
+def coo(indices: Any, size: tuple[int, ...], coalesced: bool) -> None:
+    """Checks that indices lie within the size, and are sorted and unique where that was claimed.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    found = host(indices)
+    if not found.shape[1]:
+        return
+    for d in range(found.shape[0]):
+        low, high = int(found[d].min()), int(found[d].max())
+        if low < 0:
+            raise RuntimeError(f"found negative index {low} for dim {d}")
+        if high >= size[d]:
+            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {high}")
+    if coalesced and found.shape[1] > 1:
+        order = np.lexsort(found[::-1])
+        ascending = (order[1:] > order[:-1]).all()
+        unique = np.unique(found, axis=1).shape[1] == found.shape[1]
+        if not (ascending and unique):
+            raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
+
+
+def compressed(t: Any) -> None:
+    """Checks the indices of a compressed layout, in the order in which torch names what is wrong.
+
+    Raises:
+        RuntimeError: if they do not fit the size or the values.
+    """
+    by_row = t._kind in BY_ROW
+    a, b = ("crow_indices", "col_indices") if by_row else ("ccol_indices", "row_indices")
+    starts, others = host(t._at[0]), host(t._at[1])
+    batch = starts.ndim - 1
+    blocks = t._vals.shape[batch + 1 : batch + 3] if "b" in str(t._kind).removeprefix("torch.sparse_")[:1] else (1, 1)
+    rows, cols = t._dims[batch] // blocks[0], t._dims[batch + 1] // blocks[1]
+    n, m = (rows, cols) if by_row else (cols, rows)
+    dim = "nrows" if by_row else "ncols"
+    if starts.shape[-1] != n + 1:
+        raise RuntimeError(f"{a}.shape[-1] must be equal to the number of {dim[1:]} + 1 ({n + 1}), but got {starts.shape[-1]}")
+    if t._vals.shape[batch] != nnz(t):
+        raise RuntimeError(f"number of specified elements must be the same in {b} and values, but got {nnz(t)} and {t._vals.shape[batch]}")
+    if (starts[..., 0] != 0).any():
+        raise RuntimeError(f"`{a}[..., 0] == 0` is not satisfied.")
+    if (starts[..., -1] != nnz(t)).any():
+        raise RuntimeError(f"`{a}[..., -1] == nnz` is not satisfied.")
+    steps = np.diff(starts)
+    if ((steps < 0) | (steps > m)).any():
+        other = "ncols" if by_row else "nrows"
+        raise RuntimeError(f"`0 <= {a}[..., 1:] - {a}[..., :-1] <= {other}` is not satisfied.")
+    if others.size and ((others < 0) | (others >= m)).any():
+        low, high = (others < 0).any(), (others >= m).any()
+        other = "ncols" if by_row else "nrows"
+        raise RuntimeError(f"`0 <= {b} < {other}` is not satisfied." if low or high else "")
+    for s, o in zip(starts.reshape(-1, starts.shape[-1]), others.reshape(-1, others.shape[-1]), strict=True):
+        for k in range(n):
+            if (np.diff(o[s[k] : s[k + 1]]) <= 0).any():
+                raise RuntimeError(
+                    f"`{b}[..., {a}[..., i - 1]:{a}[..., i]] for all i = 1, ..., {dim} are sorted and distinct along the last dimension "
+                    "values` is not satisfied."
+                )

@@ -1,0 +1,89 @@
+"""Sparse gradients of tables: only the rows that were looked up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jtorch
+
+from ..autograd.function import Function
+from ..functional import _C, PUBLIC
+from ._tensor import coo
+
+torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+
+
+class Embedding(Function):
+    """Rows of a table, whose gradient names the rows that were used, each as often as it was."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+        """``weight[indices]``."""
+        ctx.save_for_backward(indices)
+        ctx.size, ctx.padding_idx = tuple(weight.shape), padding_idx
+        if scale_grad_by_freq:
+            raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        return PUBLIC["embedding"](weight, indices, padding_idx, False)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        """A COO gradient of the table."""
+        (indices,) = ctx.saved_tensors
+        return _rows(indices.reshape(-1), grad.reshape(-1, ctx.size[1]), ctx.size, ctx.padding_idx), None, None, None
+
+
+def _rows(indices: Any, values: Any, size: tuple[int, ...], padding_idx: int) -> Any:
+    if padding_idx >= 0:
+        kept = torch.nonzero(indices != padding_idx).squeeze(1)
+        indices, values = indices.index_select(0, kept), values.index_select(0, kept)
+    return coo(indices.to(torch.int64).unsqueeze(0), values, size)
+
+
+class EmbeddingBag(Function):
+    """Sums or means of rows in bags, whose gradient names the rows that were used."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        weight: Any,
+        indices: Any,
+        offsets: Any,
+        per_sample_weights: Any,
+        scale_grad_by_freq: bool,
+        mode: str,
+        last: bool,
+        padding_idx: int,
+    ) -> Any:
+        """What ``embedding_bag`` gives."""
+        ctx.save_for_backward(weight, indices, offsets, per_sample_weights)
+        ctx.options = (scale_grad_by_freq, mode, last, padding_idx)
+        return _C._embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights, last, padding_idx)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        """A COO gradient of the table, and a dense one of the weights."""
+        weight, indices, offsets, samples = ctx.saved_tensors
+        by_freq, mode, last, padding_idx = ctx.options
+        n, count = indices.shape[0], offsets.shape[0] - int(last)
+        to_samples = None
+        size = tuple(weight.shape)
+        if n == 0 or count == 0:
+            values = weight.new_zeros((0, size[1]))
+            return coo(indices.new_zeros((1, 0), dtype=torch.int64), values, size), None, None, samples, None, None, None, None
+        bags = torch.searchsorted(offsets[:count].contiguous(), torch.arange(n, dtype=offsets.dtype), right=True) - 1
+        rows = grad.index_select(0, bags)
+        used = indices != padding_idx
+        if mode == "mean":
+            sizes = torch.zeros(count, dtype=torch.int64).index_add(0, bags, used.to(torch.int64)).clamp(min=1)
+            rows = rows / sizes.index_select(0, bags).to(rows.dtype).unsqueeze(1)
+        if samples is not None:
+            if ctx.needs_input_grad[3]:
+                to_samples = (rows * weight.index_select(0, indices)).sum(1)
+                to_samples = torch.where(used, to_samples, torch.zeros((), dtype=to_samples.dtype))
+            rows = rows * samples.unsqueeze(1)
+        if by_freq:
+            counts = torch.zeros(size[0], dtype=torch.int64).index_add(
+                0, indices.to(torch.int64), torch.ones_like(indices, dtype=torch.int64)
+            )
+            rows = rows / counts.index_select(0, indices).to(rows.dtype).unsqueeze(1)
+        return _rows(indices, rows, size, padding_idx), None, None, to_samples, None, None, None, None

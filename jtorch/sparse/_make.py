@@ -1,0 +1,606 @@
+"""Sparse tensors from indices and values, and conversions between the layouts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import jtorch
+
+from .. import dtypes, layouts
+from ..autograd.grad_mode import MODE
+from ..core import Tensor, from_host
+from ..errors import canonical_dim
+from ..functional import _C
+from . import _checks
+from ._tensor import (
+    BLOCKED,
+    BY_ROW,
+    COMPRESSED,
+    NAMES,
+    SparseTensor,
+    become,
+    coo,
+    could_not_run,
+    expected,
+    host,
+    make,
+    nnz,
+    sparse_dim,
+    sparse_op,
+)
+
+torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+
+# ---- from parts ------------------------------------------------------------------------------------------------------------------
+
+
+def _index_tensor(data: Any, device: Any) -> Tensor:
+    made = data.detach() if isinstance(data, Tensor) else torch.tensor(data)
+    if made.dtype not in (dtypes.int64, dtypes.int32):
+        made = made.to(dtypes.int64)
+    return made if device is None else made.to(device)
+
+
+def _value_tensor(data: Any, dtype: Any, device: Any) -> Tensor:
+    if not isinstance(data, Tensor):
+        return torch.tensor(data, dtype=dtype, device=device)
+    if dtype is not None or device is not None:
+        data = data.to(device=device, dtype=dtype)
+    if data._rg and MODE.enabled:
+        # The tensor made of it has a history of its own.
+        data = data.view(data.shape)
+        if data._node is not None:
+            data._node.label = "SparseCooTensorWithDimsAndTensorsBackward0"
+        return data
+    return data.detach() if data._rg else data
+
+
+def _finish(t: SparseTensor, requires_grad: bool) -> SparseTensor:
+    if requires_grad and t._vals._node is None:
+        t._vals = t._vals.detach()
+        t._vals.requires_grad = True
+    return t
+
+
+def coo_tensor(
+    indices: Any, values: Any, size: Any, dtype: Any, device: Any, requires_grad: bool, check: bool | None, is_coalesced: bool | None
+) -> Any:
+    """A COO tensor of indices ``(sparse_dim, nnz)`` and values ``(nnz, *dense)``; the size is found from the indices if not given."""
+    v = _value_tensor(values, dtype, device)
+    if device is None:
+        device = v.device
+    i = _index_tensor(indices, device).to(dtypes.int64)
+    if v.dim() == 0:
+        v = v.reshape(1) if i.numel() == 0 or i.shape[-1:] == (1,) else v
+    if i.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(i.shape)}")
+    s, count = i.shape
+    if v.dim() == 0 or v.shape[0] != count:
+        given = v.shape[0] if v.dim() else 0
+        raise RuntimeError(f"indices and values must have same nnz, but got nnz from indices: {count}, nnz from values: {given}")
+    if size is None:
+        size = _smallest(i, v)
+    else:
+        size = tuple(int(n) for n in size)
+        dense = v.dim() - 1
+        if len(size) != s + dense:
+            raise RuntimeError(
+                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {s}, dense_dim = {dense}"
+            )
+        if tuple(v.shape[1:]) != size[s:]:
+            raise RuntimeError(f"values has incorrect size, expected {[count, *size[s:]]}, got {list(v.shape)}")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {next(n for n in size if n < 0)}: {list(size)}")
+    if _checks.wanted(check):
+        _checks.coo(i, size, bool(is_coalesced))
+    return _finish(coo(i, v, size, bool(is_coalesced)), requires_grad)
+
+
+def _smallest(i: Tensor, v: Tensor) -> tuple[int, ...]:
+    if not i.shape[1]:
+        return (0,) * i.shape[0] + tuple(v.shape[1:])
+    indices = host(i)
+    for d in range(indices.shape[0]):
+        if indices[d].min() < 0:
+            raise RuntimeError(f"found negative index {indices[d].min()} for dim {d}")
+    return tuple(int(n) + 1 for n in indices.max(1)) + tuple(v.shape[1:])
+
+
+def compressed_tensor(
+    name: str, first: Any, second: Any, values: Any, size: Any, kind: Any, dtype: Any, device: Any, requires_grad: bool, check: bool | None
+) -> Any:
+    """A tensor of a compressed layout: where rows (columns) begin, the columns (rows) of the elements, and their values."""
+    if kind not in COMPRESSED:
+        raise RuntimeError(f"{name} expected sparse compressed tensor layout but got {'none' if kind is None else NAMES[kind]}")
+    v = _value_tensor(values, dtype, device)
+    if device is None:
+        device = v.device
+    starts, others = _index_tensor(first, device), _index_tensor(second, device)
+    if starts.dtype is not others.dtype:
+        a, b = ("crow_indices", "col_indices") if kind in BY_ROW else ("ccol_indices", "row_indices")
+        raise RuntimeError(
+            f"{a} and {b} dtype must be Int or Long, and must be equal, but got dtype {starts.dtype.scalar_name} and "
+            f"{others.dtype.scalar_name}"
+        )
+    if size is None:
+        size = _compressed_size(starts, others, v, kind)
+    made = make(kind, (starts, others), v, tuple(int(n) for n in size))
+    if _checks.wanted(check):
+        _checks.compressed(made)
+    return _finish(made, requires_grad)
+
+
+def _compressed_size(starts: Tensor, others: Tensor, v: Tensor, kind: Any) -> tuple[int, ...]:
+    batch = tuple(starts.shape[:-1])
+    rows, cols = max(starts.shape[-1] - 1, 0), int(host(others).max()) + 1 if others.numel() else 0
+    at = len(batch) + 1
+    blocks = tuple(v.shape[at : at + 2]) if kind in BLOCKED else (1, 1)
+    dense = tuple(v.shape[at + 2 :]) if kind in BLOCKED else tuple(v.shape[at:])
+    pair = (rows, cols) if kind in BY_ROW else (cols, rows)
+    return (*batch, pair[0] * blocks[0], pair[1] * blocks[1], *dense)
+
+
+def empty_like(t: SparseTensor, kind: Any, dtype: Any, device: Any, requires_grad: bool = False) -> SparseTensor:
+    """A sparse tensor of the size of another without specified elements, in the same blocks."""
+    if kind is t._kind and kind in COMPRESSED - BLOCKED:
+        batch = batch_dims(t)
+        starts = torch.zeros_like(t._at[0], device=device)
+        values = torch.zeros((*t._vals.shape[:batch], 0, *t._vals.shape[batch + 1 :]), dtype=dtype, device=device)
+        return _finish(make(kind, (starts, starts[..., :0]), values, t._dims), requires_grad)
+    if kind in BLOCKED and t._kind in BLOCKED:
+        batch = batch_dims(t)
+        blocks = t._vals.shape[batch + 1 : batch + 3]
+        n = t._dims[batch] // blocks[0] if kind in BY_ROW else t._dims[batch + 1] // blocks[1]
+        starts = torch.zeros((*t._dims[:batch], n + 1), dtype=dtypes.int64, device=device)
+        values = torch.zeros((*t._vals.shape[:batch], 0, *t._vals.shape[batch + 1 :]), dtype=dtype, device=device)
+        return _finish(make(kind, (starts, starts[..., :0]), values, t._dims), requires_grad)
+    dense = t._vals.dim() - 1 if kind is t._kind else 0
+    return empty(tuple(t._dims), kind, dtype, device, dense, requires_grad)
+
+
+def empty(size: Sequence[int], kind: Any, dtype: Any, device: Any, dense: int = 0, requires_grad: bool = False) -> SparseTensor:
+    """A sparse tensor without specified elements; the last ``dense`` dimensions of COO are dense."""
+    size = tuple(int(n) for n in size)
+    if kind is layouts.sparse_coo:
+        s = len(size) - dense
+        values = torch.zeros((0, *size[s:]), dtype=dtype, device=device)
+        made = coo(torch.zeros((s, 0), dtype=dtypes.int64, device=device), values, size, True)
+        return _finish(made, requires_grad)
+    if kind in BLOCKED:
+        raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {NAMES[kind]}")
+    if len(size) < 2:
+        raise RuntimeError(f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}")
+    *batch, rows, cols = size
+    n = rows if kind in BY_ROW else cols
+    starts = torch.zeros((*batch, n + 1), dtype=dtypes.int64, device=device)
+    others = torch.zeros((*batch, 0), dtype=dtypes.int64, device=device)
+    values = torch.zeros((*batch, 0), dtype=dtype, device=device)
+    return _finish(make(kind, (starts, others), values, size), requires_grad)
+
+
+# ---- coalescing ------------------------------------------------------------------------------------------------------------------
+
+
+def linear(indices: np.ndarray, size: Sequence[int]) -> np.ndarray:
+    """Row-major positions of indices in the sparse dimensions."""
+    found = np.zeros(indices.shape[1], np.int64)
+    for d in range(indices.shape[0]):
+        found = found * int(size[d]) + indices[d]
+    return found
+
+
+def unravel(places: np.ndarray, size: Sequence[int]) -> np.ndarray:
+    """Indices of row-major positions."""
+    rows = []
+    for n in reversed(size):
+        rows.append(places % max(int(n), 1))
+        places = places // max(int(n), 1)
+    return np.stack(rows[::-1]) if rows else np.zeros((0, len(places)), np.int64)
+
+
+def index_tensor(array: np.ndarray, t: Tensor) -> Tensor:
+    """Indices found on the host, where ``t`` lies."""
+    return from_host(np.ascontiguousarray(array.astype(np.int64, copy=False)), t.device)
+
+
+@sparse_op("coalesce")
+def coalesce(input: Any) -> Any:
+    """The tensor with indices sorted and unique, values of equal indices added up."""
+    if input._kind is not layouts.sparse_coo:
+        raise expected("coalesce", "sparse coordinate tensor", input)
+    if input._sorted:
+        return input
+    size = input._dims[: sparse_dim(input)]
+    places = linear(host(input._at[0]), size)
+    unique, inverse = np.unique(places, return_inverse=True)
+    if len(unique) == len(places):
+        order = np.argsort(places, kind="stable")
+        if (order[1:] > order[:-1]).all():
+            return coo(input._at[0], input._vals, input._dims, True)
+        chosen = index_tensor(order, input)
+        return coo(input._at[0].index_select(1, chosen), input._vals.index_select(0, chosen), input._dims, True)
+    values = _C._segment_sum(input._vals, index_tensor(inverse.reshape(-1), input), len(unique))
+    return coo(index_tensor(unravel(unique, size), input), values, input._dims, True)
+
+
+# ---- to dense --------------------------------------------------------------------------------------------------------------------
+
+
+@sparse_op("to_dense", "Tensor._to_dense", "_to_dense")
+def to_dense(input: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+    """The same tensor with all its elements."""
+    if dtype is not None:
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    if input._kind is layouts.sparse_coo:
+        return _C._coo_dense(input._at[0], input._vals, tuple(input._dims))
+    if input._kind in BLOCKED:
+        return _blocks_dense(input)
+    return to_dense(compressed_to_coo(input))
+
+
+def rows_and_columns(t: SparseTensor) -> tuple[Tensor, Tensor]:
+    """Row and column of each element (or block) of a matrix of a compressed layout without batches."""
+    starts, others = t._at
+    expanded = _C._rows_of(starts, others.shape[0])
+    return (expanded, others) if t._kind in BY_ROW else (others, expanded)
+
+
+def _unbatched(t: SparseTensor) -> list[SparseTensor]:
+    """The matrices of a batch, in order."""
+    starts, others = t._at
+    batch = starts.dim() - 1
+    count = math.prod(starts.shape[:batch])
+    values = t._vals.reshape(count, *t._vals.shape[batch:]) if batch > 1 else t._vals
+    a, b = starts.reshape(count, starts.shape[-1]), others.reshape(count, others.shape[-1])
+    return [make(t._kind, (a[k], b[k]), values[k], t._dims[batch:]) for k in range(a.shape[0])]
+
+
+def batch_dims(t: SparseTensor) -> int:
+    """How many leading dimensions of a compressed tensor count matrices."""
+    return t._at[0].dim() - 1
+
+
+def compressed_to_coo(t: SparseTensor) -> SparseTensor:
+    """The COO tensor of one of a compressed layout without blocks."""
+    batch = batch_dims(t)
+    if batch:
+        parts = [compressed_to_coo(m) for m in _unbatched(t)]
+        lead = np.stack(np.unravel_index(np.arange(len(parts)), tuple(t._dims[:batch])))
+        indices = torch.cat([
+            torch.cat([index_tensor(np.repeat(lead[:, k : k + 1], nnz(p), 1), t), p._at[0]]) for k, p in enumerate(parts)
+        ], 1)  # fmt: skip
+        return coo(indices, torch.cat([p._vals for p in parts]), t._dims, t._kind in BY_ROW)
+    rows, columns = rows_and_columns(t)
+    made = coo(torch.stack([rows, columns]).to(dtypes.int64), t._vals, t._dims, t._kind in BY_ROW)
+    return made if t._kind in BY_ROW else coalesce(made)
+
+
+def _blocks_dense(t: SparseTensor) -> Tensor:
+    """A blocked tensor's elements: blocks are the dense part of a COO tensor of blocks, then laid side by side."""
+    batch = batch_dims(t)
+    if batch:
+        parts = [_blocks_dense(m) for m in _unbatched(t)]
+        return torch.stack(parts).reshape(tuple(t._dims))
+    _, p, q, *dense = t._vals.shape
+    rows, columns = rows_and_columns(t)
+    m, n = t._dims[0] // p, t._dims[1] // q
+    whole = _C._coo_dense(torch.stack([rows, columns]), t._vals, (m, n, p, q, *dense))
+    return whole.permute(0, 2, 1, 3, *range(4, whole.dim())).reshape(tuple(t._dims))
+
+
+# ---- to sparse -------------------------------------------------------------------------------------------------------------------
+
+
+def _dense_dims(name: str, t: Tensor, dense: int | None, batch: int = 0) -> int:
+    dense = 0 if dense is None else int(dense)
+    if not 0 <= dense <= t.dim() - 2 - batch:
+        raise RuntimeError(f"{name}: Dense dim must be in range [0, {t.dim() - 2}], but got {dense}")  # torch counts no batch here
+    return dense
+
+
+@sparse_op("to_sparse", "to_sparse_coo")
+def to_sparse(input: Any, *args: Any, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None, **kwargs: Any) -> Any:
+    """The tensor in a sparse layout, COO unless told otherwise; ``to_sparse(sparse_dim)`` leaves the last dimensions dense."""
+    sparse = kwargs.pop("sparse_dim", None) if not args else args[0]
+    if sparse is not None:
+        return _to_coo(input, canonical_sparse_dim(input, int(sparse)))
+    if layout is None or layout is layouts.sparse_coo:
+        if blocksize is not None:
+            raise RuntimeError(f"to_sparse: conversion from {_word(input)} to Sparse with blocksize argument given is not supported")
+        return _to_coo(input, input.dim() - (dense_dim or 0))
+    if layout is layouts.strided:
+        raise RuntimeError(f"to_sparse: unexpected layout argument {layout}")
+    return to_compressed(input, layout, blocksize, dense_dim)
+
+
+def _word(t: Any) -> str:
+    return NAMES[t._kind] if isinstance(t, SparseTensor) else "Strided"
+
+
+def canonical_sparse_dim(input: Any, s: int) -> int:
+    """Checks the number of sparse dimensions."""
+    if isinstance(input, SparseTensor):
+        if input._kind is layouts.sparse_coo and s != sparse_dim(input):
+            raise RuntimeError("to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported")
+        return s
+    if input.dim() > 0 and not 1 <= s <= input.dim():
+        raise RuntimeError(f"to_sparse: sparse_dim argument must be in >0 and <={input.dim()}, but got {s}")
+    return s
+
+
+def _to_coo(t: Any, s: int) -> Any:
+    if isinstance(t, SparseTensor):
+        if t._kind is layouts.sparse_coo:
+            return t
+        if t._kind in BLOCKED:
+            return _to_coo(_blocks_dense(t), len(t._dims))
+        return compressed_to_coo(t)
+    if t.dim() == 0:
+        filled = bool(host(t.detach()) != 0)
+        count = 1 if filled else 0
+        return coo(torch.zeros((0, count), dtype=dtypes.int64, device=t.device), t.reshape(1)[:count], t.shape, True)
+    array = host(t.detach())
+    if array.dtype.kind not in "biufc":
+        array = array.astype(np.float32)
+    there = array != 0
+    if s < array.ndim:
+        there = there.reshape(*there.shape[:s], -1).any(-1)
+    indices = index_tensor(np.stack(np.nonzero(there)), t)
+    values = t[tuple(indices)] if indices.shape[1] else t.reshape(-1)[:0].reshape(0, *t.shape[s:])
+    return coo(indices, values, t.shape, True)
+
+
+def to_compressed(input: Any, kind: Any, blocksize: Any = None, dense_dim: int | None = None) -> Any:
+    """The tensor in a compressed layout."""
+    if isinstance(input, SparseTensor) and input._kind is kind and blocksize is None:
+        return input
+    name = {
+        layouts.sparse_csr: "to_sparse_csr", layouts.sparse_csc: "to_sparse_csc", layouts.sparse_bsr: "to_sparse_bsr",
+        layouts.sparse_bsc: "to_sparse_bsc",
+    }[kind]  # fmt: skip
+    if kind in BLOCKED:
+        return _to_blocks(name, input, kind, blocksize)
+    if blocksize is not None:
+        raise RuntimeError(f"{name}: conversion from {_word(input)} to {NAMES[kind]} with blocksize argument given is not supported")
+    if isinstance(input, SparseTensor):
+        if input._kind in BLOCKED:
+            return to_compressed(to_dense(input), kind)
+        c = coalesce(compressed_to_coo(input) if input._kind in COMPRESSED else input)
+        if sparse_dim(c) > 2:
+            if sparse_dim(c) == 3:
+                return _batched(kind, [c.select(0, k) for k in range(c._dims[0])], tuple(c._dims))
+            raise RuntimeError(f"{name}: conversion from Sparse to {NAMES[kind]} for input tensors with sparse_dim()!=2 is not supported")
+        if sparse_dim(c) != 2:
+            raise RuntimeError(f"{name}: conversion from Sparse to {NAMES[kind]} for input tensors with sparse_dim()!=2 is not supported")
+        return _compress(c, kind)
+    if input.dim() < 2:
+        raise RuntimeError(f"{name}: conversion from Strided to {NAMES[kind]} needs at least two dimensions, got {input.dim()}")
+    dense = 0 if dense_dim is None else _dense_dims("dense_to_sparse_compressed", input, dense_dim)
+    batch = input.dim() - 2 - dense
+    if not batch:
+        return _compress(_to_coo(input, 2), kind)
+    flat = input.reshape(-1, *input.shape[batch:])
+    return _batched(kind, [_to_coo(flat[k], 2) for k in range(flat.shape[0])], tuple(input.shape))
+
+
+def _batched(kind: Any, parts: list[Any], size: tuple[int, ...]) -> SparseTensor:
+    """A batch of matrices with as many elements each."""
+    counts = {nnz(p) for p in parts}
+    if len(counts) > 1:
+        raise RuntimeError("Expect the same number of specified elements per batch.")
+    made = [_compress(p, kind) for p in parts]
+    lead = size[: len(size) - len(made[0]._dims)]
+    starts = torch.stack([m._at[0] for m in made])
+    others = torch.stack([m._at[1] for m in made])
+    values = torch.stack([m._vals for m in made])
+    if len(lead) > 1:
+        starts, others, values = (x.reshape(*lead, *x.shape[1:]) for x in (starts, others, values))
+    return make(kind, (starts, others), values, size)
+
+
+def _compress(c: SparseTensor, kind: Any) -> SparseTensor:
+    """A coalesced COO matrix with its rows (or columns) compressed."""
+    indices = host(c._at[0])
+    major, minor = (indices[0], indices[1]) if kind in BY_ROW else (indices[1], indices[0])
+    n = c._dims[0] if kind in BY_ROW else c._dims[1]
+    starts = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(major, minlength=n), out=starts[1:])
+    values = c._vals
+    if kind not in BY_ROW:
+        order = np.argsort(major, kind="stable")
+        minor = minor[order]
+        values = values.index_select(0, index_tensor(order, c))
+    return make(kind, (index_tensor(starts, c), index_tensor(minor, c)), values, c._dims)
+
+
+def _to_blocks(name: str, input: Any, kind: Any, blocksize: Any) -> SparseTensor:
+    if blocksize is None:
+        raise RuntimeError(f"{name}: conversion from {_word(input)} to {NAMES[kind]} without blocksize argument given is not supported")
+    if len(blocksize) != 2:
+        raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(blocksize)}")
+    dense = to_dense(input) if isinstance(input, SparseTensor) else input
+    p, q = (int(b) for b in blocksize)
+    if p <= 0 or q <= 0 or dense.shape[-2] % p or dense.shape[-1] % q:
+        raise RuntimeError(
+            f"{name}: tensor sparse size ({dense.shape[-2]}, {dense.shape[-1]}) must be divisible by given blocksize ({p}, {q})"
+        )
+    *lead, m, n = dense.shape
+    tiles = dense.reshape(*lead, m // p, p, n // q, q).transpose(-3, -2)
+    flat = tiles.reshape(-1, m // p, n // q, p, q)
+    # An element of the matrix of blocks is there if any of its block is: what COO does with dense dimensions.
+    parts = [_to_coo(flat[k], 2) for k in range(flat.shape[0])]
+    if isinstance(input, SparseTensor) and not lead:
+        parts = [_with_zeros(input, dense, parts[0], p, q)]
+    made = _batched(kind, parts, (*lead, m // p, n // q, p, q)) if lead else _compress(parts[0], kind)
+    return make(kind, made._at, made._vals, dense.shape)
+
+
+def _with_zeros(source: SparseTensor, dense: Tensor, found: SparseTensor, p: int, q: int) -> SparseTensor:
+    """Blocks that hold specified elements are kept where all of them are zero."""
+    c = coalesce(compressed_to_coo(source) if source._kind in COMPRESSED - BLOCKED else source) if source._kind not in BLOCKED else None
+    if c is None:
+        return found
+    places = np.unique(linear(host(c._at[0]) // np.array([[p], [q]]), (dense.shape[0] // p, dense.shape[1] // q)))
+    if len(places) == nnz(found):
+        return found
+    indices = index_tensor(unravel(places, (dense.shape[0] // p, dense.shape[1] // q)), source)
+    tiles = dense.reshape(dense.shape[0] // p, p, dense.shape[1] // q, q).transpose(1, 2)
+    return coo(indices, tiles[tuple(indices)], found._dims, True)
+
+
+@sparse_op("to_sparse_csr")
+def to_sparse_csr(input: Any, dense_dim: int | None = None) -> Any:
+    """The tensor with compressed rows."""
+    return to_compressed(input, layouts.sparse_csr, None, dense_dim)
+
+
+@sparse_op("to_sparse_csc")
+def to_sparse_csc(input: Any, dense_dim: int | None = None) -> Any:
+    """The tensor with compressed columns."""
+    return to_compressed(input, layouts.sparse_csc, None, dense_dim)
+
+
+@sparse_op("to_sparse_bsr")
+def to_sparse_bsr(input: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The tensor in blocks with compressed rows of blocks."""
+    return to_compressed(input, layouts.sparse_bsr, blocksize, dense_dim)
+
+
+@sparse_op("to_sparse_bsc")
+def to_sparse_bsc(input: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The tensor in blocks with compressed columns of blocks."""
+    return to_compressed(input, layouts.sparse_bsc, blocksize, dense_dim)
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------------------
+
+
+def _alias(values: Tensor) -> Tensor:
+    if values._rg and MODE.enabled:
+        made = values.view(values.shape)
+        if made._node is not None:
+            made._node.label = "ValuesBackward0"
+        return made
+    return values
+
+
+@sparse_op("indices")
+def indices(input: Any) -> Any:
+    """The indices of a coalesced COO tensor."""
+    if input._kind is not layouts.sparse_coo:
+        raise expected("indices", "sparse coordinate tensor", input)
+    if not input._sorted:
+        raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
+    return input._at[0]
+
+
+@sparse_op("values")
+def values(input: Any) -> Any:
+    """The values, with history."""
+    if input._kind is layouts.sparse_coo and not input._sorted:
+        raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
+    return _alias(input._vals)
+
+
+@sparse_op("_indices")
+def _indices(input: Any) -> Any:
+    if input._kind is not layouts.sparse_coo:
+        raise could_not_run("_indices", input)
+    return input._at[0]
+
+
+@sparse_op("_values")
+def _values(input: Any) -> Any:
+    if input._kind is not layouts.sparse_coo:
+        raise could_not_run("_values", input)
+    return input._vals.detach() if input._vals._rg else input._vals
+
+
+@sparse_op("is_coalesced")
+def is_coalesced(input: Any) -> Any:
+    """Whether indices are sorted and unique."""
+    if input._kind is not layouts.sparse_coo:
+        raise expected("is_coalesced", "sparse coordinate tensor", input)
+    return input._sorted
+
+
+@sparse_op("_coalesced_")
+def _coalesced_(input: Any, coalesced: bool) -> Any:
+    if input._kind is not layouts.sparse_coo:
+        raise could_not_run("_coalesced_", input)
+    input._sorted = bool(coalesced)
+    return input
+
+
+sparse_op("_nnz")(nnz)
+sparse_op("sparse_dim", "_dimI")(sparse_dim)
+
+
+@sparse_op("dense_dim", "_dimV")
+def dense_dim(input: Any) -> Any:
+    """How many of the last dimensions are dense."""
+    if input._kind is layouts.sparse_coo:
+        return input._vals.dim() - 1
+    return input._vals.dim() - batch_dims(input) - (3 if input._kind in BLOCKED else 1)
+
+
+def _part(name: str, by_row: bool, which: int) -> None:
+    def part(input: Any) -> Any:
+        if input._kind is layouts.sparse_coo or (input._kind in BY_ROW) is not by_row:
+            raise expected(name, f"sparse {'row' if by_row else 'column'} compressed tensor", input)
+        return input._at[which]
+
+    sparse_op(name)(part)
+
+
+_part("crow_indices", True, 0)
+_part("col_indices", True, 1)
+_part("ccol_indices", False, 0)
+_part("row_indices", False, 1)
+
+
+@sparse_op("sparse_resize_")
+def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
+    """Changes the size in place; the specified elements stay."""
+    if (sparse, dense) != (sparse_dim(input), dense_dim(input)) and nnz(input):
+        raise RuntimeError(
+            "changing the number of sparse dimensions (from "
+            f"{sparse_dim(input)} to {sparse}) on a non-empty sparse tensor is not supported."
+            if sparse != sparse_dim(input)
+            else f"changing the number of dense dimensions (from {dense_dim(input)} to {dense}) on a non-empty sparse tensor is not "
+            "supported."
+        )
+    if nnz(input):
+        old, new = input._dims, tuple(size)
+        if any(n < o for n, o in zip(new[:sparse], old[:sparse], strict=False)):
+            raise RuntimeError(
+                "shrinking the size of sparse dimensions (from "
+                f"{list(old[:sparse])} to {list(new[:sparse])}) on a non-empty sparse tensor is not supported."
+            )
+        return become(input, coo(input._at[0], input._vals, new, input._sorted))
+    return sparse_resize_and_clear_(input, size, sparse, dense)
+
+
+@sparse_op("sparse_resize_and_clear_")
+def sparse_resize_and_clear_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
+    """Changes the size in place and forgets all elements."""
+    if sparse + dense != len(size):
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {sparse}, dense_dim = {dense}"
+        )
+    return become(input, empty(size, layouts.sparse_coo, input.dtype, input.device, dense))
+
+
+@sparse_op("resize_as_sparse_")
+def resize_as_sparse_(input: Any, the_template: Any) -> Any:
+    """Changes the size in place to that of another sparse tensor."""
+    return sparse_resize_(input, tuple(the_template._dims), sparse_dim(the_template), dense_dim(the_template))
+
+
+def canonical(dim: int, t: SparseTensor) -> int:
+    """A dimension counted from the front."""
+    return canonical_dim(int(dim), len(t._dims))

@@ -1,0 +1,547 @@
+"""Methods and properties of sparse tensors that are no arithmetic: dtype and device, history and gradients, copies, pickling."""
+
+from __future__ import annotations
+
+import copy as copy_module
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+import jtorch
+
+from .. import layouts
+from ..autograd import engine as autograd_engine
+from ..core import Tensor
+from ._elementwise import sparse_mask
+from ._make import empty, empty_like, to_dense
+from ._shape import item_at
+from ._tensor import (
+    COMPRESSED,
+    GETTERS,
+    NAMES,
+    SETTERS,
+    SparseTensor,
+    _Layout,
+    become,
+    calling,
+    could_not_run,
+    getter,
+    like,
+    make,
+    sparse_op,
+)
+
+torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+
+# ---- dtype and device ------------------------------------------------------------------------------------------------------------
+
+
+def _moved(t: SparseTensor, values: Tensor) -> SparseTensor:
+    if values is t._vals:
+        return t
+    device = values.device
+    return make(t._kind, tuple(i.to(device) for i in t._at), values, t._dims, t._sorted)
+
+
+@sparse_op("to")
+def to(input: Any, *args: Any, **kwargs: Any) -> Any:
+    """The tensor in another dtype, on another device."""
+    if not isinstance(input, SparseTensor):  # a dense tensor as another one
+        other = kwargs.pop("other", None) or args[0]
+        return input.to(other.device, other.dtype, *args[1:], **kwargs)
+    if kwargs.get("memory_format") not in (None, layouts.preserve_format):
+        raise RuntimeError("memory format option is only supported by strided tensors")
+    if args and isinstance(args[0], SparseTensor):
+        args = (args[0].device, args[0].dtype, *args[1:])
+    if isinstance(kwargs.get("other"), SparseTensor):
+        other = kwargs.pop("other")
+        args = (other.device, other.dtype)
+    return _moved(input, input._vals.to(*args, **kwargs))
+
+
+def _by_values(name: str) -> None:
+    def method(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return _moved(input, getattr(input._vals, name)(*args, **kwargs))
+
+    sparse_op(name)(method)
+
+
+for _name in "float double half bfloat16 int long short char byte bool cfloat cdouble cpu cuda".split():
+    _by_values(_name)
+
+
+@sparse_op("type_as")
+def type_as(input: Any, other: Any) -> Any:
+    """The tensor in another's dtype and on its device."""
+    return input.to(other.device, other.dtype)
+
+
+@sparse_op("type")
+def type_(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's type, or the tensor in another dtype."""
+    if dtype is None:
+        if input._kind in COMPRESSED:
+            raise RuntimeError(f"Unimplemented backend SparseCsr{input.device.type.upper()}")
+        name = input._vals.type()
+        return (
+            name.replace("torch.", "torch.sparse.", 1)
+            if name.count(".") == 1
+            else name.replace(".", ".sparse.", 2).replace(".sparse.", ".", 1)
+        )
+    if isinstance(dtype, str):
+        dtype = dtype.replace(".sparse", "")
+    return _moved(input, input._vals.type(dtype))
+
+
+# ---- history ---------------------------------------------------------------------------------------------------------------------
+
+
+@sparse_op("detach")
+def detach(input: Any) -> Any:
+    """The same elements without history."""
+    return like(input, input._vals.detach())
+
+
+@sparse_op("detach_")
+def detach_(input: Any) -> Any:
+    """Forgets the history in place."""
+    input._vals = input._vals.detach()
+    return input
+
+
+@sparse_op("requires_grad_")
+def requires_grad_(input: Any, requires_grad: bool = True) -> Any:
+    """Sets ``requires_grad`` in place."""
+    _set_requires_grad(input, requires_grad)
+    return input
+
+
+def _set_requires_grad(t: SparseTensor, value: bool) -> None:
+    if value and not t._vals._rg:
+        t._vals = t._vals.detach()  # the values may be a tensor that the program has too
+    t._vals.requires_grad = value
+
+
+def _as_gradient(t: SparseTensor, values: Tensor | None) -> SparseTensor | None:
+    return None if values is None else make(t._kind, t._at, values, t._dims, t._sorted)
+
+
+def _values_of_gradient(t: SparseTensor, grad: Any) -> Tensor:
+    """The part of a gradient that meets the specified elements of ``t``."""
+    if tuple(grad.shape) != tuple(t._dims):
+        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {grad.shape} and output[0] has a shape of {t._dims}.")
+    if isinstance(grad, SparseTensor) and grad._kind is t._kind and all(a is b for a, b in zip(grad._at, t._at, strict=True)):
+        return grad._vals
+    return sparse_mask(grad, t)._vals
+
+
+def _get_grad(t: SparseTensor) -> Any:
+    return _as_gradient(t, t._vals.grad)
+
+
+def _set_grad(t: SparseTensor, value: Any) -> None:
+    t._vals.grad = None if value is None else _values_of_gradient(t, value)
+
+
+SETTERS["grad"] = _set_grad
+GETTERS["grad"] = _get_grad
+SETTERS["requires_grad"] = _set_requires_grad
+
+
+@sparse_op("backward", "autograd.backward")
+def backward(input: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Adds gradients to the leaves that the tensor depends on."""
+    if isinstance(input, SparseTensor):
+        if gradient is None:
+            if input.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            gradient = like(input, torch.ones_like(input._vals))
+        input, gradient = input._vals, _values_of_gradient(input, gradient)
+    elif isinstance(gradient, SparseTensor):
+        gradient = to_dense(gradient)
+    autograd_engine.backward(input, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+
+
+@sparse_op("register_hook")
+def register_hook(input: Any, hook: Callable[[Any], Any]) -> Any:
+    """Calls ``hook`` with the gradient, a sparse tensor."""
+
+    def run(grad: Tensor) -> Any:
+        changed = hook(_as_gradient(input, grad))
+        return None if changed is None else _values_of_gradient(input, changed)
+
+    return input._vals.register_hook(run)
+
+
+@sparse_op("retain_grad")
+def retain_grad(input: Any) -> Any:
+    """Makes a tensor that is no leaf keep its gradient."""
+    input._vals.retain_grad()
+
+
+def _dense_parts(layout: Any, roots: Any, targets: Any, given: Any) -> tuple[Any, Any, Any]:
+    """Roots, targets and given gradients of a walk with the values of sparse tensors in their place."""
+    grads = []
+    for root, g in zip(roots, given, strict=True):
+        if isinstance(root, SparseTensor):
+            g = torch.ones_like(root._vals) if g is None and root.numel() == 1 else g if g is None else _values_of_gradient(root, g)
+        elif isinstance(g, SparseTensor):
+            g = to_dense(g)
+        grads.append(g)
+    values = [x._vals if isinstance(x, SparseTensor) else x for x in roots]
+    wanted = targets and [x._vals if isinstance(x, SparseTensor) else x for x in targets]
+    return tuple(values), wanted, tuple(grads)
+
+
+def _grad(layout: Any, outs: Any, targets: Any, given: Any, *options: Any) -> tuple[Any, ...]:
+    """``autograd.grad`` where outputs or inputs are sparse; gradients of sparse inputs are sparse."""
+    values, wanted, grads = _dense_parts(layout, outs, targets, given)
+    found = autograd_engine.grad(values, wanted, grads, *options)
+    return tuple(_as_gradient(t, g) if isinstance(t, SparseTensor) else g for t, g in zip(targets, found, strict=True))
+
+
+_Layout.dense = _dense_parts  # type: ignore[attr-defined]
+_Layout.grad = _grad  # type: ignore[attr-defined]
+
+
+def _delegated(name: str) -> None:
+    GETTERS[name] = lambda t: getattr(t._vals, name)
+
+
+for _name in "requires_grad is_leaf grad_fn output_nr retains_grad _version _backward_hooks".split():
+    _delegated(_name)
+
+
+@getter("data")
+def _data(t: Any) -> Any:
+    return like(t, t._vals.data)
+
+
+def _set_data(t: SparseTensor, value: Any) -> None:
+    if not isinstance(value, SparseTensor):
+        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+    t._kind, t._at, t._dims, t._sorted = value._kind, value._at, value._dims, value._sorted
+    wanted = t._vals._rg
+    t._vals = value._vals.detach()
+    if wanted:
+        t._vals.requires_grad = True
+
+
+SETTERS["data"] = _set_data
+GETTERS["_base"] = lambda t: None
+GETTERS["layout"] = lambda t: t._kind
+GETTERS["is_sparse"] = lambda t: t._kind is layouts.sparse_coo
+GETTERS["is_sparse_csr"] = lambda t: t._kind is layouts.sparse_csr
+
+
+@getter("nbytes")
+def _nbytes(t: Any) -> Any:
+    raise RuntimeError(
+        "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the indices and "
+        "values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()"
+    )
+
+
+@getter("real")
+def _real(t: Any) -> Any:
+    return like(t, t._vals.real)
+
+
+@getter("imag")
+def _imag(t: Any) -> Any:
+    return like(t, t._vals.imag)
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------------------
+
+
+@sparse_op("clone")
+def clone(input: Any, *, memory_format: Any = None) -> Any:
+    """A copy with its own memory."""
+    if memory_format not in (None, layouts.preserve_format):
+        raise RuntimeError(
+            f"unsupported memory format option {'Contiguous' if memory_format is layouts.contiguous_format else 'ChannelsLast'}"
+        )
+    return make(input._kind, tuple(i.clone() for i in input._at), input._vals.clone(), input._dims, input._sorted)
+
+
+@sparse_op("copy_")
+def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Takes over the elements of another sparse tensor."""
+    if not (isinstance(input, SparseTensor) and isinstance(src, SparseTensor)):
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+            f"{input.type()} and src type = {src.type() if isinstance(src, Tensor) else type(src).__name__}"
+        )
+    if src is input:
+        return input
+    values = src._vals.to(device=input.device, dtype=input.dtype)
+    copied = make(src._kind, tuple(i.to(input.device).clone() for i in src._at), values.clone(), src._dims, src._sorted)
+    return become(input, copied)
+
+
+@sparse_op("zero_")
+def zero_(input: Any) -> Any:
+    """Forgets all elements."""
+    return become(input, empty_like(input, input._kind, input.dtype, input.device))
+
+
+@sparse_op("fill_")
+def fill_(input: Any, value: Any) -> Any:
+    """Writes a number to the specified elements of a compressed layout."""
+    if input._kind not in COMPRESSED:
+        raise could_not_run("fill_.Scalar", input)
+    return become(input, like(input, torch.full_like(input._vals, value)))
+
+
+@sparse_op("resize_")
+def resize_(input: Any, *size: Any, **kwargs: Any) -> Any:
+    """Not for COO tensors."""
+    if input._rg:
+        raise RuntimeError("cannot resize variables that require grad")
+    raise could_not_run("resize_", input)
+
+
+@sparse_op("zeros_like", "empty_like")
+def zeros_like(
+    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Any:  # fmt: skip
+    """A tensor of the same size and layout without specified elements."""
+    dtype, device = dtype or input.dtype, device or input.device
+    if memory_format not in (None, layouts.preserve_format):
+        raise RuntimeError("memory format option is only supported by strided tensors")
+    if layout is layouts.strided:
+        return torch.zeros(tuple(input._dims), dtype=dtype, device=device, requires_grad=requires_grad)
+    return empty_like(input, layout or input._kind, dtype, device, requires_grad)
+
+
+def _filled_like(name: str) -> None:
+    def filled(input: Any, *args: Any, layout: Any = None, **kwargs: Any) -> Any:
+        if name == "randn_like" and input._kind in COMPRESSED and layout in (None, input._kind):
+            return zeros_like(input, layout=layout, **kwargs)  # there is nothing to draw
+        if layout is not layouts.strided:
+            raise could_not_run(
+                {"ones_like": "fill_.Scalar", "full_like": "fill_.Scalar", "rand_like": "uniform_"}.get(name, "normal_"), input
+            )
+        size = tuple(input._dims)
+        options = {
+            "dtype": input.dtype,
+            "device": input.device,
+            **{k: v for k, v in kwargs.items() if k != "memory_format" and v is not None},
+        }
+        return getattr(torch, name.removesuffix("_like"))(size, *args, **options)
+
+    sparse_op(name)(filled)
+
+
+for _name in ("ones_like", "full_like", "rand_like", "randn_like"):
+    _filled_like(_name)
+
+
+@sparse_op("new_zeros", "new_empty")
+def new_zeros(
+    input: Any, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
+) -> Any:
+    """A tensor of another size in the same layout without specified elements."""
+    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    if layout is layouts.strided:
+        return torch.zeros(shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+    return empty(shape, layout or input._kind, dtype or input.dtype, device or input.device, 0, requires_grad)
+
+
+@sparse_op("new_tensor")
+def new_tensor(input: Any, data: Any, **options: Any) -> Any:
+    """A dense tensor of data in the same dtype and on the same device."""
+    return input._vals.new_tensor(data, **options)
+
+
+# ---- what has no meaning ---------------------------------------------------------------------------------------------------------
+
+
+def _raising(name: str, error: Callable[[Any], Exception]) -> None:
+    def refuse(input: Any, *args: Any, **kwargs: Any) -> Any:
+        raise error(input)
+
+    sparse_op(name)(refuse)
+
+
+def _strides_error(t: Any) -> Exception:
+    return RuntimeError("Sparse CSR tensors do not have strides")
+
+
+@sparse_op("stride")
+def stride(input: Any, dim: int | None = None) -> Any:
+    """COO tensors have strides of zero."""
+    if input._kind in COMPRESSED:
+        raise _strides_error(input)
+    return (0,) * len(input._dims) if dim is None else 0
+
+
+@sparse_op("is_contiguous")
+def is_contiguous(input: Any, memory_format: Any = None) -> bool:
+    """Never."""
+    if input._kind in COMPRESSED:
+        raise RuntimeError("Tensors of type SparseCsrTensorImpl do not have is_contiguous")
+    return False
+
+
+@sparse_op("storage_offset")
+def storage_offset(input: Any) -> int:
+    """Zero."""
+    if input._kind in COMPRESSED:
+        raise RuntimeError("Sparse CSR tensors do not have strides")
+    return 0
+
+
+@sparse_op("item")
+def item(input: Any) -> Any:
+    """The only element."""
+    if input.numel() != 1:
+        raise RuntimeError(f"a Tensor with {input.numel()} elements cannot be converted to Scalar")
+    return to_dense(input).item()
+
+
+def _from_item(name: str, kind: Callable[[Any], Any]) -> None:
+    def convert(input: Any) -> Any:
+        if input.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return kind(item(input))
+
+    sparse_op(name)(convert)
+
+
+for _name, _kind in {"__float__": float, "__int__": int, "__complex__": complex, "__index__": int}.items():
+    _from_item(_name, _kind)
+
+
+@sparse_op("__bool__", "is_nonzero")
+def _bool(input: Any) -> bool:
+    if input.numel() != 1:
+        words = "no values" if input.numel() == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {words} is ambiguous")
+    return bool(item(input))
+
+
+def _no_numpy(t: Any) -> Exception:
+    return TypeError(f"can't convert {NAMES[t._kind]} layout tensor to numpy. Use Tensor.to_dense() first.")
+
+
+for _name in ("numpy", "__array__"):
+    _raising(_name, _no_numpy)
+for _name in ("data_ptr", "tolist"):
+    _raising(_name, lambda t: RuntimeError("Cannot access data pointer of Tensor that doesn't have storage"))
+for _name in ("storage", "untyped_storage", "_typed_storage"):
+    _raising(
+        _name,
+        lambda t: NotImplementedError(f"Cannot access storage of Sparse{'Csr' if t._kind in COMPRESSED else ''}TensorImpl"),
+    )
+
+
+# ---- copies, pickling, text ------------------------------------------------------------------------------------------------------
+
+
+@sparse_op("__deepcopy__")
+def __deepcopy__(self: Any, memo: Any) -> Any:
+    """A copy with its own memory."""
+    if id(self) in memo:
+        return memo[id(self)]
+    values = copy_module.deepcopy(self._vals, memo)
+    made = memo[id(self)] = make(self._kind, tuple(i.clone() for i in self._at), values, self._dims, self._sorted)
+    for k, v in self.__dict__.items():
+        if not k.startswith("_"):
+            made.__dict__[k] = copy_module.deepcopy(v, memo)
+    return made
+
+
+def parts_for_saving(t: SparseTensor) -> tuple[Any, Any]:
+    """The layout and the parts of a tensor, as torch's files have them."""
+    if t._kind is layouts.sparse_coo:
+        return t._kind, (t._at[0], t._vals.detach(), t._dims, t._sorted)
+    return t._kind, (*t._at, t._vals.detach(), t._dims)
+
+
+def rebuild(layout: Any, data: tuple[Any, ...]) -> SparseTensor:
+    """The tensor of what ``parts_for_saving`` gave."""
+    if layout is layouts.sparse_coo:
+        if len(data) == 3:  # written before torch noted whether a tensor was coalesced
+            data = (*data, False)
+        indices, values, size, coalesced = data
+        return torch.sparse_coo_tensor(indices, values, size, is_coalesced=coalesced)
+    if layout in COMPRESSED:
+        starts, others, values, size = data
+        return torch.sparse_compressed_tensor(starts, others, values, size, layout=layout)
+    raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+
+
+def _rebuild_leaf(layout: Any, data: tuple[Any, ...], attributes: dict[str, Any]) -> SparseTensor:
+    made = rebuild(layout, data)
+    made.__dict__.update(attributes)
+    return made
+
+
+@sparse_op("__reduce_ex__")
+def __reduce_ex__(self: Any, protocol: Any) -> Any:
+    """Pickles layout and parts."""
+    if not self.is_leaf and self.requires_grad:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) can be pickled")
+    attributes = {k: v for k, v in self.__dict__.items() if not k.startswith("_") or k == "_is_param"}
+    return _rebuild_leaf, (*parts_for_saving(self), attributes)
+
+
+def _copied(t: SparseTensor) -> SparseTensor:
+    made = like(t, t._vals.detach())
+    made.__dict__.update({k: v for k, v in t.__dict__.items() if not k.startswith("_")})
+    return made
+
+
+SparseTensor.__copy__ = _copied  # type: ignore[attr-defined]
+
+
+@sparse_op("__repr__")
+def __repr__(self: Any, *, tensor_contents: Any = None) -> str:
+    """The text that torch prints."""
+    from ._text import describe
+
+    return describe(self, tensor_contents)
+
+
+@sparse_op("__format__")
+def __format__(self: Any, format_spec: str) -> str:
+    """The ``repr``."""
+    return object.__format__(self, format_spec)
+
+
+# ---- indexing --------------------------------------------------------------------------------------------------------------------
+
+
+def _item(layout: Any, t: SparseTensor, index: Any) -> Any:
+    with calling("index.Tensor"):
+        return item_at(t, index)
+
+
+def _set_item(layout: Any, t: SparseTensor, index: Any, value: Any) -> None:
+    raise could_not_run("copy_" if isinstance(index, (int, slice)) else "index_put_", t)
+
+
+_Layout.item = _item  # type: ignore[attr-defined]
+_Layout.set_item = _set_item  # type: ignore[attr-defined]
+
+
+# ---- as a tree of arrays ---------------------------------------------------------------------------------------------------------
+
+
+def _flatten(t: SparseTensor) -> tuple[tuple[Any, ...], Any]:
+    return (t._vals, *t._at), (t._kind, t._dims, t._sorted)
+
+
+def _unflatten(aux: Any, children: Any) -> SparseTensor:
+    kind, size, coalesced = aux
+    values, *indices = children
+    made = object.__new__(SparseTensor)
+    made._kind, made._at, made._vals, made._dims, made._sorted = kind, tuple(indices), values, size, coalesced
+    return made
+
+
+jax.tree_util.register_pytree_node(SparseTensor, _flatten, _unflatten)

@@ -1,0 +1,284 @@
+"""Matrix products with sparse operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import jtorch
+
+from .. import layouts
+from ..core import Tensor
+from ..functional import _C
+from ._make import (
+    batch_dims,
+    coalesce,
+    compressed_to_coo,
+    index_tensor,
+    rows_and_columns,
+    to_compressed,
+    to_dense,
+)
+from ._shape import transpose
+from ._tensor import BLOCKED, COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
+
+torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
+
+
+def _pairs(s: SparseTensor) -> tuple[Tensor, Tensor]:
+    """Rows and columns of a sparse matrix's elements."""
+    if s._kind is layouts.sparse_coo:
+        return s._at[0][0], s._at[0][1]
+    return rows_and_columns(s)
+
+
+def _same_dtype(a: Any, b: Any) -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {a.dtype.scalar_name} but found {b.dtype.scalar_name}")
+
+
+def _matrix(name: str, t: Any, which: str = "self") -> None:
+    if t.dim() != 2:
+        raise RuntimeError(f"{which} must be a matrix")
+
+
+def times_dense(s: SparseTensor, d: Tensor) -> Tensor:
+    """A sparse matrix times a dense one."""
+    if d.dim() == 1:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    if s._dims[1] != d.shape[0]:
+        if s._kind in COMPRESSED:
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({s._dims[0]}x{s._dims[1]} and {d.shape[0]}x{d.shape[1]})")
+        raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {s._dims[1]}, got {d.shape[0]}")
+    _same_dtype(s, d)
+    if s._kind in BLOCKED:
+        return to_dense(s) @ d
+    if s._kind is layouts.sparse_coo and s._vals.dim() > 1:
+        raise RuntimeError(f"addmm: expected 2 sparse dims and 0 dense dims, got {sparse_dim(s)} and {s._vals.dim() - 1}")
+    rows, columns = _pairs(s)
+    return _C._spmm(rows, columns, s._vals, d, s._dims[0])
+
+
+def sparse_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """The sparse product of two sparse matrices."""
+    if a._dims[1] != b._dims[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a._dims[0]}x{a._dims[1]} and {b._dims[0]}x{b._dims[1]})")
+    _same_dtype(a, b)
+    x = coalesce(compressed_to_coo(a) if a._kind in COMPRESSED else a)
+    y = coalesce(compressed_to_coo(b) if b._kind in COMPRESSED else b)
+    xi, yi = host(x._at[0]), host(y._at[0])
+    starts = np.searchsorted(yi[0], np.arange(b._dims[0] + 1))
+    counts = np.diff(starts)[xi[1]] if xi.shape[1] else np.zeros(0, np.int64)
+    left = np.repeat(np.arange(xi.shape[1]), counts)
+    offsets = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
+    right = np.repeat(starts[xi[1]], counts) + offsets
+    values = x._vals.index_select(0, index_tensor(left, a)) * y._vals.index_select(0, index_tensor(right, a))
+    indices = np.stack([xi[0][left], yi[1][right]]) if len(left) else np.zeros((2, 0), np.int64)
+    found = coalesce(coo(index_tensor(indices, a), values, (a._dims[0], b._dims[1])))
+    found._sorted = True
+    return to_compressed(found, a._kind) if a._kind in COMPRESSED else found
+
+
+@sparse_op("mm", "_sparse_mm")
+def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
+    """The matrix product; sparse if both operands are."""
+    if out is not None or out_dtype is not None:
+        raise could_not_run("mm.out" if out is not None else "mm.dtype", input if isinstance(input, SparseTensor) else mat2)
+    if input.dim() != 2:
+        raise RuntimeError("self must be a matrix" if input.dim() != 2 else "mat2 must be a matrix")
+    if isinstance(input, SparseTensor):
+        if isinstance(mat2, SparseTensor):
+            return sparse_sparse(input, mat2)
+        return times_dense(input, mat2)
+    if input.shape[1] != mat2._dims[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and {mat2._dims[0]}x{mat2._dims[1]})"
+        )
+    return times_dense(transpose(mat2, 0, 1), input.t()).t()
+
+
+@sparse_op("mv")
+def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+    """A sparse matrix times a vector."""
+    if isinstance(vec, SparseTensor) or out is not None:
+        raise could_not_run("mv", vec if isinstance(vec, SparseTensor) else input)
+    if input.dim() != 2:
+        raise RuntimeError("mv: two dim tensor 'self' expected")
+    if vec.dim() != 1:
+        raise RuntimeError("mv: one dim tensor 'vec' expected")
+    if input._dims[-1] != vec.shape[0]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
+    return times_dense(input, vec.unsqueeze(1)).squeeze(1)
+
+
+@sparse_op("matmul", "__rmatmul__", "linalg.matmul")
+def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The product of matrices, vectors, or batches of matrices."""
+    if out is not None:
+        raise could_not_run("matmul.out", input if isinstance(input, SparseTensor) else other)
+    a, b = input.dim(), other.dim()
+    if (a, b) == (2, 2):
+        return mm(input, other)
+    if (a, b) == (2, 1) and isinstance(input, SparseTensor):
+        return mv(input, other)
+    if (a, b) == (1, 2) and isinstance(other, SparseTensor) and not isinstance(input, SparseTensor):
+        return mv(transpose(other, 0, 1), input)
+    if (a, b) == (3, 3) and isinstance(input, SparseTensor):
+        return bmm(input, other)
+    if (a, b) == (1, 1):
+        raise could_not_run("dot", input if isinstance(input, SparseTensor) else other)
+    sparse = input if isinstance(input, SparseTensor) else other
+    if isinstance(input, SparseTensor) and a == 2 and b > 2 and not isinstance(other, SparseTensor):
+        raise RuntimeError("reshape is not implemented for sparse tensors") if a > 2 else could_not_run("expand", sparse)
+    raise could_not_run("expand", sparse)
+
+
+@sparse_op("bmm")
+def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """Products of a batch of sparse matrices and a dense batch."""
+    if not isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor) or out is not None:
+        raise could_not_run("bmm", input if isinstance(input, SparseTensor) else mat2)
+    if mat2.dim() != 3 or input.dim() != 3:
+        raise RuntimeError("bmm_sparse: Tensor 'mat2' must have 3 dims, but has " + str(mat2.dim()) + " dims")
+    n, k, m = input._dims
+    if mat2.shape[0] != n or mat2.shape[1] != m:
+        raise RuntimeError(
+            "bmm_sparse: 'self.size(0)' and 'mat2.size(0)' must match" if mat2.shape[0] != n
+            else "bmm_sparse: 'self.size(2)' and 'mat2.size(1)' must match"
+        )  # fmt: skip
+    _same_dtype(input, mat2)
+    if input._kind in COMPRESSED:
+        input = compressed_to_coo(input)
+    batch, rows, columns = input._at[0]
+    found = _C._spmm(batch * k + rows, batch * m + columns, input._vals, mat2.reshape(n * m, -1), n * k)
+    return found.reshape(n, k, mat2.shape[2])
+
+
+@sparse_op("addmm", "_sparse_addmm")
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)``."""
+    sparse = next(t for t in (input, mat1, mat2) if isinstance(t, SparseTensor))
+    if out is not None:
+        raise could_not_run("addmm.out", sparse)
+    product = mm(mat1, mat2)
+    if isinstance(input, SparseTensor) and not isinstance(product, SparseTensor):
+        raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {NAMES[input._kind]}")
+    if isinstance(product, SparseTensor) and not isinstance(input, SparseTensor):
+        raise RuntimeError(
+            "addmm: computation on CPU is not implemented for Strided + Sparse @ Sparse without MKL. PyTorch built with MKL has better "
+            "support for addmm with sparse CPU tensors."
+        )
+    return (input if beta == 1 and type(beta) is int else input * beta) + (
+        product if alpha == 1 and type(alpha) is int else product * alpha
+    )
+
+
+@sparse_op("addmm_")
+def addmm_(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``addmm`` in place."""
+    found = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return become(input, found) if isinstance(input, SparseTensor) else input.copy_(found)
+
+
+@sparse_op("addmv")
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (mat @ vec)``."""
+    if out is not None or not isinstance(mat, SparseTensor) or mat._kind not in COMPRESSED:
+        raise could_not_run("addmv", mat if isinstance(mat, SparseTensor) else vec)
+    return input * beta + mv(mat, vec) * alpha
+
+
+@sparse_op("nn.functional.linear")
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """``input @ weight.T + bias`` with a sparse input or weight."""
+    found = matmul(input, transpose(weight, 0, 1) if isinstance(weight, SparseTensor) else weight.t())
+    return found if bias is None else found + bias
+
+
+@sparse_op("smm")
+def smm(input: Any, mat: Any) -> Any:
+    """A sparse matrix times a dense one, as a sparse matrix."""
+    return sspaddmm(coo(input._at[0][:, :0], input._vals[:0], (input._dims[0], mat.shape[1]), True), input, mat)
+
+
+@sparse_op("sspaddmm")
+def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` as a sparse matrix, whose rows are full where ``mat1`` has any element."""
+    if out is not None:
+        raise could_not_run("sspaddmm.out", mat1)
+    if tuple(input._dims) != (mat1._dims[0], mat2.shape[1]):
+        raise RuntimeError(f"sspaddmm: Argument #1: Expected dim 0 size {mat1._dims[0]}, got {input._dims[0]}")
+    product = hspmm(mat1, mat2)
+    rows, m = host(product._at[0])[0], mat2.shape[1]
+    indices = np.stack([np.repeat(rows, m), np.tile(np.arange(m), len(rows))])
+    added = coo(index_tensor(indices, mat1), product._vals.reshape(-1) * alpha, input._dims, True)
+    if not nnz(input):
+        return added
+    first = input if type(beta) is int and beta == 1 else like(input, input._vals * beta)
+    return coo(torch.cat([first._at[0], added._at[0]], 1), torch.cat([first._vals, added._vals]), input._dims)
+
+
+@sparse_op("hspmm")
+def hspmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """A sparse matrix times a dense one, as a tensor with sparse rows of dense elements."""
+    if not isinstance(input, SparseTensor) or out is not None:
+        raise could_not_run("hspmm", input)
+    if input._dims[1] != mat2.shape[0]:
+        raise RuntimeError(f"hspmm: Argument #3: Expected dim 0 size {input._dims[1]}, got {mat2.shape[0]}")
+    c = coalesce(input)
+    indices = host(c._at[0])
+    rows, places = np.unique(indices[0], return_inverse=True)
+    values = _C._spmm(index_tensor(places.reshape(-1), c), c._at[0][1], c._vals, mat2, len(rows))
+    return coo(index_tensor(rows[None], c), values, (input._dims[0], mat2.shape[1]), True)
+
+
+def sampled_addmm(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input`` specifies."""
+    if not isinstance(input, SparseTensor) or input._kind is not layouts.sparse_csr:
+        kind = NAMES[input._kind] if isinstance(input, SparseTensor) else "Strided"
+        raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {kind}")
+    for name, m in (("mat1", mat1), ("mat2", mat2)):
+        if isinstance(m, SparseTensor):
+            raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {NAMES[m._kind]}")
+        if m.dtype is not input.dtype:
+            raise RuntimeError(
+                f"sampled_addmm: Expected {name} and {'self' if name == 'mat1' else 'mat1'} to have the same dtype, but got "
+                f"{m.dtype.scalar_name} and {input.dtype.scalar_name}"
+            )
+    if mat1.shape[-1] != mat2.shape[-2]:
+        raise RuntimeError(
+            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({mat1.shape[-2]}x{mat1.shape[-1]} and "
+            f"{mat2.shape[-2]}x{mat2.shape[-1]})"
+        )
+    for d, n in ((-2, mat1.shape[-2]), (-1, mat2.shape[-1])):
+        if input._dims[d] != n:
+            which = "mat1" if d == -2 else "mat2"
+            raise RuntimeError(f"sampled_addmm: self.shape[{d}] must match {which}.shape[{d}]")
+    if batch_dims(input):
+        product = (mat1 @ mat2).expand(tuple(input._dims))
+        c = compressed_to_coo(input)
+        picked = _C._coo_pick(product, c._at[0]).reshape(input._vals.shape)
+    else:
+        rows, columns = rows_and_columns(input)
+        picked = (mat1.index_select(0, rows) * mat2.t().index_select(0, columns)).sum(1)
+    return like(input, input._vals * beta + picked * alpha)
+
+
+def mm_reduce(input: Any, mat2: Any, reduce: str) -> Any:
+    """The product with sums replaced by means, maxima or minima over the specified elements of a row."""
+    if not isinstance(input, SparseTensor) or input._kind is not layouts.sparse_csr:
+        raise could_not_run("_sparse_mm_reduce_impl", input)
+    if reduce not in ("sum", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    rows, columns = rows_and_columns(input)
+    n = input._dims[0]
+    if reduce in ("sum", "mean"):
+        total = times_dense(input, mat2)
+        if reduce == "sum":
+            return total
+        counts = (input._at[0][1:] - input._at[0][:-1]).clamp(min=1)
+        return total / counts.to(total.dtype).unsqueeze(1)
+    terms = input._vals.unsqueeze(1) * mat2.index_select(0, columns)
+    spread = rows.unsqueeze(1).expand(terms.shape)
+    return terms.new_zeros((n, mat2.shape[1])).scatter_reduce(0, spread, terms, reduce, include_self=False)

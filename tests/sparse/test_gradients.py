@@ -1,0 +1,175 @@
+"""Gradients of sparse tensors, through them, and sparse gradients of tables."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+
+INDICES = [[0, 1, 1], [2, 0, 2]]
+
+
+def leaf() -> torch.Tensor:
+    return torch.sparse_coo_tensor(INDICES, [3.0, 4.0, 5.0], (2, 3), requires_grad=True)
+
+
+def test_a_leaf_gets_a_sparse_gradient() -> None:
+    s, d = leaf(), torch.arange(6.0).reshape(3, 2).requires_grad_()
+    assert s.is_leaf
+    assert s.grad is None
+    torch.sparse.mm(s, d).pow(2).sum().backward()
+    assert s.grad.is_sparse
+    assert s.grad._values().tolist() == [246.0, 58.0, 450.0]
+    assert d.grad.tolist() == [[160.0, 232.0], [0.0, 0.0], [272.0, 380.0]]
+    torch.sparse.mm(s, d).sum().backward()
+    assert s.grad._values().tolist() == [255.0, 59.0, 459.0]
+    s.grad = None
+    assert s.grad is None
+
+
+def test_values_keep_their_history() -> None:
+    v = torch.tensor([3.0, 4.0, 5.0], requires_grad=True)
+    s = torch.sparse_coo_tensor(INDICES, v, (2, 3))
+    assert s.requires_grad
+    assert not s.is_leaf
+    assert s.grad_fn is not None
+    (s.coalesce().values() ** 2).sum().backward()
+    assert v.grad.tolist() == [6.0, 8.0, 10.0]
+    v.grad = None
+    torch.sparse_coo_tensor([[0, 0, 1]], v, (2,)).coalesce().values().pow(2).sum().backward()
+    assert v.grad.tolist() == [14.0, 14.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda s: s.to_dense(),
+        lambda s: (s * 2).to_dense(),
+        lambda s: (s * torch.arange(6.0, dtype=torch.float64).reshape(2, 3)).to_dense(),
+        lambda s: (s * s).to_dense(),
+        lambda s: (s + s.sin()).to_dense(),
+        lambda s: torch.ones(2, 3, dtype=torch.float64) + s,
+        torch.sparse.sum,
+        lambda s: torch.sparse.sum(s, 0).to_dense(),
+        lambda s: torch.sparse.softmax(s, 1).to_dense(),
+        lambda s: torch.sparse.log_softmax(s, 0).coalesce().values(),
+        lambda s: torch.sparse.mm(s, s.t()).to_dense(),
+        lambda s: torch.sparse.mm(s, torch.arange(6.0, dtype=torch.float64).reshape(3, 2)),
+        lambda s: s.to_sparse_csr() @ torch.ones(3, 1, dtype=torch.float64),
+        lambda s: torch.cat([s, s.transpose(0, 1).transpose(0, 1)]).to_dense(),
+        lambda s: s.index_select(1, torch.tensor([2, 2, 0])).to_dense(),
+        lambda s: s.select(0, 1).to_dense(),
+        lambda s: s.unsqueeze(0).to_dense(),
+        lambda s: s.norm(),
+    ],
+)
+def test_derivatives_of_values(function: object) -> None:
+    indices = torch.tensor([[0, 0, 1, 1], [0, 2, 1, 2]])
+    values = torch.tensor([0.5, -1.5, 2.0, 0.25], dtype=torch.float64, requires_grad=True)
+    torch.autograd.gradcheck(lambda v: function(torch.sparse_coo_tensor(indices, v, (2, 3), is_coalesced=True)), (values,))  # type: ignore[operator]
+
+
+def test_autograd_grad_and_hooks() -> None:
+    s = leaf()
+    (g,) = torch.autograd.grad(s.to_dense().sum() * 2, s)
+    assert g.is_sparse
+    assert g._values().tolist() == [2.0, 2.0, 2.0]
+    seen = []
+    s.register_hook(lambda g: seen.append(g.is_sparse))
+    s.to_dense().sum().backward()
+    assert seen == [True]
+    doubled = s * 2
+    doubled.retain_grad()
+    doubled.backward(torch.ones(2, 3))
+    assert doubled.grad._values().tolist() == [1.0, 1.0, 1.0]
+    assert not s.detach().requires_grad
+    with torch.no_grad():
+        assert not (s + s).requires_grad
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        s.mul_(2)
+
+
+def test_a_function_can_keep_sparse_tensors() -> None:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, indices, values, shape, b):
+            a = torch.sparse_coo_tensor(indices, values, shape)
+            ctx.save_for_backward(a, b)
+            return torch.matmul(a, b)
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            places = a._indices()[0] * a.size(1) + a._indices()[1]
+            return None, grad.matmul(b.t()).reshape(-1)[places], None, a.t().matmul(grad)
+
+    v, b = torch.tensor([3.0, 4.0, 5.0], requires_grad=True), torch.ones(3, 2, requires_grad=True)
+    Product.apply(torch.tensor(INDICES), v, torch.Size([2, 3]), b).sum().backward()
+    assert v.grad.tolist() == [2.0, 2.0, 2.0]
+    assert b.grad.tolist() == [[4.0, 4.0], [0.0, 0.0], [8.0, 8.0]]
+
+
+def test_tables_have_sparse_gradients() -> None:
+    e = torch.nn.Embedding(5, 2, padding_idx=0, sparse=True)
+    e(torch.tensor([[1, 2], [2, 0]])).sum().backward()
+    g = e.weight.grad
+    assert g.is_sparse
+    assert not g.is_coalesced()
+    assert g._indices().tolist() == [[1, 2, 2]]
+    assert g.to_dense().tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
+    e(torch.tensor([4])).sum().backward()
+    assert e.weight.grad._nnz() == 4
+    e.weight.pow(2).sum().backward()  # a dense gradient makes the sum dense
+    assert not e.weight.grad.is_sparse
+    assert (e.weight.grad - 2 * e.weight.detach())[2].tolist() == pytest.approx([2.0, 2.0])
+
+
+def test_a_table_that_is_no_leaf_passes_dense_gradients_on() -> None:
+    w = torch.ones(3, 2, requires_grad=True)
+    torch.nn.functional.embedding(torch.tensor([1, 1]), w * 3, sparse=True).sum().backward()
+    assert w.grad.tolist() == [[0.0, 0.0], [6.0, 6.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags_have_sparse_gradients(mode: str) -> None:
+    indices, offsets = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 3, 3])
+    weights = torch.arange(6.0) if mode == "sum" else None
+    grads = []
+    for sparse in (True, False):
+        bag = torch.nn.EmbeddingBag(6, 2, mode=mode, sparse=sparse, padding_idx=5)
+        bag.weight.data.fill_(2.0)
+        samples = None if weights is None else weights.clone().requires_grad_()
+        bag(indices, offsets, samples).pow(2).sum().backward()
+        assert bag.weight.grad.is_sparse is sparse
+        grads.append((bag.weight.grad.to_dense().tolist(), None if samples is None else samples.grad.tolist()))
+    assert grads[0] == grads[1]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options"),
+    [(torch.optim.SGD, {}), (torch.optim.SGD, {"momentum": 0.9}), (torch.optim.Adagrad, {}), (torch.optim.SparseAdam, {})],
+)
+def test_optimisers_take_sparse_gradients(optimizer: type, options: dict) -> None:
+    tables = []
+    for sparse in (True, False):
+        e = torch.nn.Embedding(5, 2, sparse=sparse)
+        e.weight.data.fill_(1.0)
+        kind = torch.optim.Adam if optimizer is torch.optim.SparseAdam and not sparse else optimizer
+        opt = kind(e.parameters(), lr=0.1, **options)
+        for _ in range(3):
+            opt.zero_grad()
+            (e(torch.tensor([1, 2, 2, 4])) * torch.arange(1.0, 5.0).unsqueeze(1)).pow(2).sum().backward()
+            opt.step()
+        tables.append(e.weight.detach())
+    torch.testing.assert_close(tables[0], tables[1])
+
+
+def test_other_optimisers_refuse_them() -> None:
+    e = torch.nn.Embedding(5, 2, sparse=True)
+    e(torch.tensor([1])).sum().backward()
+    with pytest.raises(RuntimeError, match="Adam does not support sparse gradients, please consider SparseAdam instead"):
+        torch.optim.Adam(e.parameters()).step()
+    with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients"):
+        w = torch.nn.Parameter(torch.ones(2))
+        w.sum().backward()
+        torch.optim.SparseAdam([w]).step()
