@@ -1,0 +1,72 @@
+"""``torch._dynamo``: the names that programs reach for. The work is done in ``torch.compiler``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jtorch.compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    config,
+    disable,
+    graph_break,
+    is_compiling,
+    list_backends,
+    reset,
+    substitute_in_graph,
+)
+
+from . import eval_frame, exc, utils
+from .eval_frame import OptimizedModule
+
+__all__ = [
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
+    "graph_break", "is_compiling", "is_dynamo_supported", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
+    "maybe_mark_dynamic", "optimize", "reset", "run", "substitute_in_graph", "utils",
+]  # fmt: skip
+
+
+def is_dynamo_supported() -> bool:
+    """True: functions can be compiled."""
+    return True
+
+
+def optimize(
+    backend: Any = "inductor", *, nopython: bool = False, dynamic: bool | None = None, disable: bool = False, **unused: Any
+) -> Any:
+    """``torch.compile`` as a decorator, with its older names of arguments."""
+    import jtorch as torch
+
+    if unused:
+        raise TypeError(f"optimize() got an unexpected keyword argument '{next(iter(unused))}'")
+    return torch.compile(backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable)
+
+
+def run(fn: Any = None) -> Any:
+    """``fn`` itself: programs that were made are used whenever they fit."""
+    return fn
+
+
+def disallow_in_graph(fn: Any) -> Any:
+    """As ``disable``: a function that calls ``fn`` stays as written."""
+    return [disable(f) for f in fn] if isinstance(fn, (list, tuple)) else disable(fn)
+
+
+def mark_dynamic(t: Any, index: Any, *, hint_override: Any = None, min: Any = None, max: Any = None, specialize_on: Any = None) -> None:
+    """Nothing: each shape has a program of its own."""
+    del t, index, hint_override, min, max, specialize_on
+
+
+def maybe_mark_dynamic(t: Any, index: Any) -> None:
+    """Nothing: each shape has a program of its own."""
+    del t, index
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Nothing: every shape is static."""
+    del t, index
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Nothing: parameters and buffers are recognised as such."""
+    del t, guard

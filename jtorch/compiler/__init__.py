@@ -1,0 +1,319 @@
+"""``torch.compile`` and ``torch.compiler``: a function becomes one program, its Python code runs no more.
+
+The first run teaches which code the function consists of; the next one is recorded, with everything that it read and wrote: parameters,
+buffers, gradients, an optimiser's state, random numbers. From then on a call checks that nothing Python could see has changed, and
+records the whole as a single operation.
+"""
+
+# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..errors import not_offered
+from ._capture import CAPTURING
+from ._entry import STANCE, Compiled, Settings, Unsupported
+
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+#: Names of backends that mean "compile", and "run as written".
+_COMPILING = ("inductor", "cudagraphs", "openxla", "xla", "tvm")
+_EAGER = (
+    "eager", "eager_noexcept", "eager_debug", "aot_eager", "aot_eager_decomp_partition", "aot_eager_default_partitioner",
+    "pre_dispatch_eager",
+)  # fmt: skip
+#: Options of PyTorch's own compiler that say how fast, not what: XLA decides these things by itself.
+_HINTS = frozenset((
+    "epilogue_fusion", "max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "fallback_random", "shape_padding",
+    "triton.cudagraphs", "triton.cudagraph_trees", "trace.enabled", "trace.graph_diagram", "coordinate_descent_tuning", "freezing",
+))  # fmt: skip
+
+_functions: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+class InvalidBackend(RuntimeError):
+    """The name of a backend that there is not."""
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> Any:
+    """``model`` compiled: a function becomes a function, a module an ``OptimizedModule`` around it.
+
+    Everything a call reads or writes without being given it (parameters, buffers, gradients, optimiser state, random numbers) is an input
+    or output of the program; a whole training step compiles as it is written. Where the function reads a value on the host, changes
+    Python objects, or calls what cannot be repeated, it runs as written, with one warning.
+
+    Args:
+        fullgraph: raise instead, where the function reads a value.
+        dynamic: each shape has a program of its own whatever is said here; True says that there may be any number of them.
+        backend: ``"inductor"`` and its like compile by XLA; ``"eager"`` and its like run the function as written.
+        mode, options: how hard PyTorch's compiler tries; XLA knows one way.
+        disable: return ``model`` itself.
+        recompile_limit: programs for one signature of tensors, beyond which the function runs as written (8).
+
+    Raises:
+        RuntimeError: for an unknown mode, option or backend, or if both ``mode`` and ``options`` are given.
+        NotImplementedError: for a backend that is a function, which would be given PyTorch's graphs, and for ``shapes_spec``.
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    for key in options or ():
+        if key.replace("-", "_") not in _HINTS:
+            raise RuntimeError(f"Unexpected optimization option {key}, known options are {sorted(_HINTS)}")
+    if shapes_spec is not None:
+        raise not_offered("compile(shapes_spec=...)", "each shape has a program of its own")
+    if backend is None:
+        backend = _default_backend[0]
+    if callable(backend):
+        raise not_offered("compile(backend=<function>)", "programs are not PyTorch's graphs; XLA compiles them")
+    if backend not in _COMPILING and backend not in _EAGER:
+        raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends.")
+    if model is None:
+
+        def decorate(given: Callable[..., Any]) -> Any:
+            if given is None:
+                raise RuntimeError("Model can't be None")
+            return compile(
+                given, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name, disable=disable,
+                recompile_limit=recompile_limit, isolate_recompiles=isolate_recompiles,
+            )  # fmt: skip
+
+        return decorate
+    from ..nn import Module
+
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if disable:
+        return model
+    limit = recompile_limit or config.recompile_limit
+    settings = Settings(fullgraph, 1 << 30 if dynamic else limit, name)
+    if isinstance(model, Module):
+        from .._dynamo.eval_frame import OptimizedModule
+
+        return OptimizedModule(model, None if backend in _EAGER else settings)
+    if backend in _EAGER:
+        return functools.wraps(model)(lambda *args, **kwargs: model(*args, **kwargs))  # noqa: PLW0108 (another function, as in torch)
+    return compiled_function(model, settings)
+
+
+def compiled_function(model: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
+    """``model`` with the programs made of it, as a function."""
+    compiled = Compiled(model, settings)
+    _functions.add(compiled)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return compiled(args, kwargs)
+
+    with contextlib.suppress(AttributeError, TypeError):
+        functools.update_wrapper(call, model)
+    call._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
+    call.compiled = compiled  # type: ignore[attr-defined]
+    return call
+
+
+class _Config:
+    """``torch._dynamo.config``, as far as it means something here; other settings are kept and have no effect."""
+
+    def __init__(self) -> None:
+        self.__dict__.update(
+            recompile_limit=8, cache_size_limit=8, accumulated_recompile_limit=256, suppress_errors=False, verbose=False, disable=False,
+            capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False, optimize_ddp=True, automatic_dynamic_shapes=True,
+            assume_static_by_default=True, inline_inbuilt_nn_modules=True, error_on_recompile=False,
+        )  # fmt: skip
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+        if name == "cache_size_limit":
+            self.__dict__["recompile_limit"] = value
+
+    @contextlib.contextmanager
+    def patch(self, changes: Any = None, **more: Any) -> Iterator[None]:
+        """A block (or decorator) with other settings."""
+        changes = {**(changes if isinstance(changes, dict) else {}), **more}
+        before = {k: self.__dict__.get(k) for k in changes}
+        for k, v in changes.items():
+            setattr(self, k, v)
+        try:
+            yield
+        finally:
+            for k, v in before.items():
+                setattr(self, k, v)
+
+
+config = _Config()
+_default_backend = ["inductor"]
+
+
+def reset() -> None:
+    """Forgets all programs: functions are recorded and compiled (or taken from the cache on disk) anew."""
+    from ..ops._kernel import forget_calls
+
+    for compiled in list(_functions):
+        compiled.reset()
+    forget_calls()
+
+
+def is_compiling() -> bool:
+    """Whether the caller is being recorded to be compiled."""
+    return CAPTURING.now is not None
+
+
+def is_dynamo_compiling() -> bool:
+    """As ``is_compiling``."""
+    return CAPTURING.now is not None
+
+
+def is_exporting() -> bool:
+    """False: there is no export."""
+    return False
+
+
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """The names of backends that compile; with no ``exclude_tags``, also of those that run functions as written."""
+    return sorted(_COMPILING if exclude_tags else (*_COMPILING, *_EAGER))
+
+
+def get_default_backend() -> Any:
+    """The backend that ``compile`` uses if it is not told one."""
+    return _default_backend[0]
+
+
+def set_default_backend(backend: Any) -> None:
+    """Sets the backend that ``compile`` uses if it is not told one."""
+    if backend not in _COMPILING and backend not in _EAGER:
+        raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends.")
+    _default_backend[0] = backend
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """``fn`` as a function that is never part of a program: what calls it runs as written. Without ``fn``, a decorator."""
+    if fn is None:
+        return lambda given: disable(given, recursive, reason=reason)
+    if isinstance(fn, type):
+        return fn
+    what = f"it calls {getattr(fn, '__name__', fn)!s}, which is disabled" + (f" ({reason})" if reason else "")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        now = CAPTURING.now
+        if now is not None and now.refusal is None:
+            now.refusal = what
+        return fn(*args, **kwargs)
+
+    from ..nn import Module
+
+    if isinstance(fn, Module):
+        fn.forward = disable(fn.forward, recursive, reason=reason)
+        return fn
+    with contextlib.suppress(AttributeError, TypeError):
+        functools.update_wrapper(call, fn)
+    call._torchdynamo_disable = True  # type: ignore[attr-defined]
+    call._torchdynamo_orig_callable = fn  # type: ignore[attr-defined]
+    return call
+
+
+def graph_break(msg: str = "") -> None:
+    """Says that a program must not go on here: the function that is being recorded stays as written."""
+    now = CAPTURING.now
+    if now is not None and now.refusal is None:
+        now.refusal = "it asks for a graph break" + (f": {msg}" if msg else "")
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """``fn`` itself: every function may be part of a program."""
+    if isinstance(fn, (list, tuple)):
+        return [allow_in_graph(f) for f in fn]
+    if not callable(fn):
+        raise AssertionError("allow_in_graph expects a callable")
+    return fn
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """``fn`` itself: what it returned while it was recorded stays in the program anyway."""
+    return fn
+
+
+def substitute_in_graph(original_fn: Any, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False) -> Any:
+    """A decorator that returns what it is given: functions are recorded as they run, so none needs a stand-in."""
+    return lambda traceable: traceable
+
+
+def nested_compile_region(fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None) -> Any:
+    """``fn`` itself, or a decorator that returns what it is given: XLA sees the whole program."""
+    return (lambda given: given) if fn is None else fn
+
+
+def wrap_numpy(fn: Any) -> Any:
+    """Not offered: functions on NumPy arrays are not recorded."""
+    raise not_offered("compiler.wrap_numpy", "NumPy runs on the host and is not recorded")
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Says that a step begins: what is pending runs."""
+    from .. import engine
+
+    engine.flush()
+
+
+class set_stance:
+    """A block, decorator or plain call that says how compiled functions behave: ``"default"``, ``"force_eager"``, ``"fail_on_recompile"``,
+    ``"eager_on_recompile"``.
+    """
+
+    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None) -> None:
+        known = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile", "fail_on_recompile")
+        if stance not in known:
+            shown = f"DynamoStance(stance={stance!r}, skip_guard_eval_unsafe=False, backend=None)"
+            raise RuntimeError(f"invalid torch.compile stance '{shown}'")
+        if skip_guard_eval_unsafe:
+            raise not_offered("set_stance(skip_guard_eval_unsafe=True)", "guards are how the right program is found")
+        if force_backend is not None:
+            raise not_offered("set_stance(force_backend=...)", "XLA is the one compiler")
+        self.stance = stance
+        self.before = (STANCE.eager, STANCE.fail)
+        self._set()
+
+    def _set(self) -> None:
+        STANCE.eager, STANCE.fail = self.stance in ("force_eager", "eager_on_recompile"), self.stance == "fail_on_recompile"
+
+    def __enter__(self) -> set_stance:
+        self._set()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        STANCE.eager, STANCE.fail = self.before
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """``fn`` in such a block."""
+        STANCE.eager, STANCE.fail = self.before
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(self.stance):
+                return fn(*args, **kwargs)
+
+        return call
+
+
+__all__ = [
+    "InvalidBackend", "Unsupported", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+    "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset",
+    "set_default_backend", "set_stance", "substitute_in_graph", "wrap_numpy",
+]  # fmt: skip

@@ -1,0 +1,162 @@
+"""Watching one run of a function: which code ran, what it did that a program cannot repeat, and where random numbers came from."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..composites import filling
+from ..engine.record import _run
+from ..engine.values import concrete
+from ..storage import Storage
+from ._world import is_library
+
+#: C functions whose results, or whose effects, differ from call to call, by module.
+_IMPURE_MODULES = frozenset(("time", "posix", "nt", "_random", "random", "_io", "_socket", "select", "_thread", "_signal"))
+_IMPURE_BUILTINS = frozenset(("print", "input", "open", "exec", "breakpoint", "globals"))
+#: Modules whose Python functions may do such things on their own account.
+_TRUSTED = frozenset(("jtorch", "jax", "jaxlib", "numpy", "importlib", "warnings", "linecache", "tokenize", "functools", "contextlib",
+                      "typing", "inspect", "weakref", "abc", "threading", "copy", "ast", "dis", "re", "enum", "dataclasses",
+                      "collections"))  # fmt: skip
+
+
+class Draw:
+    """One filling of an array with random numbers, to be done again before each run of the program."""
+
+    __slots__ = ("arguments", "array", "device", "dtype")
+
+    def __init__(self, arguments: tuple[Any, ...], array: np.ndarray) -> None:
+        self.arguments, self.array = arguments, array
+        self.dtype: Any = None
+        self.device: Any = None
+
+    def again(self) -> Any:
+        """The next numbers, as a value."""
+        array = filling.drawn(*self.arguments)
+        return filling.taken(array.astype(self.dtype, copy=False), self.device)._v
+
+
+class Watch:
+    """Sees every call while a function runs, through the interpreter's profiling hook.
+
+    Attributes:
+        codes: code that ran outside of libraries, with its globals.
+        names: the identifiers and text constants in it.
+        made: ids of the values that were made from Python or NumPy data, which are kept alive in ``keep``.
+        hosted: values read from NumPy's memory, by id, each with how it was looked at.
+        draws: random numbers drawn, and the ids of the values that hold them.
+        impure: the first thing seen that a program cannot repeat, in words.
+        line: where a value was first read on the host.
+    """
+
+    def __init__(self) -> None:
+        self.codes: dict[types.CodeType, dict[str, Any]] = {}
+        self.names: set[str] = set()
+        self.made: dict[int, Any] = {}
+        self.hosted: dict[int, tuple[Any, Any]] = {}
+        self.draws: list[tuple[Draw, Any]] = []
+        self.waiting: Draw | None = None
+        self.impure: str | None = None
+        self.line: tuple[str, int] | None = None
+        self.hinted = False
+        self._known: dict[Any, bool] = {}
+
+    def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """``fn(*args, **kwargs)``, watched. Another profiler of the thread sees the calls too."""
+        before = sys.getprofile()
+        self._before = before
+        sys.setprofile(self._event)
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            sys.setprofile(before)
+
+    def _event(self, frame: Any, event: Any, arg: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            if code not in self._known:
+                scope = frame.f_globals
+                own = is_library(scope.get("__name__"))
+                self._known[code] = own
+                if not own:
+                    self._learn(code, scope)
+            if code is _FLUSH and self.line is None:
+                self.line = _user_line(frame)
+        elif event == "return":
+            code = frame.f_code
+            if code is _CONCRETE and arg is not None:
+                self.made[id(arg)] = arg
+            elif code is _HOSTED and arg is not None:
+                alias = frame.f_locals["alias"]
+                if alias.storage.host is not None:
+                    self.hosted[id(arg)] = (alias, arg)
+            elif code is _DRAWN and arg is not None:
+                if self.waiting is not None:
+                    self.impure = "random numbers were drawn and used on the host"
+                f = frame.f_locals
+                self.waiting = Draw((f["draw"], f["twister"], f["shape"], f["strides"]), arg)
+            elif code is _TAKEN and arg is not None and self.waiting is not None:
+                draw, self.waiting = self.waiting, None
+                array = frame.f_locals["array"]
+                if array.shape != draw.array.shape or not np.array_equal(array, draw.array.astype(array.dtype), equal_nan=True):
+                    self.impure = "random numbers were drawn and used on the host"
+                draw.dtype, draw.device, draw.array = array.dtype, frame.f_locals["device"], None  # type: ignore[assignment]
+                self.draws.append((draw, arg._v))
+        elif event == "c_call" and self.impure is None:
+            self._builtin(frame, arg)
+        if self._before is not None:
+            self._before(frame, event, arg)
+
+    def _learn(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        self.codes[code] = scope
+        self.names.update(code.co_names)
+        self.names.update(c for c in code.co_consts if type(c) is str)
+
+    def _builtin(self, frame: Any, f: Any) -> None:
+        name = getattr(f, "__name__", "")
+        owner = getattr(f, "__self__", None)
+        module = getattr(f, "__module__", None) or type(owner).__module__
+        if module == "builtins" and type(owner) is not types.ModuleType:
+            module = type(owner).__module__
+        suspect = module.partition(".")[0] in _IMPURE_MODULES or (module == "builtins" and name in _IMPURE_BUILTINS)
+        suspect = suspect or module.startswith("numpy.random")
+        if not suspect:
+            return
+        if not self._on_account_of_program(frame):
+            return
+        where = _user_line(frame)
+        self.impure = f"it calls {name}()" + (f" at {where[0]}:{where[1]}" if where else "")
+
+
+    def _on_account_of_program(self, frame: Any) -> bool:
+        """Whether the program called what this frame calls, rather than this package or the machinery of imports."""
+        nearest = True
+        while frame is not None and frame.f_code is not _RUN:
+            scope = frame.f_globals.get("__name__", "")
+            if scope.startswith("importlib."):
+                return False
+            if nearest and scope.partition(".")[0] in _TRUSTED:
+                return False
+            nearest = nearest and is_library(scope)
+            frame = frame.f_back
+        return True
+
+
+def _user_line(frame: Any) -> tuple[str, int] | None:
+    while frame is not None:
+        if not is_library(frame.f_globals.get("__name__")):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+_RUN = Watch.run.__code__
+_FLUSH = _run.__code__
+_CONCRETE = concrete.__code__
+_HOSTED = Storage.get.__code__
+_DRAWN = filling.drawn.__code__
+_TAKEN = filling.taken.__code__
