@@ -1,0 +1,552 @@
+"""Symbolic tracing: running a function on proxies, with modules and wrapped functions as single nodes."""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import copy
+import functools
+import inspect
+import math
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import jtorch as torch
+from jtorch.utils import _pytree as pytree
+
+from .graph import Graph, _PyTreeCodeGen
+from .graph_module import GraphModule
+from .node import Argument
+from .proxy import Proxy, TracerBase
+
+_wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
+_wrapped_functions: set[Any] = set()
+_proxyable_classes: dict[type, None] = {}
+_is_fx_tracing_flag = False
+
+
+def is_fx_tracing() -> bool:
+    """Whether a function is being traced."""
+    return _is_fx_tracing_flag
+
+
+is_fx_symbolic_tracing = is_fx_tracing
+
+
+def is_wrapped(target: Any) -> bool:
+    """Whether generated code must wrap a function again, so that it can itself be traced."""
+    return target in _wrapped_functions or getattr(target, "__module__", None) == "math"
+
+
+class ProxyableClassMeta(type):
+    """A metaclass of classes whose construction from proxies becomes a node."""
+
+    def __init__(cls, name: str, bases: Any, attrs: Any) -> None:
+        _proxyable_classes.setdefault(cls)
+        super().__init__(name, bases, attrs)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        instance: Any = object.__new__(cls) if cls.__new__ is object.__new__ else cls.__new__(cls)  # type: ignore[call-overload]
+        if not is_fx_tracing():
+            cls.__init__(instance, *args, **kwargs)  # type: ignore[misc]
+            return instance
+        found = [p for p in pytree.tree_leaves((args, kwargs)) if isinstance(p, Proxy)]
+        if found:
+            return found[0].tracer.create_proxy("call_function", cls, args, kwargs)
+        cls.__init__(instance, *args, **kwargs)  # type: ignore[misc]
+        return instance
+
+
+class PHBase:
+    """Stands for an argument that stays an argument among ``concrete_args``."""
+
+    def __repr__(self) -> str:
+        return "PH"
+
+
+class PHWithMeta(PHBase):
+    """As ``PHBase``, with attributes that tracers may look at."""
+
+    def __init__(self, ph_key: str | None = None) -> None:
+        self.ph_key = ph_key
+
+
+PH = PHBase()
+
+
+def _first_proxy(*args: Any) -> Proxy | None:
+    found: list[Proxy] = []
+
+    def look(x: Any) -> None:
+        if isinstance(x, Proxy):
+            found.append(x)
+        elif isinstance(x, (list, tuple)):
+            for y in x:
+                look(y)
+        elif isinstance(x, dict):
+            for y in x.values():
+                look(y)
+
+    look(args)
+    return found[0] if found else None
+
+
+def _create_wrapped_func(orig_fn: Any) -> Any:
+    @functools.wraps(orig_fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        proxy = _first_proxy(args, kwargs)
+        if proxy is not None:
+            return proxy.tracer.create_proxy("call_function", orig_fn, args, kwargs)
+        return orig_fn(*args, **kwargs)
+
+    wrapped.__fx_wrapped__ = True  # type: ignore[attr-defined]
+    return wrapped
+
+
+def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
+    """Says, at the top of a module, that a function of it (or its name) is a single node wherever it is called while tracing.
+
+    Raises:
+        RuntimeError: if it is given neither, or if it is called inside a function.
+    """
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    frame = sys._getframe(1)
+    if frame.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
+    found = fn_or_name if callable(fn_or_name) else frame.f_globals.get(name)
+    if found is not None:
+        _wrapped_functions.add(found)
+    return fn_or_name
+
+
+class _Patcher:
+    """Replaces names in dictionaries and attributes of classes for the time of a block."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+        self._seen: set[int] = set()
+
+    def item(self, table: dict[str, Any], name: str, value: Any) -> None:
+        """Puts ``value`` into a dictionary."""
+        before = table.get(name, _Patcher)
+
+        def undo() -> None:
+            if before is _Patcher:
+                table.pop(name, None)
+            else:
+                table[name] = before
+
+        self._undo.append(undo)
+        table[name] = value
+
+    def method(self, cls: type, name: str, value: Any) -> None:
+        """Gives a class a method."""
+        own = name in cls.__dict__
+        before = cls.__dict__.get(name)
+
+        def undo() -> None:
+            if own:
+                setattr(cls, name, before)
+            else:
+                delattr(cls, name)
+
+        self._undo.append(undo)
+        setattr(cls, name, value)
+
+    def first_visit(self, table: dict[str, Any]) -> bool:
+        """Whether a dictionary was not seen before."""
+        new = id(table) not in self._seen
+        self._seen.add(id(table))
+        return new
+
+    def __enter__(self) -> _Patcher:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+
+
+class Tracer(TracerBase):
+    """Traces functions and modules. Override ``is_leaf_module``, ``create_arg``, ``call_module``, … to trace differently.
+
+    Args:
+        autowrap_modules: modules whose functions become single nodes when they are given proxies.
+        autowrap_functions: more such functions.
+        param_shapes_constant: parameters' shapes are numbers, not nodes.
+    """
+
+    def __init__(
+        self,
+        autowrap_modules: tuple[ModuleType, ...] = (math,),
+        autowrap_functions: tuple[Callable[..., Any], ...] = (),
+        param_shapes_constant: bool = False,
+    ) -> None:
+        super().__init__()
+        self._autowrap_function_ids = {id(v) for m in autowrap_modules for n, v in vars(m).items() if not n.startswith("_") and callable(v)}
+        self._autowrap_function_ids |= {id(f) for f in autowrap_functions}
+        self._autowrap_search = list(autowrap_modules)
+        self.param_shapes_constant = param_shapes_constant
+        self.submodule_paths: dict[Any, str] | None = None
+        self.root_module_name = ""
+        self.tensor_attrs: dict[Any, str] = {}
+        self._qualname_counter: dict[str, int] = collections.defaultdict(int)
+
+    # ---- what is what ----------------------------------------------------------------------------------------------------------
+
+    def get_fresh_qualname(self, prefix: str) -> str:
+        """A name of an attribute that the root does not have yet."""
+        i = self._qualname_counter[prefix]
+        while hasattr(self.root, f"{prefix}{i}"):
+            i += 1
+        self._qualname_counter[prefix] = i + 1
+        return f"{prefix}{i}"
+
+    def create_arg(self, a: Any) -> Argument:
+        """What stands for ``a`` among a node's arguments; parameters, buffers and other tensors are fetched from the root."""
+        if isinstance(a, torch.nn.Parameter):
+            for name, p in self.root.named_parameters():
+                if a is p:
+                    return self.create_node("get_attr", name, (), {})
+            raise NameError("parameter is not a member of this module")
+        if isinstance(a, torch.Tensor):
+            for name, buffer in self.root.named_buffers():
+                if a is buffer:
+                    return self.create_node("get_attr", name, (), {})
+        elif isinstance(a, torch.nn.Module):
+            for name, module in self.root.named_modules():
+                if a is module:
+                    return self.create_node("get_attr", name, (), {})
+        if isinstance(a, tuple) and hasattr(a, "_fields"):
+            return self.create_node("call_function", a.__class__, tuple(self.create_arg(x) for x in a), {})
+        if isinstance(a, torch.Tensor):
+            name = self.tensor_attrs.get(a) if self._hashable(a) else None
+            if name is None:
+                name = self.get_fresh_qualname("_tensor_constant")
+                self.tensor_attrs[a] = name
+                setattr(self.root, name, a)
+            return self.create_node("get_attr", name, (), {})
+        if type(a) in _proxyable_classes:
+            name = self.get_fresh_qualname(f"_{a.__class__.__name__}_constant_")
+            setattr(self.root, name, a)
+            return self.create_node("get_attr", name, (), {})
+        return super().create_arg(a)
+
+    @staticmethod
+    def _hashable(a: Any) -> bool:
+        return a.__class__.__hash__ is not None
+
+    def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
+        """Whether calls of a module are single nodes: those of ``torch.nn`` are, except ``Sequential``."""
+        del module_qualified_name
+        name = m.__class__.__module__
+        return (name.startswith(("torch.nn", "torch.ao.nn", "jtorch.nn"))) and not isinstance(m, torch.nn.Sequential)
+
+    def path_of_module(self, mod: Any) -> str:
+        """The dotted name of a module below the root.
+
+        Raises:
+            NameError: if it is not there.
+        """
+        if self.submodule_paths:
+            path = self.submodule_paths.get(mod)
+            if path is None:
+                raise NameError("module is not installed as a submodule")
+            return path
+        for n, p in self.root.named_modules():
+            if mod is p:
+                return n
+        raise NameError("module is not installed as a submodule")
+
+    def call_module(self, m: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call of a module: a node for a leaf, otherwise what its ``forward`` does."""
+        path = self.path_of_module(m)
+        if not self.is_leaf_module(m, path):
+            return forward(*args, **kwargs)
+        return self.create_proxy("call_module", path, args, kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        """The fetching of an attribute of a module: a node for parameters, and for buffers if ``proxy_buffer_attributes``."""
+
+        def fetched(items: Any) -> Any:
+            for n, p in items:
+                if attr_val is p:
+                    if n not in parameter_proxy_cache:
+                        options: dict[str, Any] = {}
+                        if self.param_shapes_constant and isinstance(attr_val, torch.nn.Parameter):
+                            from .proxy import ParameterProxy
+
+                            options["proxy_factory_fn"] = lambda node, n=n: ParameterProxy(self, node, n, attr_val)
+                        parameter_proxy_cache[n] = self.create_proxy("get_attr", n, (), {}, **options)
+                    return parameter_proxy_cache[n]
+            return None
+
+        found = None
+        if isinstance(attr_val, torch.nn.Parameter):
+            found = fetched(self.root.named_parameters())
+        elif self.proxy_buffer_attributes and isinstance(attr_val, torch.Tensor):
+            found = fetched(self.root.named_buffers())
+        return attr_val if found is None else found
+
+    # ---- tracing ---------------------------------------------------------------------------------------------------------------
+
+    def create_args_for_root(self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None) -> tuple[Any, list[Any]]:
+        """Placeholders for a function's parameters; gives the function to call and what to call it with."""
+        fn = inspect.unwrap(root_fn)
+        code: CodeType = fn.__code__  # type: ignore[attr-defined]
+        total = code.co_argcount + code.co_kwonlyargcount
+        names = list(code.co_varnames)
+        args: list[Any] = []
+        start = 0
+        if is_module:
+            if total == 0:
+                raise RuntimeError("``self`` argument cannot be part of *args expansion!")
+            args.append(self.root)
+            start = 1
+        signature = inspect.signature(fn)
+        concrete = dict(concrete_args) if isinstance(concrete_args, dict) else concrete_args
+        if isinstance(concrete, tuple):
+            if len(concrete) != len(names[start:total]):
+                raise RuntimeError(
+                    f"Tracing expected {len(names[start:total])} arguments but got {len(concrete)} concrete arguments"
+                )
+            concrete = dict(zip(names[start:total], concrete))
+        counts = itertools_count()
+        notes = _annotations(fn)
+
+        def placeholder(name: str) -> Any:
+            if concrete is not None and name in concrete:
+                return self._specialised(name, concrete[name], counts, signature.parameters[name].default)
+            default: tuple[Any, ...] = ()
+            if not name.startswith("*"):
+                value = signature.parameters[name].default
+                default = () if value is inspect.Parameter.empty else (value,)
+            return self.create_proxy("placeholder", name, default, {}, type_expr=notes.get(name))
+
+        args.extend([placeholder(names[i]) for i in range(start, code.co_argcount)])
+        keywords = {names[i]: placeholder(names[i]) for i in range(code.co_argcount, total)}
+        stars: list[Any] = []
+        more: Any = None
+        at = total
+        if code.co_flags & inspect.CO_VARARGS:
+            stars = [placeholder("*" + names[at])]
+            at += 1
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            more = placeholder("**" + names[at])
+        if concrete is not None and any(_is_tree(v) for v in concrete.values()):
+            self.graph._codegen = _tree_codegen(names[start:total], concrete)
+        if not keywords and not stars and more is None:
+            return root_fn, args
+        return _call_with(root_fn, fn, keywords, stars, more), args
+
+    def _specialised(self, name: str, value: Any, counts: Iterator[int], default: Any) -> Any:
+        def one(x: Any) -> Any:
+            number = next(counts)
+            given = () if default is inspect.Parameter.empty or _is_tree(value) else (default,)
+            out = self.create_proxy("placeholder", f"{name}_{number}", given, {})
+            if isinstance(x, PHBase):
+                if isinstance(x, PHWithMeta):
+                    out.node.meta.update(x.__dict__)
+                return out
+            if isinstance(x, (bool, int, float, str)) or x is None:
+                if x is None:
+                    self.create_proxy("call_function", _assert_is_none, (
+                        out, f"{name} has been specialized to have value {x} but got another value"), {})  # fmt: skip
+                else:
+                    torch._assert(out == x, f"{name} has been specialized to have value {x} but got another value")
+            return x
+
+        return pytree.tree_map(one, value)
+
+    def trace(self, root: Any, concrete_args: Any = None) -> Graph:
+        """The graph of a module's ``forward``, or of a function."""
+        global _is_fx_tracing_flag
+        before, _is_fx_tracing_flag = _is_fx_tracing_flag, True
+        try:
+            if isinstance(root, torch.nn.Module):
+                if not hasattr(type(root), self.traced_func_name):
+                    raise AssertionError(f"traced_func_name={self.traced_func_name} doesn't exist in {type(root).__name__}")
+                self.root = root
+                fn = getattr(type(root), self.traced_func_name)
+                self.root_module_name = root._get_name()
+                self.submodule_paths = {mod: name for name, mod in root.named_modules()}
+            else:
+                self.root = torch.nn.Module()
+                fn = root
+            self.graph = Graph(tracer_cls=getattr(self, "__class__", None))
+            self.tensor_attrs = {}
+            self._collect_tensors(self.root, [])
+            if isinstance(fn, functools.partial):
+                fn = _plain(fn)
+            fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
+            with _Patcher() as patcher:
+                self._patch(patcher, fn)
+                result = fn(*args)
+            notes = _annotations(inspect.unwrap(fn))
+            self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=notes.get("return"))
+            self.submodule_paths = None
+        finally:
+            _is_fx_tracing_flag = before
+        return self.graph
+
+    def _collect_tensors(self, m: Any, prefix: list[str]) -> None:
+        for k, v in m.__dict__.items():
+            if isinstance(v, torch.Tensor):
+                self.tensor_attrs[v] = ".".join([*prefix, k])
+        for k, child in m.named_children():
+            self._collect_tensors(child, [*prefix, k])
+
+    def _patch(self, patcher: _Patcher, fn: Any) -> None:
+        cache: dict[str, Any] = {}
+        original_getattr, original_call = torch.nn.Module.__getattr__, torch.nn.Module.__call__
+        tracer = self
+
+        @functools.wraps(original_getattr)
+        def getattr_(mod: Any, name: str) -> Any:
+            return tracer.getattr(name, original_getattr(mod, name), cache)
+
+        @functools.wraps(original_call)
+        def call(mod: Any, *args: Any, **kwargs: Any) -> Any:
+            return tracer.call_module(mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs)
+
+        patcher.method(torch.nn.Module, "__getattr__", getattr_)
+        patcher.method(torch.nn.Module, "__call__", call)
+        scope = getattr(inspect.unwrap(fn), "__globals__", {})
+        for frame_dict in (scope, *[vars(m) for m in self._autowrap_search]):
+            if patcher.first_visit(frame_dict):
+                for name, value in list(frame_dict.items()):
+                    if not name.startswith("_") and callable(value) and id(value) in self._autowrap_function_ids:
+                        patcher.item(frame_dict, name, _create_wrapped_func(value))
+        for (_, name), frame_dict in list(_wrapped_fns_to_patch.items()):
+            if name in frame_dict:
+                found = frame_dict[name]
+            elif hasattr(builtins, name):
+                found = getattr(builtins, name)
+            else:
+                continue
+            if not getattr(found, "__fx_wrapped__", False):
+                patcher.item(frame_dict, name, _create_wrapped_func(found))
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        made = type(self).__new__(type(self))
+        for k, v in self.__dict__.items():
+            made.__dict__[k] = v if k == "_autowrap_search" else copy.deepcopy(v, memo)
+        return made
+
+
+def _annotations(fn: Any) -> dict[str, Any]:
+    """A function's annotations; those of this package, which are texts and say ``Any`` where PyTorch says nothing, as PyTorch has them."""
+    notes = getattr(fn, "__annotations__", {})
+    if not (getattr(fn, "__module__", None) or "").startswith("jtorch."):
+        return notes
+    try:
+        found = typing.get_type_hints(fn)
+    except Exception:
+        return {}
+    return {k: v for k, v in found.items() if v is not Any}
+
+
+def itertools_count() -> Iterator[int]:
+    """Numbers from 1."""
+    n = 0
+    while True:
+        n += 1
+        yield n
+
+
+def _assert_is_none(value: Any, msg: str) -> None:
+    if value is not None:
+        raise AssertionError(msg)
+
+
+def _is_tree(x: Any) -> bool:
+    return isinstance(x, (list, tuple, dict))
+
+
+def _tree_codegen(names: list[str], concrete: dict[str, Any]) -> Any:
+    from types import SimpleNamespace
+
+    del names, concrete
+    return _PyTreeCodeGen(SimpleNamespace(orig_args=[], in_spec=None, out_spec=None))
+
+
+def _plain(fn: functools.partial[Any]) -> Callable[..., Any]:
+    inner = fn.func
+
+    def call(*args: Any) -> Any:
+        return inner(*fn.args, *args, **fn.keywords)
+
+    names = [n for n in inspect.signature(fn).parameters if n not in fn.keywords]
+    code = call.__code__.replace(co_name=inner.__name__)
+    made = FunctionType(code, call.__globals__, inner.__name__, None, call.__closure__)
+    text = f"lambda {', '.join(names)}: call({', '.join(names)})"
+    return eval(text, {"call": made})
+
+
+def _call_with(root_fn: Any, fn: Any, keywords: dict[str, Any], stars: list[Any], more: Any) -> Any:
+    """A function that is called with the plain arguments and runs the body with proxies for ``*args`` and ``**kwargs`` themselves."""
+    if not stars and more is None:
+
+        @functools.wraps(root_fn)
+        def call(*args: Any) -> Any:
+            return root_fn(*args, **keywords)
+
+        return call
+    # The body is compiled as one that takes them as ordinary parameters.
+    code = fn.__code__
+    total = code.co_argcount + code.co_kwonlyargcount + len(stars) + (more is not None)
+    flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    plain = FunctionType(
+        code.replace(co_argcount=total, co_kwonlyargcount=0, co_posonlyargcount=0, co_flags=flags),
+        fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__,
+    )  # fmt: skip
+    rest = [*keywords.values(), *stars, *([more] if more is not None else [])]
+
+    @functools.wraps(fn)
+    def spread(*args: Any) -> Any:
+        return plain(*args, *rest)
+
+    return spread
+
+
+def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """A ``GraphModule`` that does what a module or function does, found by running it on proxies.
+
+    Args:
+        concrete_args: values for parameters that decide what is run; they are checked when the graph runs.
+
+    Raises:
+        TraceError: if a traced value decides what is run.
+
+    Examples:
+        >>> import jtorch as torch
+        >>> gm = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
+        >>> gm(torch.tensor([-1.0, 2.0]))
+        tensor([1., 3.])
+    """
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = root.__class__.__name__ if isinstance(root, torch.nn.Module) else root.__name__
+    return GraphModule(tracer.root, graph, name)
+
+
+@contextlib.contextmanager
+def _maybe_revert_all_patches() -> Iterator[None]:
+    yield
+
+
+def _assert_is_none_registered() -> None:
+    from .node import has_side_effect
+
+    has_side_effect(_assert_is_none)
+
+
+_assert_is_none_registered()

@@ -1,0 +1,7 @@
+"""Settings."""
+
+from __future__ import annotations
+
+#: PyTorch's progress bars of passes; there are none here.
+disable_progress = True
+verbose_progress = False

@@ -1,0 +1,59 @@
+"""Arguments of calls as the signatures name them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, NamedTuple
+
+import jtorch as torch
+
+
+class ArgsKwargsPair(NamedTuple):
+    """Positional arguments, and arguments by name."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def _normalised(signature: inspect.Signature, args: Any, kwargs: Any, only_kwargs: bool) -> ArgsKwargsPair | None:
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:
+        return None
+    bound.apply_defaults()
+    if not only_kwargs:
+        return ArgsKwargsPair(tuple(bound.args), dict(bound.kwargs))
+    for p in signature.parameters.values():
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
+            return None
+    return ArgsKwargsPair((), dict(bound.arguments))
+
+
+def normalize_function(
+    target: Any, args: tuple[Any, ...], kwargs: Any = None, arg_types: Any = None, kwarg_types: Any = None,
+    normalize_to_only_use_kwargs: bool = False,
+) -> ArgsKwargsPair | None:  # fmt: skip
+    """The arguments of a function by name; None where it has no signature, or they do not fit."""
+    del arg_types, kwarg_types
+    try:
+        signature = inspect.signature(inspect.unwrap(target))
+    except (TypeError, ValueError):
+        return None
+    return _normalised(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
+
+
+def normalize_module(
+    root: torch.nn.Module, target: str, args: tuple[Any, ...], kwargs: Any = None, normalize_to_only_use_kwargs: bool = False
+) -> ArgsKwargsPair | None:
+    """The arguments of a submodule's ``forward`` by name; None where they do not fit."""
+    module = root.get_submodule(target)
+    return _normalised(inspect.signature(module.forward), args, kwargs or {}, normalize_to_only_use_kwargs)
+
+
+def get_signature_for_torch_op(op: Any, return_schemas: bool = False) -> Any:
+    """The signatures of a function of ``torch``: one here, where PyTorch may have overloads."""
+    try:
+        found = [inspect.signature(inspect.unwrap(op))]
+    except (TypeError, ValueError):
+        return (None, None) if return_schemas else None
+    return (found, None) if return_schemas else found

@@ -1,0 +1,68 @@
+"""Shapes and dtypes of all nodes, found by running the graph on an example."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jtorch as torch
+
+from ..interpreter import Interpreter
+from ..node import Node, map_aggregate
+
+
+class TensorMetadata(NamedTuple):
+    """What is known of a tensor without its elements."""
+
+    shape: Any
+    dtype: Any
+    requires_grad: bool
+    stride: tuple[int, ...]
+    memory_format: Any
+    is_quantized: bool
+    qparams: dict[str, Any]
+
+
+def _extract_tensor_metadata(result: Any, include_contiguity: bool = True) -> TensorMetadata:
+    memory_format = None
+    if include_contiguity:
+        for candidate in (torch.contiguous_format, torch.channels_last, torch.channels_last_3d):
+            if candidate is not torch.contiguous_format and result.dim() != (4 if candidate is torch.channels_last else 5):
+                continue
+            if result.is_contiguous(memory_format=candidate):
+                memory_format = candidate
+                break
+    return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(), memory_format, False, {})
+
+
+class ShapeProp(Interpreter):
+    """Runs a graph and notes each result's ``meta["tensor_meta"]`` and ``meta["type"]``."""
+
+    def __init__(self, gm: Any, fake_mode: Any = None) -> None:
+        super().__init__(gm)
+        if fake_mode is not None:
+            raise NotImplementedError("ShapeProp(fake_mode=...): run on tensors of the meta device instead")
+
+    def run_node(self, n: Node) -> Any:
+        """The value of one node, noted."""
+        try:
+            result = super().run_node(n)
+        except Exception as e:
+            raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from e
+        seen = False
+
+        def note(obj: Any) -> Any:
+            nonlocal seen
+            if isinstance(obj, torch.Tensor):
+                seen = True
+                return _extract_tensor_metadata(obj)
+            return obj
+
+        meta = map_aggregate(result, note)
+        if seen:
+            n.meta["tensor_meta"] = meta
+        n.meta["type"] = type(result)
+        return result
+
+    def propagate(self, *args: Any) -> Any:
+        """Runs on an example and returns the result."""
+        return super().run(*args)
