@@ -1,0 +1,346 @@
+"""From public functions to operators: which operators a call of a function is, where wrappers or dispatch modes are to see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .. import dispatch, return_types
+from ..core import Tensor
+from ..dispatch import ACTIVE, MISSING
+from ..engine import Value
+from ..ops._declare import DTYPE, STATIC, TENSOR_LIST, Op
+from ..ops._kernel import Fixed, T
+from . import functions
+from .calling import handles, invoke
+from .functions import ALIASES, COMPOSITE, DECOMPOSED, PASS, ROUTES
+from .generic import step_of
+from .overloads import OpOverload, OpOverloadPacket, aten
+from .routes_tensor import is_wrapper
+from .schema import texts
+from .state import STATE
+from .values import Held, Unreadable, held, shadow
+
+functions.load()
+
+_PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
+
+
+# ---- public calls ----------------------------------------------------------------------------------------------------------------
+
+
+def wrappers(operands: Iterable[Any]) -> bool:
+    """Whether an operand, also inside lists and tuples, is of a class with ``__torch_dispatch__``."""
+    for x in operands:
+        kind = type(x)
+        if kind is Tensor:
+            continue
+        if isinstance(x, Tensor):
+            if handles(kind):
+                return True
+        elif kind in (list, tuple) and wrappers(x):
+            return True
+    return False
+
+
+def below(caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A public call as operators; MISSING if it is an ordinary one, or a function that is no operator."""
+    state = STATE
+    if state.off or not (state.modes or wrappers(args) or (kwargs and wrappers(kwargs.values()))):
+        return MISSING
+    path = dispatch.NAMES.get(caller.func, "").removeprefix("torch.")
+    if _stand_ins(args) or (kwargs and _stand_ins(kwargs.values())):  # a function's body calls another public function
+        out = _named(path, caller, _originals(args), {k: _originals(x) for k, x in kwargs.items()})
+        return out if out is MISSING else _shadows(out)
+    return _named(path, caller, args, kwargs)
+
+
+def _stand_ins(operands: Iterable[Any]) -> bool:
+    """Whether there are tensors that stand for others among the operands."""
+    for x in operands:
+        if type(x) is Tensor:
+            if type(x._v) is Held:
+                return True
+        elif type(x) in (list, tuple) and _stand_ins(x):
+            return True
+    return False
+
+
+def _originals(x: Any) -> Any:
+    if type(x) is Tensor:
+        return x._v.tensor if type(x._v) is Held else x
+    return type(x)([_originals(i) for i in x]) if type(x) in (list, tuple) else x
+
+
+def _shadows(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return shadow(x)
+    if isinstance(x, tuple):
+        items = [_shadows(i) for i in x]
+        return tuple(items) if type(x) is tuple else type(x)(items)
+    return [_shadows(i) for i in x] if type(x) is list else x
+
+
+_routes: dict[str, Any] = {}
+
+
+def route_of(path: str) -> Any:
+    """What a public path is: a function that writes it with operators, an operator's packet, ``PASS``, or None."""
+    found = _routes.get(path, MISSING)
+    if found is MISSING:
+        found = _routes[path] = _route(path)
+    return found
+
+
+def _route(path: str) -> Any:
+    namespace, _, leaf = path.rpartition(".")
+    for key in (path, leaf) if namespace in ("Tensor", "nn.functional") else (path,):
+        if key in PASS:
+            return PASS
+        if key in ROUTES:
+            return ROUTES[key]
+    names = [_PREFIXES.get(namespace, "") + leaf, leaf]
+    for name in names:
+        name = ALIASES.get(name, name)
+        if name in ROUTES and "." not in name:
+            return ROUTES[name]
+        plain = name.rstrip("_") if not name.startswith("__") else name
+        if name in texts() and plain not in COMPOSITE:
+            return getattr(aten, name)
+    return None
+
+
+def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    route = route_of(path)
+    if route is PASS:
+        return MISSING
+    alias_of = caller.layout.alias_of
+    if alias_of and kwargs:
+        kwargs = {alias_of.get(n, n): x for n, x in kwargs.items()}
+    if isinstance(route, OpOverloadPacket):
+        positional = [p.name for p in caller.layout.positional]
+        out = _direct(route, positional, args, kwargs)
+        if out is not MISSING:
+            return _with_names(path, out)
+    elif route is not None:
+        out = route(*args, **kwargs)
+        if out is not NotImplemented:
+            return out
+    return _shadowed(caller, args, kwargs)
+
+
+def resolve(packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The overload that a call means, and its arguments; None if there is none."""
+    kwargs = {k: x for k, x in kwargs.items() if k != "out" or x is not None}
+    outs = kwargs.pop("out", None)
+    for overload in packet.all():
+        schema = overload._schema
+        if schema.outs:
+            continue
+        mine, named = _spread(overload, args), {}
+        for k, x in kwargs.items():
+            if k in schema.places:
+                named[k] = x
+            elif k in positional and len(mine) <= positional.index(k) < schema.count:
+                named[schema.arguments[positional.index(k)].name] = x
+            elif x is None or (k == "pin_memory" and not x):
+                continue
+            else:
+                break
+        else:
+            if overload.accepts(mine, named, False) or (
+                packet.__name__.rstrip("_") in _TENSOR_FIRST and overload.accepts(mine, named, True)
+            ):
+                if outs is not None:
+                    return _out_form(overload, mine, named, outs)
+                return overload, mine, named
+    return None
+
+
+#: Functions of two operands whose Python form takes a number for the second as a tensor.
+_TENSOR_FIRST = frozenset("add sub mul div divide multiply subtract true_divide floor_divide".split())
+
+
+def _spread(overload: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sizes given one by one as a list, where the operator's last parameter by position takes a list."""
+    arguments = overload._schema.arguments
+    for i, a in enumerate(arguments[: overload._schema.count]):
+        if a.type.startswith(("int[", "SymInt[")) and len(args) > i + 1:
+            rest = args[i:]
+            if all(type(x) is int for x in rest) and len(args) > overload._schema.count:
+                return (*args[:i], list(rest))
+    return args
+
+
+def _out_form(overload: OpOverload, args: Any, kwargs: dict[str, Any], outs: Any) -> Any:
+    names = [a.name for a in overload._schema.arguments]
+    for other in overload._overloadpacket.all():
+        schema = other._schema
+        if schema.outs and [a.name for a in schema.arguments if not a.is_out] == names:
+            given = outs if isinstance(outs, (tuple, list)) else (outs,)
+            if len(given) == len(schema.outs):
+                return other, args, {**kwargs, **{schema.arguments[i].name: o for i, o in zip(schema.outs, given, strict=True)}}
+    return None
+
+
+def _direct(packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    found = resolve(packet, positional, args, kwargs)
+    if found is None:
+        return MISSING
+    overload, args, kwargs = found
+    schema = overload._schema
+    if not schema.tensors and "device" in schema.places and "pin_memory" in schema.places:  # a factory: told where, and not to pin
+        from .routes_factories import options
+
+        kwargs = {**kwargs, **options(None, kwargs.get("device"), kwargs.get("pin_memory"))}
+    if packet.__name__ in ("max", "min") and overload._overloadname == "other":
+        overload = aten.maximum.default if packet.__name__ == "max" else aten.minimum.default
+    return overload, invoke(overload, overload.complete(args, kwargs))
+
+
+def _with_names(path: str, found: Any) -> Any:
+    """The result as the public function gives it: a named tuple where the operator's results have names."""
+    overload, out = found
+    if isinstance(out, list):
+        return tuple(out)
+    if isinstance(out, tuple):
+        fields = tuple([r.name for r in overload._schema.returns])
+        if None not in fields:
+            return return_types.make(path.rpartition(".")[2] if "linalg" not in path else path.replace(".", "_"), fields)(out)
+    return out
+
+
+# ---- functions without an operator -----------------------------------------------------------------------------------------------
+
+
+def _shadowed(caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs a function's body on tensors that stand for its operands: what it does to them comes back as operators."""
+    made: list[tuple[Tensor, Tensor, Any]] = []
+
+    def enter(x: Any) -> Any:
+        if isinstance(x, Tensor):
+            for original, stand_in, _ in made:
+                if original is x:
+                    return stand_in
+            stand_in = shadow(x)
+            made.append((x, stand_in, stand_in._v))
+            return stand_in
+        if type(x) in (list, tuple):
+            return type(x)([enter(i) for i in x])
+        return x
+
+    try:
+        result = caller.run(enter(args), {k: enter(x) for k, x in kwargs.items()})
+    except Unreadable:
+        if any(is_wrapper(original) for original, _, _ in made):
+            raise
+        STATE.off = True  # it looks at data: modes do not see inside
+        try:
+            return caller.run(args, kwargs)
+        finally:
+            STATE.off = False
+    for original, stand_in, value in made:
+        now = stand_in._read()
+        if now is not value and stand_in._version:
+            aten.copy_.default(original, leave(now))
+    return _unshadowed(result, made)
+
+
+def _unshadowed(x: Any, made: Sequence[tuple[Tensor, Tensor, Any]]) -> Any:
+    if isinstance(x, Tensor):
+        for original, stand_in, _ in made:
+            if x is stand_in:
+                return original
+        v = x._v if x._v is not None else x._read()
+        return v.tensor if type(v) is Held else x
+    if isinstance(x, tuple):
+        items = [_unshadowed(i, made) for i in x]
+        return tuple(items) if type(x) is tuple else type(x)(items)
+    return [_unshadowed(i, made) for i in x] if type(x) is list else x
+
+
+def leave(v: Value) -> Tensor:
+    """The tensor that a value stands for."""
+    from .values import tensor_of
+
+    return tensor_of(v)
+
+
+# ---- calls of the engine ---------------------------------------------------------------------------------------------------------
+
+
+def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any]) -> Any:
+    """A call of the engine on tensors, as operators."""
+    info = call.extra
+    op: Op = info.op
+    if info.layout and len(info.layout) == len(op.params) and not getattr(info, "hidden_call", False):
+        args, kwargs = _arguments(op, info.layout, tensors, numbers)
+        key = op.path
+        route = ROUTES.get(key) or route_of(key if not key.startswith("_C.") else f"_C{key[2:]}")
+        if route is not PASS and route is not None:
+            if isinstance(route, OpOverloadPacket):
+                out = _direct(route, [p.name for p in op.params], args, kwargs)
+                if out is not MISSING:
+                    return out[1]
+            else:
+                out = route(*args, **kwargs)
+                if out is not NotImplemented:
+                    return out
+    func = step_of(call, len(tensors))
+    return invoke(func, [*tensors, *numbers])
+
+
+def _arguments(op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments that a call was made of."""
+    from .. import dtypes
+
+    next_tensor, next_number = iter(tensors).__next__, iter(numbers).__next__
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for p, entry in zip(op.params, layout, strict=True):
+        if p.kind == DTYPE:
+            value = None if entry.value is None else dtypes.from_np(entry.value)
+        elif p.kind == STATIC:
+            value = entry.value
+        elif entry is T:
+            value = next_tensor()
+        elif p.kind == TENSOR_LIST:
+            value = None if entry is None else [next_tensor() if present else None for present in entry]
+        elif isinstance(entry, Fixed):
+            value = entry.value
+        elif entry is None:
+            value = None if p.required else p.default
+        else:
+            value = next_number()
+        if p.keyword_only:
+            kwargs[p.name] = value
+        else:
+            args.append(value)
+
+    return tuple(args), kwargs
+
+
+
+
+def _run_held(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    """What ``Held`` values do with a call of the engine."""
+    if STATE.off:
+        raise RuntimeError(
+            f"{call.name}: a tensor of a class with __torch_dispatch__ has no data of its own for this operator to run on; its handler "
+            "must run operators on the tensors it holds"
+        )
+    out = perform(call, [leave(v) for v in ins], numbers)
+    info = call.extra
+    if isinstance(out, (tuple, list)):
+        return [_value(t) for t in out]
+    v = _value(out)
+    return v if getattr(info, "single", True) else [v]
+
+
+def _value(t: Any) -> Value:
+    return held(t) if STATE.modes or type(t) is not Tensor else t._v or t._read()
+
+
+Held.runner = staticmethod(_run_held)
+ACTIVE.below = below
+__all__ = ["DECOMPOSED", "below", "perform", "resolve", "route_of"]

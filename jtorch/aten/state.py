@@ -1,0 +1,120 @@
+"""What one thread has entered below autograd: dispatch modes, and whether a kernel is running, which nobody is asked about."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import dispatch
+from ..autograd.grad_mode import MODE
+from ..dispatch import _count
+
+
+class _Stack(list[Any]):
+    """The dispatch modes of one thread, outermost first; counted with the function modes, so that plain calls look closer."""
+
+    def __del__(self, active: Any = dispatch.ACTIVE) -> None:
+        del active.modes[: len(self)]  # the thread may have ended inside a mode
+
+
+class _State(threading.local):
+    """``off``: a kernel is running. ``forced``: operators on plain tensors are recorded one by one. ``deeper``: a mode has declined."""
+
+    def __init__(self) -> None:
+        self.modes: list[Any] = _Stack()
+        self.off = False
+        self.forced = False
+
+
+STATE = _State()
+
+
+def push(mode: Any) -> None:
+    """Puts a mode on the stack of this thread."""
+    STATE.modes.append(mode)
+    _count(1)
+
+
+def remove(mode: Any) -> None:
+    """Takes the innermost entry of ``mode`` off the stack of this thread."""
+    stack = STATE.modes
+    for place in range(len(stack) - 1, -1, -1):
+        if stack[place] is mode:
+            del stack[place]
+            _count(-1)
+            return
+    raise RuntimeError(f"the mode {mode!r} is left in a thread or block that has not entered it")
+
+
+class Kernel:
+    """A block in which calls run as they are: neither function handlers nor dispatch handlers are asked."""
+
+    __slots__ = ("off", "level")
+
+    def __enter__(self) -> None:
+        functions = dispatch._state
+        self.off, self.level = STATE.off, functions.level
+        STATE.off, functions.level = True, 2
+
+    def __exit__(self, *exc: object) -> None:
+        STATE.off, dispatch._state.level = self.off, self.level
+
+
+class Quiet:
+    """A block in which no function handler or function mode is asked, while operators still are: derivatives run in one."""
+
+    __slots__ = ("level",)
+
+    def __enter__(self) -> None:
+        self.level = dispatch._state.level
+        dispatch._state.level = 2
+
+    def __exit__(self, *exc: object) -> None:
+        dispatch._state.level = self.level
+
+
+class Below:
+    """A block below autograd: nothing is recorded, whatever ``enable_grad`` says; ``is_grad_enabled`` answers as above."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = (MODE.enabled, MODE.below)
+        if not MODE.below:
+            MODE.shown = MODE.enabled
+        MODE.enabled, MODE.below = False, True
+
+    def __exit__(self, *exc: object) -> None:
+        if not self.before[1]:
+            MODE.enabled = self.before[0]
+        MODE.below = self.before[1]
+
+
+class Reentrant:
+    """A block inside a handler in which operators record history again."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = (MODE.enabled, MODE.below)
+        if MODE.below:
+            MODE.enabled, MODE.below = MODE.shown, False
+
+    def __exit__(self, *exc: object) -> None:
+        MODE.enabled, MODE.below = self.before
+
+
+@contextmanager
+def modes_off() -> Iterator[None]:
+    """A block in which the thread has no dispatch mode."""
+    taken = STATE.modes[:]
+    del STATE.modes[:]
+    try:
+        yield
+    finally:
+        STATE.modes[:0] = taken
+
+
+dispatch.reentrant = Reentrant

@@ -1,0 +1,468 @@
+"""``__torch_dispatch__``: wrapper classes, the order of asking, modes, and what handlers may return."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any
+
+import pytest
+from dispatching import Noting, names, wrapper  # type: ignore[import-not-found]
+
+import jtorch as torch
+import jtorch.nn.functional as F
+from jtorch.overrides import TorchFunctionMode, enable_reentrant_dispatch
+from jtorch.utils import _python_dispatch as pd
+from jtorch.utils._pytree import tree_map
+
+
+def answering(answer: Any) -> Any:
+    """A class whose handler always gives ``answer``."""
+
+    class Answer(wrapper()):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return answer
+
+    return Answer
+
+
+# ---- instances -------------------------------------------------------------------------------------------------------------------
+
+
+def test_metadata_costs_no_memory():
+    W = wrapper()
+    w = torch.Tensor._make_wrapper_subclass(W, (10**6, 10**6), dtype=torch.float64)
+    assert type(w) is W
+    assert w.shape == (10**6, 10**6)
+    assert w.numel() == 10**12
+    assert w.stride() == (10**6, 1)
+    assert (w.dtype, w.dim(), w.is_contiguous(), w.storage_offset()) == (torch.float64, 2, True, 0)
+    assert W.log == []
+
+
+def test_strides_and_offset_are_those_given():
+    w = torch.Tensor._make_wrapper_subclass(wrapper(), (2, 3), strides=(1, 2), storage_offset=5)
+    assert (w.stride(), w.storage_offset(), w.is_contiguous()) == ((1, 2), 5, False)
+
+
+def test_refusals_of_construction():
+    with pytest.raises(TypeError, match="Sub must define __torch_dispatch__"):
+        torch.Tensor._make_wrapper_subclass(type("Sub", (torch.Tensor,), {}), (2,))
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
+        torch.Tensor._make_wrapper_subclass(wrapper(), (2,), dtype=torch.int64, requires_grad=True)
+
+
+def test_python_dispatch_tells_who_takes_part():
+    W = wrapper()
+    assert W(torch.ones(1))._python_dispatch
+    assert not torch.ones(1)._python_dispatch
+    assert torch.Tensor.__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl
+
+
+def test_function_handler_is_disabled_unless_the_class_has_its_own():
+    W = wrapper()
+    disabled = torch._C._disabled_torch_function_impl
+
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs)
+
+        __torch_dispatch__ = W.__dict__["__torch_dispatch__"]
+
+    assert W.__torch_function__ is disabled
+    assert type("Below", (W,), {}).__torch_function__ is disabled
+    assert Own.__torch_function__ is not disabled
+
+
+def test_copies():
+    W = wrapper()
+    w = W(torch.ones(2), requires_grad=True)
+    w.tag = "here"
+    twin = copy.copy(w)
+    assert type(twin) is W
+    assert (twin.tag, twin.elem is w.elem, twin.requires_grad) == ("here", True, True)
+    assert W.log == []
+    deep = copy.deepcopy(w)
+    assert names(W.log) == ["aten.clone.default"]
+    assert type(deep) is W
+    assert deep.requires_grad
+    assert deep.is_leaf
+    with pytest.raises(RuntimeError, match=r"wrapper subclasses only works .* clone\(\)"):
+        copy.deepcopy(answering(torch.ones(2))(torch.ones(2)))
+
+
+def test_conversions_to_the_host_are_refused():
+    w = wrapper()(torch.ones(2))
+    with pytest.raises(RuntimeError, match=r"\.tolist\(\) is not supported for tensor subclasses"):
+        w.tolist()
+    with pytest.raises(RuntimeError, match=r"\.numpy\(\) is not supported for tensor subclasses"):
+        w.numpy()
+
+
+def test_traceable_classes():
+    W = wrapper()
+
+    class Pair(W):
+        def __tensor_flatten__(self):
+            return ["elem"], "context"
+
+        @staticmethod
+        def __tensor_unflatten__(inner, context, size, stride):
+            assert context == "context"
+            assert (tuple(size), tuple(stride)) == ((2,), (1,))
+            return Pair(inner["elem"])
+
+    p = Pair(torch.tensor([1.0, 2.0]))
+    assert pd.is_traceable_wrapper_subclass(p)
+    assert not pd.is_traceable_wrapper_subclass(W(torch.ones(1)))
+    assert not pd.is_traceable_wrapper_subclass(torch.ones(1))
+    assert pd.transform_subclass(p, lambda name, t: t * 3 if name == "elem" else None).elem.tolist() == [3.0, 6.0]
+    with pytest.raises(RuntimeError, match="to have shape equal to"):
+        pd.transform_subclass(p, lambda name, t: t[:1])
+
+
+# ---- asking ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_spellings_are_one_operator():
+    W = wrapper()
+    x = W(torch.ones(1))
+    torch.add(x, 2), x.add(2), x + 2, 2 + x, torch.add(input=x, other=2)
+    assert names(W.log) == ["aten.add.Tensor"] * 5
+    assert all(args[0] is x and args[1] == 2 and kwargs == {} for _, args, kwargs in W.log)
+
+
+def test_arguments_are_those_of_the_schema():
+    W = wrapper()
+    x = W(torch.ones(2, 3))
+    torch.sum(x, dim=1, keepdim=True), torch.sum(x, axis=0), torch.add(x, x, alpha=2), x.view(3, 2), x.permute(1, 0)
+    given = [(args[1:], kwargs) for _, args, kwargs in W.log]
+    assert given[0] == (([1], True), {})
+    assert given[1] == (([0],), {})
+    assert given[2][1] == {"alpha": 2}
+    assert given[3] == (([3, 2],), {})
+    assert given[4] == (([1, 0],), {})
+
+
+def test_defaults_are_dropped_even_if_given():
+    W = wrapper()
+    x, v, m = W(torch.ones(2, 3)), W(torch.ones(1)), W(torch.ones(1, 1))
+    torch.add(x, x, alpha=1), torch.sum(x, dim=1, keepdim=False), torch.cumsum(x, 0, dtype=None)
+    assert [(len(args), kwargs) for _, args, kwargs in W.log] == [(2, {}), (2, {}), (2, {})]
+    W.log.clear()
+    for more in ({}, {"beta": 1}, {"beta": 2}, {"alpha": 2, "beta": 1}):
+        torch.addmv(v, m, v, **more)
+    assert [kwargs for _, _, kwargs in W.log] == [{}, {}, {"beta": 2}, {"alpha": 2}]
+
+
+def test_out_and_in_place_give_the_very_object():
+    W = wrapper()
+    x, o = W(torch.ones(2)), W(torch.zeros(2))
+    assert torch.abs(x, out=o) is o
+    name, args, kwargs = W.log[-1]
+    assert (name, len(args), list(kwargs), kwargs["out"] is o) == ("aten.abs.out", 1, ["out"], True)
+    assert x.add_(1) is x
+    assert x.__imul__(2) is x
+    assert x.elem.tolist() == [4.0, 4.0]
+    assert [x._version, o._version] == [2, 1]
+    assert answering(torch.ones(5))(torch.ones(2)).add_(1).shape == (2,)
+    with pytest.raises(RuntimeError, match="Unable to cast arf to Tensor"):
+        answering("arf")(torch.ones(2)).add_(1)
+
+
+def test_types_and_order():
+    seen = []
+
+    class A(wrapper()):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            seen.append((cls.__name__, tuple(t.__name__ for t in types)))
+            return NotImplemented
+
+    class B(A):
+        pass
+
+    t = torch.ones(1)
+    with pytest.raises(TypeError, match=r"(?s)Multiple dispatch failed for 'torch\._ops\.aten\.cat\.default'; all __torch_dispatch__ .*A"):
+        torch.cat([A(t), t, B(t)])
+    assert seen == [("B", ("B", "A")), ("A", ("B", "A"))]
+
+
+def test_wrappers_of_wrappers():
+    log: list[Any] = []
+    A, B = wrapper(log, "A"), wrapper(log, "B")
+    r = A(B(torch.ones(1))) + 1
+    assert names(log) == ["aten.add.Tensor"] * 2
+    assert (type(r), type(r.elem), r.elem.elem.tolist()) == (A, B, [2.0])
+    assert A(A(A(torch.ones(2)))).sum().item() == 2.0
+
+
+def test_unusable_answers():
+    t = torch.ones(2, 3)
+    for bad in ("arf", 3):
+        with pytest.raises(RuntimeError, match=f"Unable to cast {bad} to Tensor"):
+            torch.exp(answering(bad)(t))
+    with pytest.raises(TypeError, match="unsupported operand"):
+        answering(NotImplemented)(t) + 1
+    with pytest.raises(RuntimeError, match="is not an instance of 'sequence'"):
+        torch.max(answering(None)(t), 1)
+    found = torch.max(answering([t, t])(t), 1)
+    assert found.values is t
+    assert found.indices is t
+
+
+def test_handler_errors_pass_through():
+    class Boom(wrapper()):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        Boom(torch.ones(1)) * 2
+
+
+def test_default_handler_runs_on_data():
+    class S(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    s = torch.Tensor._make_subclass(S, torch.tensor([1.0, 2.0]))
+    r = s + s
+    assert type(r) is torch.Tensor
+    assert r.tolist() == [2.0, 4.0]
+    assert type(s.sum()) is torch.Tensor
+
+
+def test_no_data_to_run_on():
+    class Loop(wrapper()):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return torch.Tensor.__torch_dispatch__(func, types, args, kwargs)
+
+    with pytest.raises(RuntimeError, match="has no data of its own"):
+        Loop(torch.ones(1)).exp()
+
+
+def test_function_without_an_operator_reaches_its_parts():
+    W = wrapper()
+    x = W(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    r = torch.cov(x)
+    assert type(r) is W
+    assert torch.allclose(r.elem, torch.cov(x.elem))
+    assert W.log
+
+
+def test_views_share_the_version():
+    W = wrapper()
+    w = W(torch.zeros(2, 2))
+    w[0].add_(1)
+    assert names(W.log) == ["aten.select.int", "aten.add_.Tensor"]
+    assert w._version == 1
+    assert w.elem.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+# ---- modes -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_modes_see_plain_tensors_and_factories():
+    log: list[str] = []
+    seen = []
+
+    class Args(pd.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((str(func), types, list(args[0]) if isinstance(args[0], list) else args[0], kwargs))
+            return func(*args, **(kwargs or {}))
+
+    with Noting(log):
+        (torch.ones(1) + 1) * 2
+    assert log == ["aten.ones.default", "aten.add.Tensor", "aten.mul.Tensor"]
+    with Args():
+        torch.zeros(2, 3, dtype=torch.int64), torch.arange(3), torch.empty(1), torch.tensor([1.0])
+    cpu = torch.device("cpu")
+    assert seen[0] == ("aten.zeros.default", (), [2, 3], {"dtype": torch.int64, "device": cpu, "pin_memory": False})
+    assert [s[0] for s in seen] == ["aten.zeros.default", "aten.arange.default", "aten.empty.memory_format", "aten.lift_fresh.default"]
+    torch.ones(1)
+    assert len(seen) == 4
+
+
+def test_stack_of_modes():
+    log = []
+
+    class Named(pd.TorchDispatchMode):
+        def __init__(self, name):
+            self.name = name
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            log.append((self.name, len(pd._get_current_dispatch_mode_stack())))
+            return func(*args, **(kwargs or {}))
+
+    outer, inner = Named("outer"), Named("inner")
+    with outer as entered, inner:
+        assert entered is outer
+        assert pd._get_current_dispatch_mode() is inner
+        assert pd._get_current_dispatch_mode_stack() == [outer, inner]
+        assert pd.is_in_torch_dispatch_mode()
+        torch.ones(1)
+    assert log == [("inner", 1), ("outer", 0)]
+    assert pd._get_current_dispatch_mode() is None
+    assert not pd.is_in_torch_dispatch_mode()
+
+
+def test_mode_may_put_itself_on_again():
+    class Deep(pd.TorchDispatchMode):
+        depth = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.depth += 1
+            if self.depth < 3:
+                with self:
+                    return func(*args, **(kwargs or {}))
+            return func(*args, **(kwargs or {}))
+
+    mode = Deep()
+    with mode:
+        torch.ones(1)
+    assert mode.depth == 3
+
+
+def test_mode_before_class_and_declining():
+    W = wrapper()
+    asked = []
+
+    class Mode(pd.TorchDispatchMode):
+        def __init__(self, declines):
+            self.declines = declines
+
+        def __repr__(self):
+            return "<the mode>"
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            asked.append((str(func), types))
+            return NotImplemented if self.declines else func(*args, **(kwargs or {}))
+
+    x = W(torch.ones(1))
+    with Mode(False):
+        assert type(x + 1) is W
+    assert asked == [("aten.add.Tensor", (W,))]
+    asked.clear()
+    with pytest.raises(TypeError, match=r"(?s)mode object <the mode>"), Mode(True):
+        x + torch.ones(1)
+    with pytest.raises(TypeError, match=r"(?s)aten\.mul\.Tensor.*mode object <the mode>"), Mode(True):
+        torch.mul(x, 2)
+    assert asked[-2:] == [("aten.mul.Tensor", (W,)), ("aten.mul.Tensor", ())]  # the class's own call is seen by the mode
+    assert pd._get_current_dispatch_mode_stack() == []
+
+
+def test_mode_may_wrap_results():
+    W = wrapper()
+
+    class Wrapping(pd.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            inside = lambda x: x.elem if isinstance(x, W) else x  # noqa: E731
+            out = func(*tree_map(inside, args), **tree_map(inside, kwargs or {}))
+            return tree_map(lambda t: W(t) if isinstance(t, torch.Tensor) else t, out)
+
+    with Wrapping():
+        y = torch.ones(2) + 1
+    assert type(y) is W
+    assert y.elem.tolist() == [2.0, 2.0]
+
+
+def test_errors_leave_no_mode_behind():
+    class Boom(pd.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            raise ValueError("boom")
+
+    with pytest.raises(ValueError, match="boom"), Boom(), Noting([]):
+        torch.ones(1)
+    assert pd._get_current_dispatch_mode_stack() == []
+    assert torch.ones(1).tolist() == [1.0]
+
+
+def test_refused_handlers_of_modes():
+    class Wrong(pd.TorchDispatchMode):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return 1
+
+    with pytest.raises(RuntimeError, match="Defining your mode's `__torch_dispatch__` as a classmethod is not supported"), Wrong():
+        torch.ones(1)
+    with pytest.raises(NotImplementedError), pd.TorchDispatchMode():
+        torch.ones(1)
+    with pytest.warns(UserWarning, match="no longer necessary"):
+        assert isinstance(Noting.push([]), Noting)
+
+
+def test_modes_belong_to_their_thread():
+    log: list[str] = []
+    found: list[Any] = []
+    with Noting(log):
+        thread = threading.Thread(target=lambda: found.append((torch.ones(1) + 1, pd._get_current_dispatch_mode())))
+        thread.start()
+        thread.join()
+    assert log == []
+    assert found[0][1] is None
+
+
+def test_function_modes_are_above():
+    above, below = [], []
+
+    class Above(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            above.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x, w = torch.ones(2, 3), torch.ones(4, 3)
+    with Noting(below), Above():
+        F.linear(x, w)
+    assert above == [F.linear]
+    assert below == ["aten.t.default", "aten.mm.default"]
+
+
+def test_a_function_handler_is_asked_before():
+    log: list[Any] = []
+
+    class Both(wrapper(log)):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func is torch.exp:
+                log.append("function")
+            return super().__torch_function__(func, types, args, kwargs)
+
+    r = torch.exp(Both(torch.zeros(1)))
+    assert names(log)[:2] == ["function", "aten.exp.default"]
+    assert type(r) is Both
+
+
+# ---- below autograd --------------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_recorded_inside_a_handler():
+    found = []
+
+    class Inner(wrapper()):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            args = tree_map(lambda x: x.elem if isinstance(x, cls) else x, args)
+            found.append(func(*args).requires_grad)
+            with torch.enable_grad():
+                found.append((func(*args).requires_grad, torch.is_grad_enabled()))
+            with enable_reentrant_dispatch():
+                inner = func(*args)
+            found.append((inner.requires_grad, inner.grad_fn is not None))
+            return cls(inner.detach())
+
+    Inner(torch.ones(1, requires_grad=True)) + 1
+    assert found == [False, (False, True), (True, True)]
+    assert (torch.ones(1, requires_grad=True) + 1).requires_grad
+
+
+def test_return_and_correct_aliasing():
+    aten = torch.ops.aten
+    x, o = torch.ones(1), torch.zeros(1)
+    assert pd.return_and_correct_aliasing(aten.add_.Tensor, (x, 1), {}, "out") is x
+    assert pd.return_and_correct_aliasing(aten.add.out, (x, 1), {"out": o}, "out") is o
+    assert pd.return_and_correct_aliasing(aten.add.Tensor, (x, 1), {}, "out") == "out"

@@ -1,0 +1,171 @@
+"""``torch.ops.aten``: names, schemas, calls; which operators public functions are."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from dispatching import Noting, names, wrapper  # type: ignore[import-not-found]
+
+import jtorch as torch
+import jtorch.nn.functional as F
+from jtorch._ops import OpOverload, OpOverloadPacket
+from jtorch.overrides import normalize_call, resolve_name
+
+aten: Any = torch.ops.aten
+
+
+def test_packets_and_overloads():
+    add = aten.add.Tensor
+    assert isinstance(add, OpOverload)
+    assert isinstance(aten.add, OpOverloadPacket)
+    assert add is aten.add.Tensor
+    assert add.overloadpacket is aten.add
+    assert (str(add), add.__name__, add.name(), aten.add.__name__) == ("aten.add.Tensor", "add.Tensor", "aten::add.Tensor", "add")
+    assert aten.add.overloads()[0] == "Tensor"
+    assert repr(add) == "<OpOverload(op='aten.add', overload='Tensor')>"
+    assert {add: 1}[aten.add.Tensor] == 1
+    assert copy.deepcopy(add) is add
+    assert pickle.loads(pickle.dumps(add)) is add
+    assert resolve_name(add) == "aten.add.Tensor"
+
+
+def test_schemas():
+    schema = aten.sum.dim_IntList._schema
+    assert str(schema) == "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
+    assert [a.name for a in schema.arguments] == ["self", "dim", "keepdim", "dtype"]
+    assert [a.kwarg_only for a in schema.arguments] == [False, False, False, True]
+    assert schema.arguments[2].default_value is False
+    assert not schema.is_mutable
+    assert str(aten.add_.Tensor._schema) == "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)"
+    assert aten.add_.Tensor._schema.is_mutable
+    assert str(aten.add.out._schema) == "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
+    assert aten.view.default.is_view
+    assert [r.name for r in aten.max.dim._schema.returns] == ["values", "indices"]
+
+
+def test_unknown_names():
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'aten' object has no attribute 'no_such_op'"):
+        aten.no_such_op
+    with pytest.raises(AttributeError, match=r"The underlying op of 'aten\.add' has no overload name 'Nope'"):
+        aten.add.Nope
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'mine' object has no attribute 'op'"):
+        torch.ops.mine.op
+    with pytest.raises(ImportError):
+        __import__("jtorch.ops.no_such_module")
+
+
+def test_calls_on_plain_tensors():
+    t = torch.tensor([[1.0, 2.0]])
+    assert aten.add.Tensor(t, t, alpha=2).tolist() == [[3.0, 6.0]]
+    assert aten.add(t, 1).tolist() == [[2.0, 3.0]]
+    assert aten.sum.dim_IntList(t, [1], True).tolist() == [[3.0]]
+    assert aten.add_.Tensor(t.clone(), 1).tolist() == [[2.0, 3.0]]
+    o = torch.zeros(1, 2)
+    assert aten.mul.out(t, t, out=o) is o
+    assert o.tolist() == [[1.0, 4.0]]
+    p = torch.ones(2, requires_grad=True)
+    aten.mul.Tensor(p, 3).sum().backward()
+    assert p.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match=r"aten::add\(\) is missing value for argument 'other'"):
+        aten.add.Tensor(t)
+    with pytest.raises(RuntimeError, match="Unknown keyword argument 'foo' for operator 'aten::add'"):
+        aten.add.Tensor(t, t, foo=1)
+
+
+CASES: dict[str, list[tuple[str, Any]]] = {
+    "arithmetic": [
+        ("mul.Tensor", lambda x: x * 2), ("sub.Tensor", lambda x: x - x), ("rsub.Scalar", lambda x: 1 - x),
+        ("div.Tensor", lambda x: x / 2), ("neg.default", lambda x: -x), ("pow.Tensor_Scalar", lambda x: x**2),
+        ("pow.Scalar", lambda x: 2**x), ("remainder.Scalar", lambda x: x % 2), ("floor_divide.default", lambda x: x // 2),
+        ("reciprocal.default mul.Tensor", lambda x: 1 / x), ("abs.default", abs), ("maximum.default", lambda x: torch.max(x, x)),
+        ("div.Tensor_mode", lambda x: torch.div(x, 2, rounding_mode="floor")), ("clamp.default", lambda x: x.clamp(0, 1)),
+        ("add_.Tensor", lambda x: x.add_(1)), ("mul_.Tensor", lambda x: x.__imul__(2)),
+    ],
+    "comparison": [
+        ("eq.Tensor", lambda x: x == x), ("gt.Scalar", lambda x: x > 0), ("lt.Scalar", lambda x: x < 0.5), ("ne.Scalar", lambda x: x != 1),
+        ("gt.Scalar where.self", lambda x: torch.where(x > 0, x, x)), ("isnan.default", torch.isnan),
+    ],
+    "reductions": [
+        ("sum.default", lambda x: x.sum()), ("sum.dim_IntList", lambda x: x.sum(1)), ("mean.default", lambda x: x.mean()),
+        ("mean.dim", lambda x: x.mean(0)), ("max.dim", lambda x: x.max(1)), ("var.correction", lambda x: x.var(1)),
+        ("linalg_vector_norm.default", lambda x: x.norm()), ("cumsum.default", lambda x: x.cumsum(0)),
+        ("argmax.default", lambda x: x.argmax()),
+        ("logsumexp.default", lambda x: x.logsumexp(1)), ("sort.default", lambda x: x.sort(1)),
+    ],
+    "shapes": [
+        ("view.default", lambda x: x.view(3, 2)), ("view.default", lambda x: x.reshape(6)), ("t.default", lambda x: x.t()),
+        ("permute.default", lambda x: x.permute(1, 0)), ("permute.default", lambda x: x.T), ("transpose.int", lambda x: x.transpose(0, 1)),
+        ("select.int", lambda x: x[0]), ("index.Tensor", lambda x: x[torch.tensor([0])]), ("unsqueeze.default", lambda x: x[None]),
+        ("slice.Tensor", lambda x: x[:, 1:]), ("expand.default", lambda x: x.expand(2, 2, 3)),
+        ("unsqueeze.default", lambda x: x.unsqueeze(0)),
+        ("squeeze.default", lambda x: x.squeeze()), ("squeeze.dim", lambda x: x.squeeze(0)), ("split.Tensor", lambda x: x.split(1)),
+        ("split.Tensor", lambda x: x.chunk(2)), ("unbind.int", lambda x: x.unbind()), ("cat.default", lambda x: torch.cat([x, x])),
+        ("stack.default", lambda x: torch.stack([x, x])), ("detach.default", lambda x: x.detach()), ("clone.default", lambda x: x.clone()),
+        ("", lambda x: x.contiguous()), ("t.default clone.default _unsafe_view.default", lambda x: x.t().reshape(6)),
+        ("select.int fill_.Tensor", lambda x: x.__setitem__(0, 1.0)),
+        ("select.int copy_.default", lambda x: x.__setitem__(0, torch.ones(3))),
+    ],
+    "conversions": [
+        ("_to_copy.default", lambda x: x.to(torch.float64)), ("_to_copy.default", lambda x: x.double()), ("", lambda x: x.float()),
+        ("sum.default _local_scalar_dense.default", lambda x: x.sum().item()),
+        ("sum.default _local_scalar_dense.default", lambda x: bool(x.sum())), ("", lambda x: (x.shape, x.size(0), x.dim(), x.stride())),
+    ],
+    "functional": [
+        ("relu.default", F.relu), ("gelu.default", F.gelu), ("_softmax.default", lambda x: F.softmax(x, 1)),
+        ("_log_softmax.default", lambda x: x.log_softmax(1)), ("native_layer_norm.default", lambda x: F.layer_norm(x, (3,))),
+        ("t.default addmm.default", lambda x: F.linear(torch.ones(5, 3), x, torch.ones(2))),
+        ("t.default mm.default", lambda x: F.linear(torch.ones(5, 3), x)), ("mm.default", lambda x: x @ torch.ones(3, 3)),
+        ("mv.default", lambda x: x @ torch.ones(3)),
+        ("_log_softmax.default nll_loss_forward.default", lambda x: F.cross_entropy(x, torch.tensor([0, 1]))),
+        ("", lambda x: F.dropout(x, 0.5, False)), ("mse_loss.default", lambda x: F.mse_loss(x, x)),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_operators_of_functions(family):
+    W = wrapper()
+    for want, call in CASES[family]:
+        x = W(torch.ones(2, 3))
+        W.log.clear()
+        call(x)
+        assert " ".join(n.removeprefix("aten.") for n in names(W.log)) == want
+
+
+def test_softmax_arguments():
+    W = wrapper()
+    x = W(torch.ones(2, 3))
+    F.softmax(x, 1)
+    assert W.log[0][1][1:] == (1, False)
+    found = x.max(1)
+    assert type(found).__name__ == "max"
+    assert (type(found.values), type(found.indices)) == (W, W)
+
+
+def test_modes_see_inside_functions_without_an_operator():
+    log: list[str] = []
+    with Noting(log):
+        found = torch.cov(torch.tensor([[1.0, 2.0], [3.0, 5.0]]))
+    assert type(found) is torch.Tensor
+    assert found.tolist() == [[0.5, 1.0], [1.0, 2.0]]
+    assert log
+
+
+def test_normalize_call():
+    assert normalize_call(torch.sum, ("x",), {"axis": 1})[0] == normalize_call(torch.sum, (), {"input": "x", "dim": 1})[0]
+    args, kwargs = normalize_call(torch.add, (1,), {"other": 2})
+    assert (args, kwargs["alpha"]) == ((1, 2), 1)
+    assert normalize_call(torch.Tensor.sum, ("x", 1)) == (("x", 1, False), {"dtype": None})
+    t = torch.ones(1)
+    args, kwargs = normalize_call(aten.sum.dim_IntList, (t, 0))
+    assert (args[1:], kwargs) == (([0], False), {"dtype": None})
+    with pytest.raises(TypeError):
+        normalize_call(torch.add, (1,), {"axis": 2})
+
+    def own(a, *rest, b=3, **more):
+        return a, rest, b, more
+
+    assert normalize_call(own, (1, 2), {"c": 4}) == ((1, 2), {"b": 3, "c": 4})

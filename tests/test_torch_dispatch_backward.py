@@ -1,0 +1,327 @@
+"""Autograd above ``__torch_dispatch__``: history on wrappers, backward operators, and gradients that are wrappers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dispatching import Noting, names, wrapper  # type: ignore[import-not-found]
+
+import jtorch as torch
+import jtorch.nn.functional as F
+
+
+def operators(log: list[Any]) -> list[str]:
+    """The names in a log, without ``detach``."""
+    return [n.removeprefix("aten.") for n in names(log) if n != "aten.detach.default"]
+
+
+def leaf(W: Any, *values: float) -> Any:
+    return W(torch.tensor(values), requires_grad=True)
+
+
+def test_history_is_the_wrappers():
+    W = wrapper()
+    x = leaf(W, 3.0)
+    y = x * x
+    assert (x.is_leaf, y.is_leaf, y.requires_grad, y.elem.requires_grad) == (True, False, True, False)
+    assert y.grad_fn.name() == "MulBackward0"
+    assert x.exp().grad_fn.name() == "ExpBackward0"
+    with torch.no_grad():
+        assert not (x * 2).requires_grad
+    assert not (x > 1).requires_grad
+
+
+def test_square_and_its_gradient():
+    W = wrapper()
+    x = leaf(W, 3.0)
+    y = x * x
+    W.log.clear()
+    (g,) = torch.autograd.grad(y, x, W(torch.ones(1)))
+    assert operators(W.log) == ["mul.Tensor", "mul.Tensor", "add.Tensor"]
+    assert type(g) is W
+    assert g.elem.tolist() == [6.0]
+
+
+def test_backward_stores_a_wrapper():
+    W = wrapper()
+    x = leaf(W, 1.0, 2.0)
+    y = (x * 2).sum()
+    W.log.clear()
+    y.backward()
+    assert [n.removeprefix("aten.") for n in names(W.log)] == [
+        "ones_like.default", "detach.default", "expand.default", "mul.Tensor", "detach.default"
+    ]  # fmt: skip
+    assert type(x.grad) is W
+    assert x.grad.elem.tolist() == [2.0, 2.0]
+    grad = x.grad
+    (x * 3).sum().backward()
+    assert x.grad is grad
+    assert names(W.log)[-1] == "aten.add_.Tensor"
+    assert grad.elem.tolist() == [5.0, 5.0]
+
+
+def test_saving_results_detaches():
+    W = wrapper()
+    x = leaf(W, 1.0)
+    x.exp()
+    assert names(W.log) == ["aten.exp.default", "aten.detach.default"]
+    W.log.clear()
+    x.sin()
+    assert names(W.log) == ["aten.sin.default"]
+
+
+FORMULAS: dict[str, Any] = {
+    "threshold_backward.default": F.relu,
+    "gelu_backward.default": F.gelu,
+    "tanh_backward.default": torch.tanh,
+    "sigmoid_backward.default": torch.sigmoid,
+    "_softmax_backward_data.default": lambda x: F.softmax(x, 1),
+    "_log_softmax_backward_data.default": lambda x: F.log_softmax(x, 1),
+    "native_layer_norm_backward.default": lambda x: F.layer_norm(x, (3,)),
+    "select_backward.default": lambda x: x[0],
+    "slice_backward.default": lambda x: x[:, 1:],
+    "new_zeros.default index_put.default": lambda x: x[torch.tensor([0, 0])],
+    "div.Scalar": lambda x: x.mean(1, keepdim=True).expand(2, 3),
+    "t.default mm.default t.default": lambda x: F.linear(torch.ones(5, 3), x),
+    "neg.default": lambda x: 1 - x,
+    "pow.Tensor_Scalar mul.Scalar mul.Tensor": lambda x: x**3,
+    "view.default": lambda x: x.view(6),
+    "permute.default": lambda x: x.permute(1, 0),
+    "unsqueeze.default expand.default": lambda x: x.sum(1),
+    "sin.default neg.default mul.Tensor": torch.cos,
+    "max_pool2d_with_indices_backward.default": lambda x: F.max_pool2d(x.view(1, 1, 2, 3), 2),
+}
+
+
+@pytest.mark.parametrize("want", FORMULAS)
+def test_formulas_are_operators(want):
+    W, f = wrapper(), FORMULAS[want]
+    data = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
+    x = W(data, requires_grad=True)
+    y = f(x)
+    g = torch.ones(y.shape) * 2
+    W.log.clear()
+    (found,) = torch.autograd.grad(y, x, W(g))
+    assert want in " ".join(operators(W.log))
+    p = data.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(f(p), p, g)
+    assert torch.allclose(found.elem, expected, atol=1e-6)
+
+
+GENERIC = {
+    "logcumsumexp": lambda x: torch.logcumsumexp(x, 1),
+    "renorm": lambda x: torch.renorm(x, 2, 0, 1.0),
+    "einsum": lambda x: torch.einsum("ij,kj->ik", x, x),
+    "cov": torch.cov,
+    "digamma": torch.digamma,
+    "prod": lambda x: x.prod(1),
+    "fft": lambda x: torch.fft.rfft(x).abs(),
+    "solve": lambda x: torch.linalg.solve(x @ x.T + torch.eye(2), x),
+    "trapezoid": lambda x: torch.trapezoid(x, dim=1),
+    "gather": lambda x: x.gather(1, torch.tensor([[0], [2]])),
+}
+
+
+@pytest.mark.parametrize("name", GENERIC)
+def test_any_other_function_has_right_gradients(name):
+    W, f = wrapper(), GENERIC[name]
+    data = torch.tensor([[0.5, 1.0, 2.0], [1.5, 0.25, 0.75]])
+    x, p = W(data, requires_grad=True), data.clone().requires_grad_()
+    y, z = f(x), f(p)
+    assert type(y) is W
+    assert torch.allclose(y.elem, z.detach(), atol=1e-5)
+    (g,) = torch.autograd.grad((y * y).sum(), x)
+    (h,) = torch.autograd.grad((z * z).sum(), p)
+    assert torch.allclose(g.elem, h, rtol=1e-4, atol=1e-4)
+
+
+def test_second_derivatives():
+    W = wrapper()
+    for f, second in ((lambda x: x**3, 12.0), (torch.exp, 7.389056), (lambda x: torch.logcumsumexp(x * x, 0), 2.0)):
+        x = leaf(W, 2.0)
+        (g,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+        assert g.requires_grad
+        (h,) = torch.autograd.grad(g.sum(), x)
+        assert h.elem.item() == pytest.approx(second, rel=1e-5)
+
+
+def test_modules_on_wrappers():
+    W = wrapper()
+    layer = torch.nn.Linear(3, 2)
+    with torch.no_grad():
+        layer.weight.fill_(0.5)
+    x = W(torch.ones(4, 3))
+    layer(x).sum().backward()
+    assert type(layer.weight.grad) is W
+    assert layer.weight.grad.elem.tolist() == [[4.0] * 3] * 2
+    assert layer.bias.grad.elem.tolist() == [4.0, 4.0]
+
+
+def test_gradients_that_meet_plain_history():
+    W = wrapper()
+    p = torch.tensor([1.0, 2.0], requires_grad=True)
+    (torch.sin(p * 2) * W(torch.ones(2))).sum().backward()
+    assert type(p.grad) is W
+    assert torch.allclose(p.grad.elem, 2 * torch.cos(2 * p.detach()))
+
+
+def test_plain_history_that_meets_wrappers():
+    class Leaving(wrapper()):
+        """Results are plain tensors."""
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            r = super().__torch_dispatch__(func, types, args, kwargs)
+            return r.elem if isinstance(r, cls) else r
+
+    x = Leaving(torch.tensor([1.0]), requires_grad=True)
+    y = x * 3
+    assert type(y) is torch.Tensor
+    (y * y).sum().backward()
+    assert x.grad.item() == 18.0
+
+
+def test_modes_see_backward_only_around_it():
+    forward: list[str] = []
+    p = torch.ones(2, 3, requires_grad=True)
+    w = torch.ones(4, 3, requires_grad=True)
+    with Noting(forward):
+        y = F.linear(p, w).relu().sum()
+    assert forward == ["aten.t.default", "aten.mm.default", "aten.relu.default", "aten.detach.default", "aten.sum.default"]
+    y.backward()
+    assert len(forward) == 5
+    assert p.grad.tolist() == [[4.0] * 3] * 2
+    backward: list[str] = []
+    z = F.linear(p, w).relu().sum()  # recorded as plain operations
+    with Noting(backward):
+        z.backward()
+    assert sorted(operators(backward)) == sorted(
+        ["ones_like.default", "expand.default", "threshold_backward.default", "mm.default", "mm.default", "add_.Tensor", "add_.Tensor"]
+        + ["t.default"] * 4
+    )
+    assert p.grad.tolist() == [[8.0] * 3] * 2
+    assert w.grad.tolist() == [[4.0] * 3] * 4
+
+
+def test_operands_may_require_grad_in_a_handler_results_not_yet():
+    seen = []
+
+    class Look(Noting):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            r = func(*args, **(kwargs or {}))
+            seen.append((args[0].requires_grad, r.requires_grad))
+            return r
+
+    p = torch.ones(1, requires_grad=True)
+    with Look([]):
+        y = p * 3
+    assert seen == [(True, False)]
+    assert y.requires_grad
+
+
+def test_in_place_history():
+    W = wrapper()
+    x = leaf(W, 1.0, 2.0)
+    y = x.clone()
+    y.mul_(3).add_(1)
+    y.sum().backward()
+    assert x.grad.elem.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        x.add_(1)
+    z = x * 1
+    w = z.pow(2)
+    z.add_(1)
+    with pytest.raises(RuntimeError, match=r"\[torch\.FloatTensor \[2\]\], which is output 0 of Add, is at version 1; expected version 0"):
+        w.sum().backward()
+
+
+@pytest.mark.parametrize("make", [wrapper, lambda: None], ids=["wrapper", "mode"])
+def test_in_place_changes_of_views(make):
+    W = make()
+    data = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+    def program(x: Any) -> None:
+        y = x * 1
+        row = y[0]
+        row.mul_(3)
+        y[1, 0] = 5.0
+        (y.sum() + row.sum()).backward()
+
+    p = data.clone().requires_grad_()
+    program(p)
+    if W is None:
+        q: Any = data.clone().requires_grad_()
+        with Noting([]):
+            program(q)
+        found = q.grad
+    else:
+        q = W(data, requires_grad=True)
+        program(q)
+        found = q.grad.elem
+    assert found.tolist() == p.grad.tolist() == [[6.0, 6.0], [0.0, 1.0]]
+
+
+def test_hooks_get_wrappers():
+    W = wrapper()
+    x = leaf(W, 1.0)
+    y = x * 2
+    y.retain_grad()
+    seen = []
+    x.register_hook(lambda g: seen.append(type(g)) or g * 10)
+    y.register_hook(lambda g: seen.append(type(g)))
+    (y * 3).sum().backward()
+    assert seen == [W, W]
+    assert (x.grad.elem.item(), y.grad.elem.item()) == (60.0, 3.0)
+
+
+def test_own_functions_get_wrappers():
+    W = wrapper()
+    seen = []
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            seen.extend((type(x), type(g)))
+            return g * 3 * x * x
+
+    x = leaf(W, 2.0)
+    y = Cube.apply(x)
+    assert type(y) is W
+    y.sum().backward()
+    assert seen == [W, W]
+    assert x.grad.elem.item() == 12.0
+
+
+def test_out_and_history_do_not_go_together():
+    W = wrapper()
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.abs(leaf(W, 1.0), out=W(torch.ones(1)))
+
+
+def test_freed_graphs():
+    W = wrapper()
+    x = leaf(W, 1.0)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.elem.item() == 4.0
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        y.backward()
+
+
+def test_parameters_and_optimisers():
+    W = wrapper()
+    p = torch.nn.Parameter(W(torch.ones(2)))
+    assert type(p) is W
+    assert isinstance(p, torch.nn.Parameter)
+    step = torch.optim.SGD([p], lr=0.5)
+    (p * p).sum().backward()
+    step.step()
+    assert p.elem.tolist() == [0.0, 0.0]
