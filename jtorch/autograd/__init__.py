@@ -9,14 +9,24 @@ import importlib
 from typing import Any
 
 from .grad_mode import enable_grad as enable_grad
+from .grad_mode import enforce_grad_layout_policy as enforce_grad_layout_policy
 from .grad_mode import inference_mode as inference_mode
 from .grad_mode import is_grad_enabled as is_grad_enabled
+from .grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
+from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
+
+__all__ = [
+    "Variable", "Function", "NestedIOFunction", "backward", "grad_mode", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy",
+    "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled", "variable",
+]  # fmt: skip
 
 #: Where each public name that is loaded late lives.
 _LATE = {
-    "backward": "engine", "grad": "engine", "Function": "function", "FunctionCtx": "function", "Variable": "variable",
+    "backward": "asking", "grad": "asking", "Function": "function", "FunctionCtx": "function", "Variable": "variable",
+    "NestedIOFunction": "function", "SavedTensor": "saved",
     "gradgradcheck": "gradcheck", "GradcheckError": "gradcheck", "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 

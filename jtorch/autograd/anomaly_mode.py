@@ -21,7 +21,7 @@ def is_anomaly_enabled() -> bool:
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether it looks for nan."""
-    return _state["on"] and _state["nan"]
+    return _state["nan"]
 
 
 def _set(on: bool, nan: bool) -> None:
@@ -48,7 +48,7 @@ def _checking(node: tape.Node, grads: list[Any]) -> list[Any]:
 
         for j, v in enumerate(found):
             if v is not None and bool(jnp.any(jnp.isnan(read(v)))):
-                stack = (node.meta or {}).get("traceback_")
+                stack = node.metadata.get("traceback_")
                 if stack:
                     warnings.warn(
                         f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=2

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
+import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core import Tensor, from_value
-from ..engine import Value, record
+from ..dispatch import ACTIVE, LAYOUTS, of_layout
+from ..engine import Laid, Value, record
 from ..ops._declare import OPS
 from ..ops._kernel import T, call_of
+from ..size import Size
+from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
 from .grad_mode import MODE
 from .tape import Node, _Task, tracked
 
@@ -26,9 +32,13 @@ def _add_pairs(a: tuple[Value, Any], b: tuple[Value, Any]) -> tuple[Value, Any]:
 
 
 def _tensor(pair: Any, create_graph: bool) -> Tensor:
+    if isinstance(pair, Tensor):  # a walk on tensors
+        return pair
     if not create_graph:
-        return from_value(pair)
+        return pair.tensor if isinstance(pair, Laid) else from_value(pair)
     v, edge = pair
+    if isinstance(v, Laid):
+        return v.tensor
     t = from_value(v)
     if type(edge) is tuple:
         t._node, t._nr, t._rg = edge[0], edge[1], True
@@ -50,59 +60,95 @@ def _item(grad: Tensor, create_graph: bool) -> Any:
     return (v, grad._edge()) if create_graph else v
 
 
-def _tensors(name: str, given: Any) -> tuple[Any, ...]:
-    if isinstance(given, Tensor):
+class GradientEdge(NamedTuple):
+    """Where a gradient comes from: a node and the number of its output."""
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+def _tensors(given: Any) -> tuple[Any, ...]:
+    if isinstance(given, (Tensor, GradientEdge)):
         return (given,)
     return tuple(given)
 
 
-def _root_grads(tensors: Sequence[Tensor], grads: Sequence[Any], batched: bool) -> list[Tensor]:
-    if len(grads) != len(tensors):
-        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
-    found = []
-    for t, g in zip(tensors, grads, strict=True):
+def _place(given: Any) -> tuple[Any, Any]:
+    """The edge that a tensor or a gradient edge stands for, and the aval of its gradient."""
+    if isinstance(given, GradientEdge):
+        node = getattr(given.node, "_node", given.node)
+        if isinstance(node, AccumulateGrad):
+            return node.variable, node.variable._aval
+        return (node, given.output_nr), node.outs[given.output_nr]
+    if not isinstance(given, Tensor):
+        raise AssertionError("Expected output to be a torch.Tensor")
+    given._read()
+    return given._edge(), given._aval
+
+
+def _root_grads(roots: Sequence[Any], grads: Sequence[Any], batched: bool = False) -> list[Tensor | None]:
+    """The gradients to start with: those given, checked, and ones for scalars."""
+    if len(grads) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
+    found: list[Tensor | None] = []
+    for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
+        edge, aval = _place(root)
         if g is None:
-            if t._rg or t.requires_grad:
-                if t._aval.size != 1:
-                    raise RuntimeError("grad can be implicitly created only for scalar outputs")
-                if not t._aval.differentiable or t.dtype.is_complex:
-                    raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
-                found.append(from_value(record(_call("_ones_like", 1), (t._read(),))))
-            else:
+            if edge is None:
                 found.append(None)
+                continue
+            if aval.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if not aval.differentiable or aval.torch_dtype.is_complex:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {aval.torch_dtype}")
+            like = root._read() if isinstance(root, Tensor) else _zeros(aval)
+            found.append(from_value(record(_call("_ones_like", 1), (like,))))
             continue
         if not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-        if tuple(g.shape) != tuple(t.shape):
-            raise RuntimeError(
-                f"Mismatch in shape: grad_output[{len(found)}] has a shape of {g.shape} and output[{len(found)}] has a shape of {t.shape}."
-            )
-        if t.dtype.is_complex != g.dtype.is_complex:
-            raise RuntimeError(
-                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output"
-                f"[{len(found)}] has a dtype of {g.dtype} and output[{len(found)}] has a dtype of {t.dtype}."
-            )
-        if g.dtype is not t.dtype:
+        _check_root_grad(i, g, aval, batched)
+        if g.dtype is not aval.torch_dtype:
             from ..applying import converted
 
-            g = converted(g, t.dtype)
+            g = converted(g, aval.torch_dtype)
         found.append(g)
     return found
 
 
-def _start(task: _Task, tensors: Sequence[Tensor], grads: Sequence[Tensor | None]) -> list[Node]:
-    roots = []
-    for i, (t, g) in enumerate(zip(tensors, grads, strict=True)):
-        t._read()
-        edge = t._edge()
+def _check_root_grad(i: int, g: Tensor, aval: Any, batched: bool) -> None:
+    shape, its = Size(aval.shape), g.shape
+    if batched:
+        its = Size(tuple(its)[1:])
+        if tuple(its) != aval.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+                "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{i}] has a shape of {its} and output[{i}] has a shape of {shape}. If you only want some tensors in "
+                "`grad_output` to be considered batched, consider using vmap."
+            )
+    elif tuple(its) != aval.shape:
+        raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {its} and output[{i}] has a shape of {shape}.")
+    if aval.torch_dtype.is_complex != g.dtype.is_complex:
+        raise RuntimeError(
+            f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[{i}] "
+            f"has a dtype of {g.dtype} and output[{i}] has a dtype of {aval.torch_dtype}."
+        )
+
+
+def _start(task: _Task, roots: Sequence[Any], grads: Sequence[Tensor | None]) -> list[Node]:
+    nodes: list[Node] = []
+    task.roots = nodes
+    for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
+        edge, _ = _place(root)
         if edge is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         if g is None:
             continue
         task.give(edge, _item(g, task.create_graph))
         if type(edge) is tuple:
-            roots.append(edge[0])
-    return roots
+            nodes.append(edge[0])
+    return nodes
 
 
 def backward(
@@ -110,72 +156,158 @@ def backward(
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
     """Adds the gradients of ``tensors`` (of their products with ``grad_tensors``) to the ``grad`` of the leaves they depend on.
 
     Args:
+        tensors: tensors, or gradient edges.
         retain_graph: keep the graph for another walk (default: as ``create_graph``).
         create_graph: record the derivative itself, so that it can be differentiated.
+        grad_variables: the old name of ``grad_tensors``.
         inputs: only these tensors receive gradients.
 
     Raises:
         RuntimeError: if a tensor does not require grad, is no scalar and has no gradient given, or the graph was freed.
     """
-    roots = _tensors("backward", tensors)
-    given = (None,) * len(roots) if grad_tensors is None else _tensors("backward", grad_tensors)
-    targets = None if inputs is None else _tensors("backward", inputs)
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    targets = None if inputs is None else _tensors(inputs)
     if targets is not None and not targets:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    keep = create_graph if retain_graph is None else retain_graph
-    task = _Task(create_graph, keep, _add_pairs if create_graph else _add_values)
+    roots = _tensors(tensors)
+    given = (None,) * len(roots) if grad_tensors is None else _tensors(grad_tensors)
+    if LAYOUTS and (special := of_layout((roots, given, targets or ()))) is not None:
+        roots, targets, given = LAYOUTS[type(special)].dense(roots, targets, given)
+    if ACTIVE.below is not None and (walking := _walking((*roots, *given))) is not None:
+        walking.backward(roots, given, retain_graph, create_graph, targets)
+        return
+    task = _task(create_graph, retain_graph)
     enabled, MODE.enabled = MODE.enabled, create_graph
     try:
-        grads = _root_grads(roots, given, False)
+        grads = _root_grads(roots, given)
         nodes = _start(task, roots, grads)
+        if create_graph:
+            _warn_of_cycle()
+        leaves = None
         if targets is not None:
-            _want(task, targets)
-        task.run(nodes)
-        for leaf, grad in list(task.leaf_grads.values()):
-            if targets is None or any(leaf is t for t in targets):
+            leaves = _want(task, targets, retain=True)
+
+        def finish(leaf: Tensor, grad: Any) -> None:
+            if leaves is None or id(leaf) in leaves:
                 accumulate(leaf, grad, create_graph)
-        if targets is not None:
-            for t in targets:
-                if t._node is not None:
-                    found = task.captured.get((id(t._node), t._nr))
-                    if found is not None:
-                        accumulate(t, found, create_graph)
+
+        _WALKS.stack.append(task)
+        task.run(nodes, finish if WATCHED[0] else None)
+        for leaf, grad in list(task.leaf_grads.values()):
+            finish(leaf, grad)
+        for t in targets or ():
+            if isinstance(t, Tensor) and t._node is not None and not t._retains:
+                found = task.captured.get((id(t._node), t._nr))
+                if found is not None:
+                    accumulate(t, found, create_graph)
     finally:
         MODE.enabled = enabled
+        _left(task)
 
 
-def _want(task: _Task, targets: Sequence[Tensor]) -> None:
-    task.only_leaves = set()
+def _warn_of_cycle() -> None:
+    if not _warned:
+        _warned.append(True)
+        warnings.warn(CYCLE, stacklevel=4)
+
+
+_warned: list[bool] = []
+def _walking(tensors: tuple[Any, ...]) -> Any:
+    """The walk on tensors, if wrappers or dispatch modes must see it; None otherwise."""
+    from ..aten import walking
+
+    return walking if walking.concerns(tensors) else None
+
+
+CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory "
+    "leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset "
+    "the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
+
+
+def _left(task: _Task) -> None:
+    """Marks a walk as finished."""
+    task.done = True
+    if _WALKS.stack and _WALKS.stack[-1] is task:
+        _WALKS.stack.pop()
+
+
+class _Walks(threading.local):
+    """The walks that this thread is in, innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[_Task] = []
+
+
+_WALKS = _Walks()
+
+
+def walk_now() -> _Task:
+    """The walk that a hook is called in."""
+    return _WALKS.stack[-1]
+
+
+def _task(create_graph: bool, retain_graph: bool | None) -> _Task:
+    return _Task(create_graph, create_graph if retain_graph is None else retain_graph, _add_pairs if create_graph else _add_values)
+
+
+def _want(task: _Task, targets: Sequence[Any], retain: bool = False) -> set[int]:
+    """Tells a walk whose gradients are wanted; gives the identities of the leaves among them."""
+    leaves = task.only_leaves = set()
     for t in targets:
-        t._read()
-        if t._node is None:
-            task.only_leaves.add(id(t))
+        edge, _ = _place(t)
+        if edge is None:
+            if retain:
+                raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+            continue
+        if type(edge) is tuple:
+            task.wanted.setdefault(edge[0], set()).add(edge[1])
         else:
-            task.wanted.setdefault(t._node, set()).add(t._nr)
+            leaves.add(id(edge))
+    return leaves
 
 
 def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
-    """Adds a gradient to ``leaf.grad``, after the leaf's hooks."""
+    """Adds a gradient to ``leaf.grad``, between the leaf's hooks and those of its ``AccumulateGrad``."""
     t = _tensor(grad, create_graph)
-    hooks = leaf._hooks
-    if hooks:
-        t = run_tensor_hooks(hooks, t)
-    have = leaf._grad
-    if have is None:
-        leaf._grad = t
-    elif create_graph:
-        added = _add_pairs(_item(have, True), _item(t, True))
-        leaf._grad = _tensor(added, True)
-    else:
-        _add_in_place(have, t)
+    if leaf._hooks:
+        # A hook may have kept the tensor that it was given, which later gradients must not be added to.
+        t = _apart(run_tensor_hooks(leaf._hooks, t))
+    rare = hooks_at(leaf)
+    if rare is not None and rare.prehooks:
+        t = _apart(_Hooks.before_all(rare.prehooks, [t])[0])
+    with LOCK:
+        have = leaf._grad
+        if have is None:
+            leaf._grad = t
+        elif create_graph:
+            leaf._grad = _tensor(_add_pairs(_item(have, True), _item(t, True)), True)
+        elif type(have) in LAYOUTS:
+            leaf._grad = _tensor(_add_values(have._read(), t._v or t._read()), False)
+        else:
+            _add_in_place(have, t)
     if leaf._post_hooks:
         for hook in list(leaf._post_hooks.values()):
             hook(leaf)
+    if rare is not None and rare.hooks:
+        _Hooks.after_all(rare.hooks, [], [t])
+
+
+def _apart(t: Tensor) -> Tensor:
+    return t if t._rg else _tensor(t._read(), False)
 
 
 def _add_in_place(have: Tensor, more: Tensor) -> None:
@@ -184,19 +316,134 @@ def _add_in_place(have: Tensor, more: Tensor) -> None:
     assign(have, _add_values(have._v or have._read(), more._v or more._read()), None)
 
 
+# ---- hooks -----------------------------------------------------------------------------------------------------------------------
+
+
+def _hook_name(hook: Any) -> str:
+    return getattr(hook, "__name__", None) or str(hook)
+
+
+def _check_changed(hook: Any, before: Tensor, after: Any) -> None:
+    """Raises torch's errors for a gradient that a hook has put in place of another."""
+    if not isinstance(after, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
+    if after._aval is before._aval:
+        return
+    if after.dtype is not before.dtype:
+        raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the type of value (was {before.type()} got {after.type()})")
+    if after.device != before.device:
+        raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the device of value")
+    if after.shape != before.shape:
+        raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the size of value")
+
+
 def run_tensor_hooks(hooks: dict[int, Any], t: Tensor) -> Tensor:
     """Runs a tensor's hooks in order; each may replace the gradient."""
     for hook in list(hooks.values()):
         result = hook(t)
         if result is not None:
-            if not isinstance(result, Tensor):
-                raise TypeError(
-                    f"hook '{getattr(hook, '__name__', hook)}' has returned an object of type {type(result).__name__} instead of a Tensor"
-                )
-            if result.shape != t.shape:
-                raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+            _check_changed(hook, t, result)
             t = result
     return t
+
+
+class _Hooks:
+    """How a walk runs the hooks of nodes: they see tensors."""
+
+    @staticmethod
+    def results(task: _Task, node: Node, grads: list[Any]) -> list[Any]:
+        """Runs the hooks of a node's results, as ``Tensor.register_hook`` added them."""
+        grads = list(grads)
+        for j, hooks in node.rare.tensor_hooks.items():  # type: ignore[union-attr]
+            if hooks and grads[j] is not None:
+                grads[j] = _item(run_tensor_hooks(hooks, _tensor(grads[j], task.create_graph)), task.create_graph)
+        return grads
+
+    @staticmethod
+    def before(task: _Task, node: Node, grads: list[Any]) -> list[Any]:
+        """Runs the hooks that ``register_prehook`` added."""
+        given = [None if g is None else _tensor(g, task.create_graph) for g in grads]
+        found = _Hooks.before_all(node.rare.prehooks, given)  # type: ignore[union-attr]
+        return [None if g is None else _item(g, task.create_graph) for g in found]
+
+    @staticmethod
+    def after(task: _Task, node: Node, found: list[Any], grads: list[Any]) -> list[Any]:
+        """Runs the hooks that ``register_hook`` added to the node."""
+        create = task.create_graph
+        inputs = [None if g is None else _tensor(g, create) for g in found]
+        outputs = [None if g is None else _tensor(g, create) for g in grads]
+        shown, places = _as_counted(node, inputs)
+        changed = _Hooks.after_all(node.rare.hooks, shown, outputs)  # type: ignore[union-attr]
+        for place, g in zip(places, changed, strict=True):
+            if place is not None:
+                found[place] = None if g is None else _item(g, create)
+        return found
+
+    @staticmethod
+    def before_all(hooks: dict[int, Any], grads: list[Any]) -> list[Any]:
+        """Runs hooks on the gradients of a node's results."""
+        for hook in list(hooks.values()):
+            grads = _replaced(hook, grads, hook(tuple(grads)))
+        return grads
+
+    @staticmethod
+    def after_all(hooks: dict[int, Any], inputs: list[Any], outputs: list[Any]) -> list[Any]:
+        """Runs hooks on the gradients of a node's operands."""
+        for hook in list(hooks.values()):
+            inputs = _replaced(hook, inputs, hook(tuple(inputs), tuple(outputs)))
+        return inputs
+
+
+def _as_counted(node: Node, grads: list[Any]) -> tuple[list[Any], list[int | None]]:
+    """Gradients as torch counts operands (see ``Node.next_functions``), and the operand of each."""
+    shown: list[Any] = []
+    places: list[int | None] = []
+    at = 0
+    for _, counted, is_operand in node._operands():
+        if counted:
+            shown.append(grads[at] if is_operand else None)
+            places.append(at if is_operand else None)
+        at += is_operand
+    return shown, places
+
+
+def _replaced(hook: Any, grads: list[Any], result: Any) -> list[Any]:
+    if result is None:
+        return grads
+    if not isinstance(result, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+    if len(result) != len(grads):
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(result)}, but expected {len(grads)})"
+        )
+    for before, after in zip(grads, result, strict=True):
+        if before is not None and after is not None:
+            _check_changed(hook, before, after)
+    return list(result)
+
+
+_Task.hooks = _Hooks
+
+
+def retain(t: Tensor) -> None:
+    """Makes a walk keep the gradient of a tensor that is no leaf in its ``grad``; called again when an in-place change moved its node."""
+    me = weakref.ref(t)
+    node, nr = t._node, t._nr
+
+    def keep(task: _Task, grad: Any) -> None:
+        t = me()
+        if t is not None and t._node is node and t._nr == nr:
+            given = _tensor(grad, task.create_graph)
+            t._grad = given if t._grad is None else _tensor(_add_pairs((t._grad._read(), None), (given._read(), given._edge())), True)
+
+    assert node is not None
+    notes = node.notes()
+    if notes.retained is None:
+        notes.retained = {}
+    notes.retained[nr] = keep
+
+
+# ---- grad ------------------------------------------------------------------------------------------------------------------------
 
 
 def grad(
@@ -205,6 +452,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -212,6 +460,8 @@ def grad(
     """The gradients of ``outputs`` (of their products with ``grad_outputs``) with respect to ``inputs``, as a tuple.
 
     Args:
+        outputs, inputs: tensors, or gradient edges.
+        only_inputs: deprecated, and without effect.
         allow_unused: None instead of an error for inputs that the outputs do not depend on.
         materialize_grads: zeros instead of None for them.
         is_grads_batched: the first dimension of each of ``grad_outputs`` counts vectors; so does that of the results.
@@ -219,75 +469,99 @@ def grad(
     Raises:
         RuntimeError: if an input does not require grad or was not used, or an output does not require grad.
     """
-    outs = _tensors("grad", outputs)
-    targets = _tensors("grad", inputs)
-    given = (None,) * len(outs) if grad_outputs is None else _tensors("grad", grad_outputs)
-    if materialize_grads:
-        if allow_unused is False:
-            raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
-        allow_unused = True
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
+            "graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    outs, targets = _tensors(outputs), _tensors(inputs)
+    given = (None,) * len(outs) if grad_outputs is None else _tensors(grad_outputs)
+    if LAYOUTS and (special := of_layout((outs, targets, given))) is not None:
+        options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        return LAYOUTS[type(special)].grad(outs, targets, given, *options)
+    allow = materialize_grads or bool(allow_unused)
     if is_grads_batched:
-        return _batched_grad(outs, targets, given, retain_graph, create_graph, allow_unused, materialize_grads)
-    for t in targets:
-        t._read()
-        if not t._rg:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-    keep = create_graph if retain_graph is None else retain_graph
-    task = _Task(create_graph, keep, _add_pairs if create_graph else _add_values)
+        found = _batched(outs, targets, given, retain_graph, create_graph, allow)
+    else:
+        if not targets:
+            raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+        if ACTIVE.below is not None and (walking := _walking((*outs, *given))) is not None:
+            found = walking.grad(outs, targets, given, retain_graph, create_graph, allow)
+        else:
+            found = _walk(outs, targets, given, _task(create_graph, retain_graph), allow)
+    if materialize_grads:
+        found = tuple([_zeros_like(t) if g is None else g for g, t in zip(found, targets, strict=True)])
+    return found
+
+
+def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) -> tuple[Any, ...]:
+    create_graph = task.create_graph
     enabled, MODE.enabled = MODE.enabled, create_graph
     try:
-        grads = _root_grads(outs, given, False)
+        grads = _root_grads(outs, given)
+        edges = [_place(t)[0] for t in targets]
         nodes = _start(task, outs, grads)
+        if None in edges:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
         _want(task, targets)
+        _WALKS.stack.append(task)
         task.run(nodes)
-        found = []
-        for t in targets:
-            if t._node is None:
-                entry = task.leaf_grads.get(id(t))
-                item = None if entry is None else entry[1]
+        found: list[Any] = []
+        for i, edge in enumerate(edges):
+            if type(edge) is tuple:
+                item = task.captured.get((id(edge[0]), edge[1]))
             else:
-                item = task.captured.get((id(t._node), t._nr))
+                entry = task.leaf_grads.get(id(edge))
+                item = None if entry is None else entry[1]
             if item is None:
                 if not allow_unused:
                     raise RuntimeError(
-                        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-                        "this is the "
-                        "desired behavior."
+                        f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this "
+                        "is the desired behavior."
                     )
-                found.append(_zeros_like(t) if materialize_grads else None)
-            else:
-                r = _tensor(item, create_graph)
-                if t._node is None and t._hooks:
-                    r = run_tensor_hooks(t._hooks, r)
-                found.append(r)
+                found.append(None)
+                continue
+            r = _tensor(item, create_graph)
+            if type(edge) is not tuple and edge._hooks:
+                r = run_tensor_hooks(edge._hooks, r)
+            found.append(r)
         return tuple(found)
     finally:
         MODE.enabled = enabled
+        _left(task)
 
 
-def _zeros_like(t: Tensor) -> Tensor:
+def _zeros_like(t: Any) -> Tensor:
+    if isinstance(t, GradientEdge):
+        return from_value(_zeros(_place(t)[1]))
+    return from_value(record(call_of(OPS["_C._fill"], (T, "i")), (t._read(),), (0,)))
 
-    call = call_of(OPS["_C._fill"], (T, "i"))
-    return from_value(record(call, (t._read(),), (0,)))
+
+def _zeros(aval: Any) -> Value:
+    from ..ops._kernel import Fixed
+
+    return record(call_of(OPS["zeros"], (Fixed(aval.shape), Fixed(aval.dtype))), ())
 
 
-def _batched_grad(outs: Any, targets: Any, given: Any, retain: Any, create: bool, allow_unused: Any, materialize: bool) -> tuple[Any, ...]:
-    import jtorch
+def _batched(outs: Any, targets: Any, given: Any, retain: bool | None, create_graph: bool, allow_unused: bool) -> tuple[Any, ...]:
+    """One walk for a batch of gradients of the outputs, under ``vmap``."""
+    from ..func import vmap
 
-    sizes = {g.shape[0] for g in given if g is not None}
-    if len(sizes) != 1:
-        raise RuntimeError("is_grads_batched=True needs grad_outputs that all have the same first dimension")
-    n = sizes.pop()
-    rows = [
-        grad(
-            outs,
-            targets,
-            [None if g is None else g[i] for g in given],
-            retain_graph=True if i < n - 1 else retain,
-            create_graph=create,
-            allow_unused=allow_unused,
-            materialize_grads=materialize,
-        )
-        for i in range(n)
-    ]
-    return tuple([None if column[0] is None else jtorch.stack(column) for column in zip(*rows, strict=True)])
+    enabled, MODE.enabled = MODE.enabled, create_graph
+    try:
+        grads = _root_grads(outs, given, batched=True)
+    finally:
+        MODE.enabled = enabled
+    there: list[int] = []
+
+    def vjp(*vectors: Any) -> tuple[Any, ...]:
+        found = _walk(outs, targets, vectors, _task(create_graph, retain), allow_unused)
+        there[:] = [i for i, g in enumerate(found) if g is not None]
+        return tuple([found[i] for i in there])
+
+    rows = iter(vmap(vjp)(*grads))
+    return tuple([next(rows) if i in there else None for i in range(len(targets))])

@@ -11,11 +11,27 @@ from typing import Any
 
 
 class _Mode(threading.local):
-    """The thread's gradient mode."""
+    """The thread's gradient mode.
+
+    ``below`` says that a ``__torch_dispatch__`` handler is running: there nothing is recorded, and programs see and set ``shown`` instead.
+    """
 
     def __init__(self) -> None:
         self.enabled = True
         self.inference = False
+        self.below = False
+        self.shown = True
+
+    def get(self) -> bool:
+        """Whether a program that asks is told that recording is on."""
+        return self.shown if self.below else self.enabled
+
+    def set(self, enabled: bool) -> None:
+        """Turns recording on or off, as a program does."""
+        if self.below:
+            self.shown = enabled
+        else:
+            self.enabled = enabled
 
 
 MODE = _Mode()
@@ -81,19 +97,19 @@ class no_grad(_Decorating):
         return super().__new__(cls)
 
     def __enter__(self) -> None:
-        self.previous = MODE.enabled
-        MODE.enabled = False
+        self.previous = MODE.get()
+        MODE.set(False)
 
     def __exit__(self, *exc: object) -> None:
-        MODE.enabled = self.previous
+        MODE.set(self.previous)
 
 
 class enable_grad(no_grad):
     """Turns recording on inside a ``no_grad`` region."""
 
     def __enter__(self) -> None:
-        self.previous = MODE.enabled
-        MODE.enabled = True
+        self.previous = MODE.get()
+        MODE.set(True)
 
 
 class set_grad_enabled(_Decorating):
@@ -102,20 +118,20 @@ class set_grad_enabled(_Decorating):
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
-        self.previous = MODE.enabled
+        self.previous = MODE.get()
         self.mode = mode
-        MODE.enabled = mode
+        MODE.set(mode)
 
     def __call__(self, func: Any) -> Any:
         """Decorates; merely making the decorator changes nothing."""
-        MODE.enabled = self.previous
+        MODE.set(self.previous)
         return super().__call__(func)
 
     def __enter__(self) -> None:
-        MODE.enabled = self.mode
+        MODE.set(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        MODE.enabled = self.previous
+        MODE.set(self.previous)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(mode={self.mode})"
@@ -139,21 +155,51 @@ class inference_mode(_Decorating):
         self.previous = (True, False)
 
     def __enter__(self) -> None:
-        self.previous = (MODE.enabled, MODE.inference)
+        self.previous = (MODE.get(), MODE.inference)
         MODE.inference = self.mode
-        MODE.enabled = not self.mode if self.mode else MODE.enabled or self.previous[1]
+        MODE.set(not self.mode if self.mode else MODE.get() or self.previous[1])
 
     def __exit__(self, *exc: object) -> None:
-        MODE.enabled, MODE.inference = self.previous
+        MODE.set(self.previous[0])
+        MODE.inference = self.previous[1]
 
     def clone(self) -> Any:
         """Another one like it, for one more entering."""
         return type(self)(self.mode)
 
 
+class set_multithreading_enabled(_Decorating):
+    """Without effect: a walk back always runs on the thread that asked for it."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def clone(self) -> Any:
+        """Another one like it, for one more entering."""
+        return type(self)(self.mode)
+
+
+class enforce_grad_layout_policy(set_multithreading_enabled):
+    """Without effect: gradients are always in row-major order."""
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__(enable)
+
+
+def is_multithreading_enabled() -> bool:
+    """False: a walk back runs on the thread that asked for it."""
+    return False
+
+
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded for differentiation in this thread."""
-    return MODE.enabled
+    return MODE.get()
 
 
 def is_inference_mode_enabled() -> bool:

@@ -8,19 +8,37 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 import jtorch
 from jtorch import Tensor
 
 from .engine import grad as tape_grad
 from .grad_mode import enable_grad
+from .jacobians import Differences, Part, analytical, forward, parts_of_inputs, parts_of_outputs, tuple_of
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
     """Raised by ``gradcheck`` and ``gradgradcheck``: an analytical gradient is wrong."""
+
+
+NONDETERMINISTIC = """
+
+NOTE: If your op relies on non-deterministic operations i.e., it is listed here:
+https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html
+this failure might be expected.
+
+If you are adding a new operator, please file an issue and then use one of the
+workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck.
+If the test
+- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
+  with `nondet_tol=<tol>` as a keyword argument.
+- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
+  to have `gradcheck_nondet_tol=<tol>`.
+- is a Module test (e.g., in common_nn.py), then modify the corresponding
+  module_test entry to have `gradcheck_nondet_tol=<tol>`
+"""
+UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
 
 
 def gradcheck(
@@ -43,11 +61,19 @@ def gradcheck(
 ) -> bool:
     """Whether the gradients of ``func`` at ``inputs`` agree with central differences, for every input that requires grad.
 
+    Args:
+        eps: how far inputs are moved for the differences.
+        nondet_tol: how much two walks back may differ.
+        check_undefined_grad: also walk back with gradients that are missing or zero.
+        check_grad_dtypes: gradients must have the dtype of their inputs.
+        check_batched_grad, check_batched_forward_grad: also walk under ``vmap``.
+        check_forward_ad, check_backward_ad: which modes to check.
+        fast_mode: compare one random projection of each Jacobian instead of all its elements.
+        masked: for sparse inputs, whether only their stored elements count; all tensors here are dense.
+
     Raises:
         GradcheckError: if they do not, with ``raise_exception``.
         ValueError: if no input requires grad.
-
-    Differs from torch: ``fast_mode`` compares whole Jacobians too; complex numbers are compared as pairs of real ones.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -55,29 +81,29 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    del fast_mode
-    if masked:
-        raise NotImplementedError(
-            "gradcheck(masked=True) is not offered by jtorch: it is for sparse inputs, whose gradients are dense here"
-        )
-    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    check = _Check(func, given, eps, atol, rtol, nondet_tol)
+    del masked
+    check = _Check(func, tuple_of(inputs), eps, atol, rtol, nondet_tol)
     try:
         with enable_grad():
             check.inputs_fit()
-            if not check.outputs_differentiable():
+            if not check.outputs_differentiable(check_forward_ad):
                 return True
             if check_backward_ad:
-                check.backward(check_grad_dtypes)
+                for part in parts_of_outputs(check.outputs()):
+                    check.backward(part, check_grad_dtypes, fast_mode)
+            if check_forward_ad:
+                for part in parts_of_inputs(check.checked):
+                    check.forward(part, check_grad_dtypes, fast_mode)
+            if check_batched_forward_grad:
+                check.batched_forward()
+            if check_backward_ad:
+                if check_batched_grad:
+                    check.batched()
                 check.multiplies_by_gradient()
                 if check_undefined_grad:
                     check.undefined_gradients()
-                if check_batched_grad:
-                    check.batched(forward=False)
-            if check_forward_ad:
-                check.forward()
-                if check_batched_forward_grad:
-                    check.batched(forward=True)
+            if check_forward_ad and check_undefined_grad:
+                check.undefined_tangents()
     except GradcheckError:
         if raise_exception:
             raise
@@ -86,18 +112,16 @@ def gradcheck(
 
 
 class _Check:
-    """One call of ``gradcheck``: the function, its inputs, and the numerical Jacobian once it is known."""
+    """One call of ``gradcheck``: the function, its inputs, and its finite differences."""
 
     def __init__(self, func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
         self.func, self.inputs = func, inputs
-        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
+        self.atol, self.rtol, self.nondet_tol = atol, rtol, nondet_tol
         self.checked = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
-        self._numerical: list[list[np.ndarray]] | None = None
+        self.differences = Differences(lambda: tuple_of(func(*inputs)), eps)
 
     def inputs_fit(self) -> None:
         """Raises torch's errors, and warnings, for inputs that cannot be checked."""
-        if not self.checked:
-            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
         for i, x in enumerate(self.inputs):
             if not isinstance(x, Tensor) or not x.requires_grad:
                 continue
@@ -107,194 +131,264 @@ class _Check:
                     "all the inputs are not of double precision floating point or complex. ",
                     stacklevel=4,
                 )
-            if any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape, strict=True)):
+            if not all(s > 0 or n <= 1 for s, n in zip(x.stride(), x.shape, strict=True)):
                 raise RuntimeError(
                     f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
                     "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
                 )
             x.retain_grad()  # type: ignore[attr-defined]
+        if not self.checked:
+            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+
+    def every_output(self) -> tuple[Any, ...]:
+        """All outputs, computed anew."""
+        return tuple_of(self.func(*self.inputs))
 
     def outputs(self) -> list[Tensor]:
         """The differentiable outputs, computed anew."""
-        found = self.func(*self.inputs)
-        return [o for o in (found if isinstance(found, (tuple, list)) else (found,)) if isinstance(o, Tensor) and o._aval.differentiable]
+        return [o for o in self.every_output() if o.requires_grad]
 
-    def outputs_differentiable(self) -> bool:
+    def outputs_differentiable(self, forward_too: bool) -> bool:
         """Whether an output requires grad; if none does, checks that none depends on the inputs.
 
         Raises:
             GradcheckError: if one does.
         """
-        if any(o.requires_grad for o in self.outputs()):
+        if any(o.requires_grad for o in self.every_output()):
             return True
-        if any(np.any(block != 0) for row in self.numerical() for block in row):
-            raise GradcheckError("Numerical gradient for function expected to be zero")
+        del forward_too
+        for x in self.checked:
+            for j, o in enumerate(self.every_output()):
+                if self.differences.jacobian(x, j, o, Part()).ne(0).any():
+                    raise GradcheckError("Numerical gradient for function expected to be zero")
         return False
 
-    # ---- Jacobians: real arrays [elements of the input, elements of the output] ----------------------------------------------------
+    def places(self) -> list[int]:
+        """Where the differentiable outputs stand among all."""
+        return [j for j, o in enumerate(self.every_output()) if o.requires_grad]
 
-    def numerical(self) -> list[list[np.ndarray]]:
-        """For each checked input, for each output, the Jacobian by central differences."""
-        if self._numerical is None:
-            with jtorch.no_grad():
-                self._numerical = [self._differences(x) for x in self.checked]
-        return self._numerical
+    # ---- backward ------------------------------------------------------------------------------------------------------------------
 
-    def _differences(self, x: Tensor) -> list[np.ndarray]:
-        data = x.data
-        rows: list[list[np.ndarray]] = []
-        for place in np.ndindex(*x.shape):
-            before = data[place].clone()
-            for unit in (1.0, 1j) if x.dtype.is_complex else (1.0,):
-                data[place] = before + unit * self.eps
-                above = [_flat(o) for o in self.outputs()]
-                data[place] = before - unit * self.eps
-                below = [_flat(o) for o in self.outputs()]
-                rows.append([(a - b) / (2 * self.eps) for a, b in zip(above, below, strict=True)])
-            data[place] = before
-        if not rows:
-            return [np.zeros((0, _flat(o).size)) for o in self.outputs()]
-        return [np.stack(column) for column in zip(*rows, strict=True)]
-
-    def analytical(self, output: Tensor) -> list[np.ndarray]:
-        """For each checked input, the Jacobian of one output by ``backward``, element by element."""
-        columns: list[list[np.ndarray]] = [[] for _ in self.checked]
-        for direction in _directions(output):
-            found = self.gradients(output, direction)
-            for column, g, x in zip(columns, found, self.checked, strict=True):
-                column.append(_flat(jtorch.zeros_like(x) if g is None else g))
-        return [np.stack(c, axis=1) if c else np.zeros((_flat(x).size, 0)) for c, x in zip(columns, self.checked, strict=True)]
-
-    def gradients(self, output: Tensor, direction: Tensor | None) -> tuple[Any, ...]:
+    def gradients(self, output: Tensor, direction: Tensor) -> tuple[Any, ...]:
         """Gradients of the checked inputs; None where there is none."""
-        if not output.requires_grad:
-            return (None,) * len(self.checked)
         return tape_grad([output], self.checked, [direction], retain_graph=True, allow_unused=True)
 
-    # ---- checks --------------------------------------------------------------------------------------------------------------------
-
-    def backward(self, check_dtypes: bool) -> None:
+    def backward(self, part: Part, check_dtypes: bool, fast: bool) -> None:
         """Compares the Jacobians, and those of a second walk with the first."""
-        for i, output in enumerate(self.outputs()):
-            if check_dtypes:
-                self._dtypes(output)
-            first, second = self.analytical(output), self.analytical(output)
-            for a, b in zip(first, second, strict=True):
-                if np.any(np.abs(a - b) > self.nondet_tol):
-                    raise GradcheckError(
-                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-                        f"values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
-                        f"{self.nondet_tol}."
-                    )
-            self.compare(first, i, "")
+        outputs, places = self.outputs(), self.places()
+        if fast:
+            self._backward_fast(part, outputs, places, check_dtypes)
+            return
+        for i, (output, place) in enumerate(zip(outputs, places, strict=True)):
+            found = self._consistent(output, part, check_dtypes)
+            for j, (a, x) in enumerate(zip(found, self.checked, strict=True)):
+                n = self.differences.jacobian(x, place, output, part)
+                if a.numel() and not self._close(a, n, self.atol):
+                    raise GradcheckError(self._mismatch(i, j, part, n, a, output.dtype.is_complex))
 
-    def compare(self, found: Sequence[np.ndarray], i: int, prefix: str) -> None:
-        """Compares the Jacobians of one output with the numerical ones.
+    def _consistent(self, output: Tensor, part: Part, check_dtypes: bool) -> list[Tensor]:
+        """The Jacobians of one output by walks back.
 
         Raises:
-            GradcheckError: where they differ.
+            GradcheckError: if a second time gives others, or gradients do not fit their inputs.
         """
-        for j, (a, row) in enumerate(zip(found, self.numerical(), strict=True)):
-            n = row[i]
-            if not np.allclose(a, n, rtol=self.rtol, atol=self.atol):
-                raise GradcheckError(
-                    f"{prefix}Jacobian mismatch for output {i} with respect to input {j},\nnumerical:{jtorch.from_numpy(n)}\n"
-                    f"analytical:{jtorch.from_numpy(a)}\n"
-                )
+        first, types_fit, sizes_fit = analytical(self.gradients, output, self.checked, part)
+        second, _, _ = analytical(self.gradients, output, self.checked, part)
+        if not types_fit and check_dtypes:
+            raise GradcheckError("Gradient has dtype mismatch")
+        if not sizes_fit:
+            raise GradcheckError("Analytical gradient has incorrect size")
+        if any(a.numel() and float((a - b).abs().max()) > self.nondet_tol for a, b in zip(first, second, strict=True)):  # type: ignore[attr-defined]
+            raise GradcheckError(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, "
+                f"although analytical gradient matches numerical gradient.The tolerance for nondeterminism was {self.nondet_tol}."
+                + NONDETERMINISTIC
+            )
+        return first
 
-    def _dtypes(self, output: Tensor) -> None:
-        for g, x in zip(self.gradients(output, jtorch.ones_like(output)), self.checked, strict=True):
-            if g is not None and g.dtype is not x.dtype:
-                raise GradcheckError("Gradient has dtype mismatch")
+    def _close(self, a: Tensor, n: Tensor, atol: float) -> bool:
+        both = jtorch.promote_types(a.dtype, n.dtype)
+        return bool(jtorch.allclose(a.to(both), n.to(both), self.rtol, atol))  # type: ignore[attr-defined]
+
+    @staticmethod
+    def _mismatch(i: int, j: int, part: Part, n: Any, a: Any, is_complex: bool, forward_mode: bool = False) -> str:
+        prefix = f"While considering the {part.name} part of complex {'inputs' if forward_mode else 'outputs'} only, " if is_complex else ""
+        mode = "computed with forward mode " if forward_mode else ""
+        return f"{prefix}Jacobian {mode}mismatch for output {i} with respect to input {j},\nnumerical:{n}\nanalytical:{a}\n"
+
+    def _vectors(self, outputs: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
+        """Random directions of the inputs (pairs for complex ones) and of the outputs, the same in every run."""
+        generator = jtorch.Generator()
+
+        def unit(t: Tensor, dtype: Any) -> Tensor:
+            v = jtorch.rand(t.numel(), generator=generator).to(dtype)
+            return v / v.norm()
+
+        us = []
+        for x in self.checked:
+            real = x.dtype.to_real()
+            us.append((unit(x, real), unit(x, real)) if x.dtype.is_complex else unit(x, real))
+        return us, [unit(o, o.dtype.to_real()) for o in outputs]
+
+    def _backward_fast(self, part: Part, outputs: Sequence[Tensor], places: Sequence[int], check_dtypes: bool) -> None:
+        us, vs = self._vectors(outputs)
+        for j, (x, u) in enumerate(zip(self.checked, us, strict=True)):
+            for i, (output, place, v) in enumerate(zip(outputs, places, vs, strict=True)):
+                unit = part.unit(output)
+                g = self.gradients(output, (v * unit).to(output.dtype).reshape(output.shape))[j]  # type: ignore[attr-defined]
+                if g is not None and check_dtypes and g.dtype is not x.dtype:
+                    raise GradcheckError("Gradient has dtype mismatch")
+                flat = jtorch.zeros_like(x).reshape(-1) if g is None else g.reshape(-1)
+                n = (self.differences.along(x, u, place, output, part) * v).sum()
+                if isinstance(u, tuple):
+                    a = (flat.real * u[0]).sum() + 1j * (flat.imag * u[1]).sum()
+                    scale = float(u[0].sum()) + float(u[1].sum())
+                else:
+                    a, scale = (flat * u).sum(), float(u.sum())
+                if not self._close(a, n, self.atol * scale * float(v.sum())):
+                    message = self._mismatch(i, j, part, n.item(), a.item(), output.dtype.is_complex)
+                    slow = self._consistent(output, part, False)[j]
+                    raise GradcheckError(message + self._in_slow_mode(slow, self.differences.jacobian(x, place, output, part)))
+
+    def _in_slow_mode(self, a: Tensor, n: Tensor) -> str:
+        text = (
+            "\nThe above quantities relating the numerical and analytical jacobians are computed \n"
+            "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \n"
+            "about fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
+            f"Numerical:\n {n}\nAnalytical:\n{a}\n\nThe max per-element difference (slow mode) is: {(n - a).abs().max()}.\n"
+        )
+        if self._close(a, n, self.atol):
+            text += "Fast gradcheck failed but element-wise differences are small. This means that the\ntest might've passed in slow_mode!"
+        return text
 
     def multiplies_by_gradient(self) -> None:
         """A gradient of zero must give zero, of the input's shape and dtype."""
-        outputs = [o for o in self.outputs() if o.requires_grad]
+        outputs = self.outputs()
         found = tape_grad(outputs, self.checked, [jtorch.zeros_like(o) for o in outputs], allow_unused=True)
         for g, x in zip(found, self.checked, strict=True):
             if g is None:
                 continue
-            if np.any(_flat(g) != 0):
+            if not g.eq(0).all():
                 raise GradcheckError("backward not multiplied by grad_output")
             if g.dtype is not x.dtype:
                 raise GradcheckError("grad is incorrect type")
+            if g.device != x.device:
+                raise GradcheckError("grad is incorrect device")
             if g.shape != x.shape:
                 raise GradcheckError("grad is incorrect size")
 
     def undefined_gradients(self) -> None:
-        """With several outputs, one without a gradient must count as one with zeros."""
-        if len(self.outputs()) < 2:
-            return
-        for i in range(len(self.outputs())):
-            outputs = self.outputs()
-            if not outputs[i].requires_grad:
-                continue
+        """Missing gradients, of all outputs and of one at a time, must count as zeros."""
+        count = len(self.outputs())
+        for missing in [set(range(count)), *({i} for i in range(count if count > 1 else 0))]:
+            outputs = [_without_gradient(o) if i in missing else o for i, o in enumerate(self.outputs())]
             try:
-                self.gradients(outputs[i], jtorch.zeros_like(outputs[i]))
+                found = tape_grad(outputs, self.checked, [jtorch.zeros_like(o) for o in outputs], allow_unused=True)
             except RuntimeError as error:
-                raise GradcheckError("Expected backward function to handle undefined output grads.") from error
+                raise GradcheckError(f"Expected backward function to handle undefined output grads. {UNDEFINED}") from error
+            if any(g is not None and not g.eq(0).all() for g in found):
+                raise GradcheckError(
+                    f"Expected all input grads to be undefined or zero when all output grads are undefined or zero. {UNDEFINED}"
+                )
 
-    def batched(self, forward: bool) -> None:
-        """The same Jacobians under ``vmap``."""
+    def batched(self) -> None:
+        """The same gradients under ``vmap``."""
         for i, output in enumerate(self.outputs()):
-            directions = list(_directions(output))
-            if not directions or not output.requires_grad:
-                continue
+            vectors = jtorch.stack([jtorch.randn_like(output.detach()) for _ in range(2)])
+
+            def walk(v: Tensor, output: Tensor = output) -> tuple[Tensor, ...]:
+                found = self.gradients(output, v)
+                return tuple([jtorch.zeros_like(x) if g is None else g for g, x in zip(found, self.checked, strict=True)])
+
             try:
-                if forward:
-                    found = self._jacfwd()[i]
-                else:
-                    walk = jtorch.func.vmap(lambda v, o=output: tuple(self._filled(o, v)))
-                    found = [np.stack([_flat(r) for r in rows], axis=1) for rows in walk(jtorch.stack(directions))]
+                found = jtorch.func.vmap(walk)(vectors)
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}") from error
-            self.compare(found, i, "While computing batched gradients: ")
+            expected = [jtorch.stack(column) for column in zip(*[walk(v) for v in vectors], strict=True)]
+            self._same_batched(found, expected, i, False)
 
-    def _filled(self, output: Tensor, direction: Tensor) -> list[Tensor]:
-        found = self.gradients(output, direction)
-        return [jtorch.zeros_like(x) if g is None else g for g, x in zip(found, self.checked, strict=True)]
+    def _same_batched(self, found: Sequence[Tensor], expected: Sequence[Tensor], i: int, forward_mode: bool) -> None:
+        for j, (got, want) in enumerate(zip(found, expected, strict=True)):
+            if not jtorch.allclose(got, want):
+                raise GradcheckError(
+                    f"\nFor output {j if forward_mode else i} and input {j}:\n\nwalking {'forward' if forward_mode else 'back'} under vmap "
+                    f"gives other gradients than walking once for each vector.\n\nGot:\n{got}\n\nExpected:\n{want}\n"
+                )
 
-    def forward(self) -> None:
+    # ---- forward -------------------------------------------------------------------------------------------------------------------
+
+    def forward(self, part: Part, check_dtypes: bool, fast: bool) -> None:
         """Compares the Jacobians by forward derivatives."""
-        for i, found in enumerate(self._jacfwd()):
-            self.compare(found, i, "While computing forward derivatives: ")
+        us = self._vectors(())[0] if fast else [None] * len(self.checked)
+        for j, (x, u) in enumerate(zip(self.checked, us, strict=True)):
+            for i, (output, place) in enumerate(zip(self.outputs(), self.places(), strict=True)):
+                a = forward(self.func, self.inputs, x, place, part, None if u is None else part.of(u))
+                if check_dtypes and a.dtype is not jtorch.promote_types(output.dtype, output.dtype):
+                    raise GradcheckError("Forward AD gradient has dtype mismatch.")
+                n = self.differences.forward(x, place, output, part, None if u is None else part.of(u))
+                if a.numel() and not self._close(a, n, self.atol if u is None else self.atol * float(part.of(u).sum())):
+                    raise GradcheckError(self._mismatch(i, j, part, n, a, x.dtype.is_complex, forward_mode=True))
 
-    def _jacfwd(self) -> list[list[np.ndarray]]:
-        """For each output, for each checked input, the Jacobian in forward mode."""
-        chosen = {id(x) for x in self.checked}
+    def batched_forward(self) -> None:
+        """The same forward derivatives under ``vmap``."""
+        for x in self.checked:
+            vectors = jtorch.stack([jtorch.randn_like(x.detach()) for _ in range(2)])
 
-        def of_checked(*own: Tensor) -> tuple[Tensor, ...]:
-            rest = iter(own)
-            found = self.func(*[next(rest) if id(x) in chosen else x for x in self.inputs])
-            outputs = found if isinstance(found, (tuple, list)) else (found,)
-            return tuple([o for o in outputs if isinstance(o, Tensor) and o._aval.differentiable])
+            def push(t: Tensor, x: Tensor = x) -> tuple[Tensor, ...]:
+                def of_one(own: Tensor) -> tuple[Tensor, ...]:
+                    outs = tuple_of(self.func(*[own if y is x else y for y in self.inputs]))
+                    return tuple([o for o in outs if isinstance(o, Tensor) and o._aval.differentiable])
 
-        primals = tuple([x.detach() for x in self.checked])
-        rows: list[list[np.ndarray]] = []
-        for k, x in enumerate(primals):
-            columns = []
-            for direction in _directions(x):
-                tangents = tuple([direction if j == k else jtorch.zeros_like(p) for j, p in enumerate(primals)])
-                columns.append([_flat(t) for t in jtorch.func.jvp(of_checked, primals, tangents)[1]])
-            rows.append([np.stack(c) for c in zip(*columns, strict=True)])
-        return [list(column) for column in zip(*rows, strict=True)]
+                return jtorch.func.jvp(of_one, (x.detach(),), (t,))[1]
+
+            try:
+                found = jtorch.func.vmap(push)(vectors)
+            except RuntimeError as error:
+                raise GradcheckError(f"While computing batched gradients, got: {error}") from error
+            expected = [jtorch.stack(column) for column in zip(*[push(v) for v in vectors], strict=True)]
+            self._same_batched(found, expected, 0, True)
+
+    def undefined_tangents(self) -> None:
+        """An input without a tangent must count as one with zeros."""
+        from . import forward_ad
+
+        def tangents(left_out: int | None, zeros: int) -> list[Any]:
+            with forward_ad.dual_level():
+                own, j = [], 0
+                for x in self.inputs:
+                    if any(x is c for c in self.checked):
+                        t = jtorch.zeros_like(x.detach()) if j == zeros else jtorch.ones_like(x.detach())
+                        own.append(x.detach() if j == left_out else forward_ad.make_dual(x.detach(), t))
+                        j += 1
+                    else:
+                        own.append(x)
+                outs = [o for o in tuple_of(self.func(*own)) if isinstance(o, Tensor) and o._aval.differentiable]
+                return [forward_ad.unpack_dual(o).tangent for o in outs]
+
+        for j in range(len(self.checked)):
+            for i, (a, b) in enumerate(zip(tangents(None, j), tangents(j, j), strict=True)):
+                if a is not None and b is not None and not jtorch.allclose(a, b):
+                    raise GradcheckError(
+                        f"Mismatch in tangent values for output with index: {i} when input: {self.checked[j]} has an undefined tangent "
+                        f"value.  Got: {a} but expected: {b}"
+                    )
 
 
-def _flat(t: Tensor) -> np.ndarray:
-    """The elements as real numbers; complex ones as pairs."""
-    a = t.detach().cpu().numpy().reshape(-1)  # type: ignore[attr-defined]
-    if np.iscomplexobj(a):
-        a = np.stack([a.real, a.imag], axis=-1).reshape(-1)
-    return a.astype(np.float64)
+class _Missing(jtorch.autograd.Function):
+    """A tensor whose gradient gets lost."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        """The tensor."""
+        return x.view_as(x)  # type: ignore[attr-defined]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> None:
+        """No gradient."""
 
 
-def _directions(t: Tensor) -> Any:
-    """One unit direction for each element; for complex ones, the real and the imaginary one."""
-    for k in range(t.numel()):
-        for unit in (1.0, 1j) if t.dtype.is_complex else (1.0,):
-            flat = np.zeros(t.numel(), t.dtype.np)
-            flat[k] = unit
-            yield jtorch.from_numpy(flat.reshape(tuple(t.shape))).to(t.device)
+def _without_gradient(t: Tensor) -> Tensor:
+    return _Missing.apply(t)
 
 
 def gradgradcheck(
@@ -316,34 +410,40 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Whether the second derivatives of ``func`` agree with central differences of its gradients."""
+    """Whether the second derivatives of ``func`` agree with central differences of its gradients; arguments as those of ``gradcheck``.
+
+    Args:
+        grad_outputs: gradients of the outputs to start with; random ones by default, not contiguous with ``gen_non_contig_grad_outputs``.
+        check_fwd_over_rev, check_rev_over_rev: whether to differentiate the gradients forward, or backward.
+    """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
-    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if check_undefined_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+    if check_batched_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
+    given = tuple_of(inputs)
     if grad_outputs is None:
         with enable_grad():
-            found = func(*given)
-        outputs = [o for o in (found if isinstance(found, (tuple, list)) else (found,)) if isinstance(o, Tensor) and o._aval.differentiable]
-        directions = tuple([_random_like(o, gen_non_contig_grad_outputs) for o in outputs])
+            outputs = [o for o in tuple_of(func(*given)) if o.requires_grad]
+        vectors = tuple([_random_like(o, gen_non_contig_grad_outputs) for o in outputs])
     else:
-        directions = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+        vectors = tuple_of(grad_outputs)
     count = len(given)
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
 
     @enable_grad()
     def gradients(*args: Any) -> tuple[Any, ...]:
-        own = args[:count]
         # An input that was given as it is would, being a leaf, collect what belongs to the derivative's own arguments.
-        own = tuple([x.view_as(x) if i in wanted else x for i, x in enumerate(own)])
-        found = func(*own)
-        outputs = [o for o in (found if isinstance(found, (tuple, list)) else (found,)) if isinstance(o, Tensor) and o._aval.differentiable]
-        pairs = [(o, g) for o, g in zip(outputs, args[count:], strict=True) if o.requires_grad]
-        got = tape_grad([o for o, _ in pairs], [own[i] for i in wanted], [g for _, g in pairs], create_graph=True, allow_unused=True)
+        own = [x.requires_grad_() if i in wanted and not x.requires_grad else x for i, x in enumerate(args[:count])]
+        own = [x.view_as(x) if i in wanted else x for i, x in enumerate(own)]
+        outputs = [o for o in tuple_of(func(*own)) if o.requires_grad]
+        got = tape_grad(outputs, [own[i] for i in wanted], list(args[count:]), create_graph=True, allow_unused=True)
         return tuple([g for g in got if g is not None])
 
     return gradcheck(
         gradients,
-        given + directions,
+        given + vectors,
         eps=eps,
         atol=atol,
         rtol=rtol,
@@ -355,7 +455,7 @@ def gradgradcheck(
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
-        masked=masked or None,
+        masked=masked,
     )
 
 
@@ -377,3 +477,4 @@ class _Callable(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Callable
+

@@ -1,22 +1,33 @@
-"""The graph as programs see it: nodes, gradient edges, and hooks on what is saved for ``backward``."""
+"""The graph as programs see it: nodes, gradient edges, hooks on several gradients, and hooks on what is saved for ``backward``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ..core import Tensor
-from .tape import SAVING, AccumulateGrad
-from .tape import Node as Node
+from ..errors import not_offered
+from .accumulate import end_of
+from .engine import GradientEdge as GradientEdge
+from .engine import walk_now
+from .nodes import Shown as Node
+from .tape import SAVING
 
-__all__ = ["GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+    "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
+]  # fmt: skip
 
 
-class GradientEdge(NamedTuple):
-    """Where a gradient comes from: a node and the number of its output."""
-
-    node: Any
-    output_nr: int
+def _node_of(tensor: Tensor) -> Any:
+    """The node that computes the gradient of a tensor: its own, or that of a leaf; None if there is none."""
+    if not tensor.requires_grad:
+        return None
+    node = tensor.grad_fn
+    return end_of(tensor) if node is None else node
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -27,8 +38,83 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    node = tensor.grad_fn
-    return GradientEdge(AccumulateGrad(tensor) if node is None else node, tensor.output_nr)
+    return GradientEdge(_node_of(tensor), tensor.output_nr)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Counts an in-place change of tensors that was made where it could not be seen."""
+    from ..core import bump
+
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        bump(t)
+
+
+# ---- several gradients -----------------------------------------------------------------------------------------------------------
+
+
+class _Multi:
+    """The gradients of some tensors, collected in each walk."""
+
+    def __init__(self, tensors: Sequence[Tensor], fn: Callable[..., Any], mode: str) -> None:
+        self.nodes = [_node_of(t) for t in tensors]
+        if None in self.nodes:
+            raise AssertionError("Expected gradient function to be set")
+        self.fn, self.mode = fn, mode
+        self.lock = threading.Lock()
+        self.walks: dict[int, list[Any]] = {}  # id(walk) -> [walk, gradients, how many are still to come]
+
+    def hook(self, i: int) -> Callable[[Tensor], None]:
+        """The hook of one of the tensors."""
+
+        def seen(grad: Tensor) -> None:
+            walk = walk_now()
+            with self.lock:
+                state = self.walks.get(id(walk))
+                if state is None:
+                    self.walks = {k: s for k, s in self.walks.items() if not s[0].done}
+                    expected = 1 if self.mode == "any" else sum(walk.will_reach(n) for n in self.nodes)
+                    state = self.walks[id(walk)] = [walk, [None] * len(self.nodes), expected]
+                state[1][i] = grad
+                state[2] -= 1
+                complete = state[2] == 0
+            if complete:
+                self.fn(grad if self.mode == "any" else state[1])
+
+        return seen
+
+
+class _Handles:
+    """Removes the hooks of several tensors at once."""
+
+    def __init__(self, handles: tuple[Any, ...]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Removes them."""
+        for h in self.handles:
+            h.remove()
+
+    def __enter__(self) -> _Handles:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all") -> Any:
+    """Calls ``fn`` once in a walk: with all gradients of ``tensors`` (None where a walk has none), or in mode ``"any"`` with the first.
+
+    Raises:
+        ValueError: for another mode.
+        AssertionError: if a tensor does not require grad.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    multi = _Multi(tensors, fn, mode)
+    return _Handles(tuple([t.register_hook(multi.hook(i)) for i, t in enumerate(tensors)]))
+
+
+# ---- saved tensors ---------------------------------------------------------------------------------------------------------------
 
 
 class saved_tensors_hooks:
@@ -49,16 +135,15 @@ class saved_tensors_hooks:
 _disabled: list[str] = []
 
 
-class disable_saved_tensors_hooks:
-    """A block in which entering ``saved_tensors_hooks`` raises ``error_message``."""
-
-    def __init__(self, error_message: str) -> None:
-        self.message = error_message
-
-    def __enter__(self) -> None:
-        _disabled.append(self.message)
-
-    def __exit__(self, *exc: object) -> None:
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """A block in which entering ``saved_tensors_hooks`` raises ``error_message``; also a decorator."""
+    if SAVING.hooks:
+        raise RuntimeError(error_message)
+    _disabled.append(error_message)
+    try:
+        yield
+    finally:
         _disabled.pop()
 
 
@@ -66,6 +151,8 @@ class save_on_cpu(saved_tensors_hooks):
     """A block in which saved tensors are kept in host memory and moved back for ``backward``."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        del pin_memory, device_type  # host memory is host memory here, whatever device it came from
+
         def pack(t: Tensor) -> tuple[Any, Tensor]:
             return t.device, t.cpu()  # type: ignore[attr-defined]
 
@@ -74,3 +161,44 @@ class save_on_cpu(saved_tensors_hooks):
             return t.to(device)  # type: ignore[attr-defined]
 
         super().__init__(pack, unpack)
+
+
+class _AllowMutationOnSavedContext:
+    """What ``allow_mutation_on_saved_tensors`` gives."""
+
+    def clear(self) -> None:
+        """Nothing is kept apart from the graph, so that there is nothing to clear."""
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
+    """A block in which tensors that were saved for ``backward`` may be changed in place: what was saved is what they were.
+
+    Raises:
+        RuntimeError: if blocks are nested.
+    """
+    if SAVING.lenient:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    SAVING.lenient = True
+    try:
+        yield _AllowMutationOnSavedContext()
+    finally:
+        SAVING.lenient = False
+
+
+# ---- not for JAX -----------------------------------------------------------------------------------------------------------------
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Without effect: XLA orders work itself, so that gradients cannot come from another stream."""
+    del enabled
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """Without effect: there is no capture of streams."""
+    del enabled
+
+
+def region_activation_memory_budget(budget: float) -> Any:
+    """Not offered: what a compiled program keeps for ``backward`` is XLA's choice."""
+    raise not_offered("region_activation_memory_budget()", "XLA chooses itself what to keep and what to compute again; use checkpoint()")

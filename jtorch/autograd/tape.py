@@ -5,12 +5,15 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..engine import Call, Value, record
 from ..ops._kernel import kept_for, saved_results, vjp_of
 from .grad_mode import MODE
+from .names import name_of, plain_name
+from .nodes import Shown
 
 _numbers = itertools.count().__next__
 
@@ -33,12 +36,36 @@ class _Saving(threading.local):
 
     def __init__(self) -> None:
         self.hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
+        self.lenient = False  # whether what was saved may have been changed in place since
 
 
 SAVING = _Saving()
 
 
-class Node:
+class Rare:
+    """What few nodes have: a name of their own, hooks, notes.
+
+    Attributes:
+        tensor_hooks: hooks of results, by their number: called first, each with the gradient of that result.
+        retained: by number, what keeps the gradient of a result whose ``retain_grad`` was called.
+        prehooks, hooks: those of the node itself, before and after its derivative.
+        metadata: the user's own notes.
+        ends: the ``AccumulateGrad`` objects shown for leaves, by operand, kept as long as this node.
+    """
+
+    __slots__ = ("label", "tensor_hooks", "retained", "prehooks", "hooks", "metadata", "ends")
+
+    def __init__(self) -> None:
+        self.label: str | None = None
+        self.tensor_hooks: dict[int, OrderedDict[int, Any]] | None = None
+        self.retained: dict[int, Any] | None = None
+        self.prehooks: OrderedDict[int, Any] | None = None
+        self.hooks: OrderedDict[int, Any] | None = None
+        self.metadata: dict[Any, Any] | None = None
+        self.ends: dict[int, Any] | None = None
+
+
+class Node(Shown):
     """One recorded operation: how to turn gradients of its results into gradients of its operands.
 
     Attributes:
@@ -47,24 +74,7 @@ class Node:
         seq: creation number; ``backward`` visits higher ones first.
     """
 
-    __slots__ = (
-        "call",
-        "saved",
-        "avals",
-        "outs",
-        "edges",
-        "numbers",
-        "kept",
-        "hooked",
-        "seq",
-        "hooks",
-        "prehooks",
-        "label",
-        "visible",
-        "retained",
-        "meta",
-        "__weakref__",
-    )
+    __slots__ = ("call", "saved", "avals", "outs", "edges", "numbers", "kept", "hooked", "seq", "visible", "rare", "__weakref__")
 
     call: Call | None
 
@@ -94,39 +104,32 @@ class Node:
         self.edges = edges
         self.numbers = numbers
         self.seq = _numbers()
-        self.hooks: dict[int, Any] | None = None
-        self.prehooks: dict[int, Any] | None = None
-        self.label: str | None = None
-        self.retained: dict[int, Any] | None = None  # output number -> weak reference to the tensor that keeps its grad
-        self.meta: dict[Any, Any] | None = None
+        self.rare: Rare | None = None
+
+    def notes(self) -> Rare:
+        """The node's rare attributes, made when first needed."""
+        if self.rare is None:
+            self.rare = Rare()
+        return self.rare
+
+    @property
+    def label(self) -> str | None:
+        """The name, where it is not the operation's."""
+        return self.rare.label if self.rare is not None else None
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self.notes().label = label
 
     def name(self) -> str:
         """The name torch prints: ``MulBackward0``."""
-        if self.label is None:
-            assert self.call is not None or self.label
-            words = self.call.extra.name.strip("_").split("_")  # type: ignore[union-attr]
-            self.label = "".join(w[:1].upper() + w[1:] for w in words) + "Backward0"
-        return self.label
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
-
-    @property
-    def metadata(self) -> dict[Any, Any]:
-        """A dictionary for the user's own notes on this node."""
-        if self.meta is None:
-            self.meta = {}
-        return self.meta
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes that gradients go to, each with its output number; leaves appear as ``AccumulateGrad``."""
-        return tuple([(None, 0) if e is None else e if type(e) is tuple else (AccumulateGrad(e), 0) for e in self.edges])
+        return self.label or name_of(self)
 
     def release(self) -> None:
-        """Frees what was saved: the graph cannot be walked again."""
-        self.saved = None
-        self.hooked = None
+        """Frees what was saved: the graph cannot be walked again, unless nothing was saved in it."""
+        if self.saved or self.hooked is not None:
+            self.saved = None
+            self.hooked = None
 
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         """Gradients of the operands that need one, from gradients of the results (None: zero). Values only, nothing recorded."""
@@ -206,33 +209,6 @@ class Node:
         return found
 
 
-class AccumulateGrad:
-    """The end of the graph at a leaf tensor, as ``next_functions`` shows it."""
-
-    __slots__ = ("variable",)
-
-    def __init__(self, variable: Any) -> None:
-        self.variable = variable
-
-    def name(self) -> str:
-        """The node's name, as torch gives it."""
-        return "struct torch::autograd::AccumulateGrad"
-
-    @property
-    def next_functions(self) -> tuple[Any, ...]:
-        """Nothing comes after a leaf."""
-        return ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AccumulateGrad) and self.variable is other.variable
-
-    def __hash__(self) -> int:
-        return hash((AccumulateGrad, id(self.variable)))
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {id(self.variable):#x}>"
-
-
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
     "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
@@ -244,8 +220,8 @@ def _check_version(node: Node, v: Value) -> None:
     stale = v.meta.stale
     if stale is None and v.meta.source is not None and v.meta.source.meta is not None:
         stale = v.meta.source.meta.stale
-    # The operation that overwrites its own operand may still use what was there.
-    if stale is None or node.seq >= stale[2] or not _is_checked(node, v):
+    # The operation that overwrites its own first operand may still use what was there, unless that is another operand too.
+    if stale is None or node.seq > stale[2] or SAVING.lenient or not _is_checked(node, v, 1 if node.seq == stale[2] else 0):
         return
     expected, holder, _ = stale
     owner = holder()
@@ -253,21 +229,28 @@ def _check_version(node: Node, v: Value) -> None:
     kind = v.aval.torch_dtype.legacy if v.aval.torch_dtype else "Tensor"
     produced = ""
     if node.call is not None and node.call.extra.saves_result and any(v is s for s in node.saved[sum(node.kept) :]):  # type: ignore[index]
-        produced = f", which is output 0 of {node.name()},"
+        produced = f", which is output 0 of {plain_name(node.name())},"
+    elif owner is not None and owner._node is not None:
+        produced = f", which is output {owner._nr} of {plain_name(owner._node.name())},"
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{kind} {list(v.aval.shape)}]{produced} is at version {current}; expected version {expected} instead. Hint: enable anomaly "
-        "detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+        f"[torch.{kind} {list(v.aval.shape)}]{produced} is at version {current}; expected version {expected} instead. Hint: enable "
+        "anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+        "check_nan=False)."
     )
 
 
-def _is_checked(node: Node, v: Value) -> bool:
+def _is_checked(node: Node, v: Value, first: int = 0) -> bool:
+    """Whether a saved value is one that in-place changes must not touch; looks at operands from ``first`` on."""
     info = node.call.extra  # type: ignore[union-attr]
-    kept = [checked for keep, checked in zip(node.kept, info.checked, strict=True) if keep]
-    for i, saved in enumerate(node.saved or ()):
+    operands = [i for i, keep in enumerate(node.kept) if keep]
+    for at, saved in enumerate(node.saved or ()):
         if saved is v:
-            return kept[i] if i < len(kept) else True
-    return True
+            if at >= len(operands):
+                return not first
+            if operands[at] >= first:
+                return info.checked[operands[at]]
+    return not first
 
 
 def track(call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[Any, ...], results: Sequence[Value]) -> Node:
@@ -291,11 +274,19 @@ def tracked(call: Call, ins: Sequence[tuple[Value, Edge]], numbers: tuple[Any, .
     return [(v, (node, j) if v.aval.differentiable else None) for j, v in enumerate(results[: node.visible])]
 
 
+class Above(Exception):
+    """Raised by a node that works on tensors rather than values; ``proceed`` takes the walk over."""
+
+    proceed: Callable[..., None]
+
+
 class _Task:
     """One ``backward`` or ``grad``: gradients waiting at each node, and what to do with those that reach their end.
 
     A node's operands were made before it, so visiting nodes by creation number, the latest first, visits each after all that use it.
     """
+
+    hooks: Any  # runs hooks of nodes, which see tensors: set by the module above
 
     def __init__(self, create_graph: bool, keep_graph: bool, add: Callable[[Any, Any], Any]) -> None:
         self.create_graph = create_graph
@@ -307,6 +298,30 @@ class _Task:
         self.captured: dict[tuple[int, int], Any] = {}  # (id(node), output) -> gradient
         self.wanted: dict[Node, set[int]] = {}
         self.only_leaves: set[int] | None = None
+        self.roots: Sequence[Node] = ()
+        self.done = False
+        self.reached: set[int] | None = None
+
+    def will_reach(self, end: Any) -> bool:
+        """Whether the walk comes to a node, or adds a gradient to a leaf (given as its ``AccumulateGrad``)."""
+        if self.reached is None:
+            needed = self.needed(self.roots)
+            self.reached = {id(n) for n in self.roots}
+            stack = list(self.roots)
+            while stack:
+                node = stack.pop()
+                if needed is not None and node not in needed:
+                    continue
+                for e in node.edges:
+                    there = e[0] if type(e) is tuple else e
+                    if there is None or id(there) in self.reached:
+                        continue
+                    if there is e and self.only_leaves is not None and id(e) not in self.only_leaves:
+                        continue
+                    self.reached.add(id(there))
+                    if there is not e:
+                        stack.append(there)
+        return id(getattr(end, "variable", end)) in self.reached
 
     def needed(self, roots: Sequence[Node]) -> set[Node] | None:
         """Nodes on a path to a wanted end; None if all are."""
@@ -354,40 +369,80 @@ class _Task:
             else:
                 have[1] = self.add(have[1], grad)
 
-    def run(self, roots: Sequence[Node]) -> None:
-        """Visits nodes, the latest first."""
+    def give_nothing(self, node: Node) -> None:
+        """Lets the walk come to a node although it has got no gradient: custom functions are called all the same, as in torch."""
+        if node not in self.waiting:
+            self.waiting[node] = [None] * node.visible
+            heapq.heappush(self.heap, (-node.seq, node))
+
+    def expected(self, roots: Sequence[Node], needed: set[Node] | None) -> dict[int, int]:
+        """How many gradients each leaf will be given, by its identity, so that its hooks run as soon as the last one is there."""
+        counts: dict[int, int] = {}
+        seen = set(roots)
+        stack = list(seen)
+        while stack:
+            node = stack.pop()
+            if needed is not None and node not in needed:
+                continue
+            for e in node.edges:
+                if type(e) is tuple:
+                    if e[0] not in seen:
+                        seen.add(e[0])
+                        stack.append(e[0])
+                elif e is not None:
+                    counts[id(e)] = counts.get(id(e), 0) + 1
+        return counts
+
+    def run(self, roots: Sequence[Node], finish: Callable[[Any, Any], None] | None = None) -> None:
+        """Visits nodes, the latest first. ``finish`` is called with a leaf and its gradient when that is complete, if hooks wait for it."""
         needed = self.needed(roots)
         heap, waiting, give = self.heap, self.waiting, self.give
         tracked_, keep, wanted = self.create_graph, self.keep_graph, self.wanted
+        counts = None if finish is None else self.expected(roots, needed)
         while heap:
             node = heapq.heappop(heap)[1]
             grads = waiting.pop(node)
-            if node.prehooks or node.retained or node in wanted:
+            rare = node.rare
+            if rare is not None or node in wanted:
                 grads = self._before(node, grads)
             if needed is not None and node not in needed:
                 continue
-            found = node.apply_tracked(grads) if tracked_ else node.apply(grads)
-            if node.hooks:
-                found = self._hooked(node, found, grads)
+            if rare is not None and rare.prehooks:
+                grads = self.hooks.before(self, node, grads)
+            try:
+                if grads[0] is None and node.call is not None and all(g is None for g in grads):
+                    found = [None] * len(node.edges)
+                else:
+                    found = node.apply_tracked(grads) if tracked_ else node.apply(grads)
+            except Above as above:  # from here on gradients are tensors of other classes
+                above.proceed(self, node, grads, needed, finish, counts)
+                return
+            if rare is not None and rare.hooks:
+                found = self.hooks.after(self, node, found, grads)
             for edge, grad in zip(node.edges, found, strict=True):
-                if edge is not None and grad is not None:
-                    give(edge, grad)
+                if edge is not None:
+                    if grad is not None:
+                        give(edge, grad)
+                    elif type(edge) is tuple:
+                        self.give_nothing(edge[0])
+            if counts is not None:
+                for edge in node.edges:
+                    if edge is not None and type(edge) is not tuple:
+                        counts[id(edge)] -= 1
+                        if not counts[id(edge)] and id(edge) in self.leaf_grads:
+                            finish(*self.leaf_grads.pop(id(edge)))  # type: ignore[misc]
             if not keep:
                 node.release()
 
     def _before(self, node: Node, grads: list[Any]) -> list[Any]:
-        if node.prehooks:
-            for hook in list(node.prehooks.values()):
-                grads = hook(self, node, grads)
+        """Hooks of results, which come first, then who waits for their gradients."""
+        rare = node.rare
+        if rare is not None and rare.tensor_hooks:
+            grads = self.hooks.results(self, node, grads)
         for j in self.wanted.get(node, ()):
             self.captured[id(node), j] = grads[j]
-        if node.retained:
-            for j, keep in node.retained.items():
+        if rare is not None and rare.retained:
+            for j, keep in rare.retained.items():
                 if grads[j] is not None:
                     keep(self, grads[j])
         return grads
-
-    def _hooked(self, node: Node, found: list[Any], grads: list[Any]) -> list[Any]:
-        for hook in list(node.hooks.values()):  # type: ignore[union-attr]
-            found = hook(self, node, found, grads)
-        return found

@@ -1,0 +1,81 @@
+"""``autograd.grad`` and ``autograd.backward`` as programs call them: handlers of the operands are asked before the walk begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dispatch import ACTIVE, PLAIN, handle_torch_function, has_torch_function
+from . import engine
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    """One operand, a sequence or a dictionary of them, as a tuple."""
+    if given is None:
+        return ()
+    if hasattr(given, "__torch_function__") or isinstance(given, engine.GradientEdge):
+        return (given,)
+    return tuple(given.values()) if type(given) is dict else tuple(given)
+
+
+def _plain(given: Any) -> bool:
+    """Whether nobody among the operands has to be asked."""
+    return type(given) in PLAIN or (type(given) in (list, tuple) and PLAIN.issuperset(map(type, given)))
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Asked about, then done by ``engine.backward``, whose documentation this function shows."""
+    if ACTIVE.modes or not (_plain(tensors) and _plain(inputs)):
+        roots, targets = _several(tensors), _several(inputs)
+        operands = [t for t in (*roots, *targets) if hasattr(t, "__torch_function__")]
+        if has_torch_function(operands):
+            given = grad_tensors if grad_tensors is not None else grad_variables
+            options = {"grad_tensors": given, "retain_graph": retain_graph, "create_graph": create_graph}
+            return handle_torch_function(backward, operands, roots, **options, inputs=None if inputs is None else targets)
+    return engine.backward(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
+    """Asked about, then done by ``engine.grad``, whose documentation this function shows."""
+    if ACTIVE.modes or not (_plain(outputs) and _plain(inputs)):
+        roots, targets = _several(outputs), _several(inputs)
+        operands = [t for t in (*roots, *targets) if hasattr(t, "__torch_function__")]
+        if has_torch_function(operands):
+            found = handle_torch_function(
+                grad,
+                operands,
+                roots,
+                targets,
+                grad_outputs=grad_outputs,
+                retain_graph=retain_graph,
+                create_graph=create_graph,
+                only_inputs=only_inputs,
+                allow_unused=bool(materialize_grads) if allow_unused is None else allow_unused,
+                is_grads_batched=is_grads_batched,
+                materialize_grads=materialize_grads,
+            )
+            return dict(zip(inputs, found, strict=True)) if type(inputs) is dict else found
+    return engine.grad(
+        outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
+    )
+
+
+for _asking, _done in ((backward, engine.backward), (grad, engine.grad)):
+    _asking.__doc__ = _done.__doc__
+    _asking.__module__ = "jtorch.autograd"

@@ -1,0 +1,141 @@
+"""Forward-mode differentiation: tensors that carry a tangent with them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+from ..core import Tensor
+from . import dual
+from .grad_mode import _Decorating
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+#: As torch: there is at most one level, numbered 0; -1 if there is none.
+_current_level = -1
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.enabled = True
+
+
+_STATE = _State()
+_levels: list[dual.Level] = []
+
+
+def enter_dual_level() -> int:
+    """Starts a level, within which tensors may carry tangents, and gives its number.
+
+    Raises:
+        RuntimeError: if there is one already.
+    """
+    global _current_level
+    if _levels:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    level = dual.Level()
+    level.__enter__()
+    _levels.append(level)
+    _current_level = 0
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Ends the level: tangents are gone.
+
+    Raises:
+        RuntimeError: if it is not the level that was entered last.
+    """
+    global _current_level
+    if level is None:
+        level = _current_level
+    if level < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    if level != _current_level:
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+    _levels.pop().__exit__()
+    _current_level = -1
+
+
+def check_pair(tensor: Tensor, tangent: Tensor) -> None:
+    """Raises torch's errors for a value and a tangent that do not fit."""
+    if not tensor.dtype.is_floating_point and not tensor.dtype.is_complex:
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
+    if not tangent.dtype.is_floating_point and not tangent.dtype.is_complex:
+        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
+            f"of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+        )
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """``tensor`` with a tangent: what is computed of it gets the tangent that follows from it.
+
+    Raises:
+        RuntimeError: outside of a level, or if the two do not fit.
+        ValueError: if one of them is not of a floating-point or complex dtype.
+
+    Differs from torch:
+        The result does not share memory with ``tensor``.
+    """
+    number = _current_level if level is None else level
+    if number < 0 or not _levels:
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    check_pair(tensor, tangent)
+    if not _STATE.enabled:
+        return tensor
+    v = tensor._read()
+    if type(v) is dual.Dual and v.level is _levels[-1]:
+        raise RuntimeError(
+            f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {number} is not supported."
+        )
+    return dual.enter(tensor, tangent, _levels[-1])
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What ``unpack_dual`` gives: the value and its tangent, or None if it has none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """A tensor's value and its tangent. Both have a history, as far as the tensor has one."""
+    number = _current_level if level is None else level
+    if number < 0 or not _levels:
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(*dual.leave(tensor, _levels[-1]))
+
+
+class dual_level(_Decorating):
+    """A level as a block; also a decorator of functions."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return _STATE.enabled
+
+
+class _set_fwd_grad_enabled(_Decorating):
+    """Sets whether ``make_dual`` gives tangents, until the end of the block."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode, self.previous = mode, _STATE.enabled
+        _STATE.enabled = mode
+
+    def __enter__(self) -> None:
+        _STATE.enabled = self.mode
+
+    def __exit__(self, *exc: Any) -> None:
+        _STATE.enabled = self.previous
+
+    def clone(self) -> Any:
+        """Another one like it, for one more entering."""
+        return type(self)(self.mode)

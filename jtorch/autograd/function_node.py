@@ -1,0 +1,317 @@
+"""The context that ``forward`` and ``backward`` of a ``Function`` share, and the node that one application leaves in the graph."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from ..applying import converted
+from ..core import Tensor, detached, from_value
+from ..engine import Value, record
+from ..ops._declare import OPS
+from ..ops._kernel import Fixed, call_of
+from .engine import _item, _tensor
+from .grad_mode import MODE
+from .nodes import Shown
+from .tape import FREED, Edge, Node, next_seq
+
+
+class FunctionCtx:
+    """What ``forward`` notes for ``backward``; any other attribute may be set on it too."""
+
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def __init__(self) -> None:
+        self._to_save: tuple[Any, ...] = ()
+        self._forward_saved: tuple[Any, ...] = ()
+        self._for_jvp: tuple[Any, ...] | None = None
+        self._non_differentiable: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._materialize = True
+        self._node: Any = None  # a weak reference to the node, once there is one
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keeps tensors (or None) for ``backward``, which finds them in ``saved_tensors``.
+
+        Raises:
+            TypeError: for anything else.
+        """
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keeps tensors for ``jvp``."""
+        for t in tensors:
+            if not isinstance(t, Tensor) and t is not None:
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+                )
+        self._forward_saved = tensors
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Says which inputs ``forward`` changed in place; they must be returned."""
+        self._dirty = args
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Says which outputs have no gradient."""
+        self._non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether missing output gradients reach ``backward`` as zeros (the default) or as None."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What ``save_for_backward`` was given.
+
+        Raises:
+            RuntimeError: after the graph was freed, or if a saved tensor was changed in place.
+        """
+        if self._for_jvp is not None:
+            return self._for_jvp
+        node = None if self._node is None else self._node()
+        if node is None:
+            return self._to_save
+        if node.freed:
+            raise RuntimeError(FREED)
+        return node.unpack_saved()
+
+    saved_variables = saved_tensors
+
+    def __getattr__(self, name: str) -> Any:
+        """The public side of the node, which in torch is the same object."""
+        if name in _SHARED:
+            node = None if self.__dict__.get("_node") is None else self._node()
+            if node is not None:
+                return getattr(node, name)
+            if name == "name":
+                return lambda: type(self).__name__
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+_SHARED = frozenset(("name", "next_functions", "metadata", "register_hook", "register_prehook", "_sequence_nr", "requires_grad"))
+
+
+def context_class(name: str) -> type[FunctionCtx]:
+    """The class of the contexts of one ``Function``."""
+    return type(name, (FunctionCtx,), {"__module__": "torch.autograd.function", "__qualname__": name})
+
+
+class FunctionView(Shown):
+    """A ``FunctionNode`` as ``grad_fn``: what programs set on its context is seen here too."""
+
+    __slots__ = ("_node", "__weakref__")
+
+    def __init__(self, node: FunctionNode) -> None:
+        object.__setattr__(self, "_node", node)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "_node").ctx, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._node.ctx, name, value)
+
+    def name(self) -> str:
+        """The name torch prints: that of the function, and ``Backward``."""
+        return self._node.name()
+
+    def notes(self) -> Any:
+        """The node's rare attributes."""
+        return self._node.notes()
+
+    def _operands(self) -> list[tuple[Any, bool, bool]]:
+        return self._node._operands()
+
+    def _sequence_nr(self) -> int:
+        return self._node.seq
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self._node.name()} object at {id(self._node):#x}>"
+
+
+_views: dict[str, type] = {}
+
+
+class FunctionNode(Node):
+    """The node of one application of a ``Function``."""
+
+    __slots__ = ("ctx", "freed", "function", "materialize", "non_differentiable", "stored", "view")
+
+    def __init__(self, function: Any, ctx: FunctionCtx, edges: Sequence[Edge], avals: Sequence[Any], outputs: Sequence[Any]) -> None:
+        self.call = None
+        self.saved, self.hooked, self.rare = [], None, None
+        self.avals = tuple(avals)
+        self.outs = tuple([o._aval if isinstance(o, Tensor) else None for o in outputs])  # type: ignore[assignment]
+        self.visible = len(outputs)
+        self.edges, self.numbers, self.kept = edges, (), ()
+        self.seq = next_seq()
+        self.label = f"{function.__name__}Backward"
+        self.ctx, self.function = ctx, function
+        self.stored: tuple[Any, ...] = ()
+        self.freed = False
+        self.materialize = ctx._materialize
+        self.non_differentiable: frozenset[int] = frozenset()
+        self.view: Any = None
+
+    def shown(self) -> FunctionView:
+        """What ``grad_fn`` gives: the same object as long as someone refers to it."""
+        found = self.view() if self.view is not None else None
+        if found is None:
+            name = self.name()
+            kind = _views.get(name)
+            if kind is None:
+                kind = _views[name] = type(name, (FunctionView,), {"__slots__": (), "__module__": "torch.autograd.function"})
+            found = kind(self)
+            self.view = weakref.ref(found)
+        return found
+
+    def _operands(self) -> list[tuple[Any, bool, bool]]:
+        return [(e, a is not None, True) for e, a in zip(self.edges, self.avals, strict=True)]
+
+    def keep(self, saved: Sequence[Any], outputs: Sequence[Any], made: Sequence[Any]) -> None:
+        """Takes what was saved: inputs as the objects themselves, outputs by number, so that the node does not refer to itself."""
+        from .tape import SAVING
+
+        kept: list[Any] = []
+        hooks = SAVING.hooks[-1] if SAVING.hooks else None
+        for t in saved:
+            place = next((j for j, (o, m) in enumerate(zip(outputs, made, strict=True)) if t is not None and (o is t or m is t)), None)
+            if t is None:
+                kept.append((None, 0, None, None))
+                continue
+            version = t._version
+            if hooks is not None:
+                inner, SAVING.hooks = SAVING.hooks, []
+                try:
+                    kept.append((hooks[0](t if place is None else detached(t)), None, place, hooks[1]))
+                finally:
+                    SAVING.hooks = inner
+            else:
+                kept.append((t if place is None else detached(t), version, place, None))
+        self.stored = tuple(kept)
+        self.ctx._node = weakref.ref(self)
+        self.ctx._to_save = self.ctx._dirty = self.ctx._non_differentiable = ()
+
+    def unpack_saved(self) -> tuple[Any, ...]:
+        """The saved tensors, outputs with this node as their history."""
+        found = []
+        t: Any
+        for t, version, place, unhook in self.stored:
+            if unhook is not None:
+                t = unhook(t)
+            elif t is not None and t._version != version:
+                self._stale(t, version, place)
+            if place is not None:
+                r = detached(t) if t._al is not None and t._al.storage.detach is not None else from_value(t._read())  # type: ignore[union-attr,arg-type]
+                if place not in self.non_differentiable and r._aval.differentiable:
+                    r._node, r._nr, r._rg = self, place, True
+                found.append(r)
+            else:
+                found.append(t)
+        return tuple(found)
+
+    def _stale(self, t: Tensor, version: int, place: int | None) -> None:
+        from .names import plain_name
+
+        if place is not None:
+            made = f", which is output {place} of {plain_name(self.name())},"
+        else:
+            made = f", which is output {t._nr} of {plain_name(t._node.name())}," if t._node is not None else ""
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[{t.type()} {list(t.shape)}]{made} is at version {t._version}; expected version {version} instead. Hint: enable anomaly "  # type: ignore[attr-defined]
+            "detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+            "check_nan=False)."
+        )
+
+    def release(self) -> None:
+        """Lets go of what was saved; going through this node once more is an error if there was anything."""
+        if self.stored:
+            self.saved = None
+            self.freed = True
+            self.stored = ()
+
+    def apply(self, grads: list[Value | None]) -> list[Value | None]:
+        """The inputs' gradients, without history."""
+        return self._items([None if g is None else from_value(g) for g in grads], False)
+
+    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+        """As ``apply``, on (value, edge) pairs, recording what ``backward`` does so that it can be differentiated again."""
+        return self._items([None if g is None else _tensor(g, True) for g in grads], True)
+
+    def _items(self, grads: list[Any], create_graph: bool) -> list[Any]:
+        return [None if g is None else _item(g, create_graph) for g in self.run_on_tensors(grads, create_graph)]
+
+    def run_on_tensors(self, grads: list[Any], create_graph: bool) -> list[Any]:
+        """The inputs' gradients, from tensors of any class."""
+        if self.freed:
+            raise RuntimeError(FREED)
+        if self.materialize:
+            grads = [_zeros(a) if g is None and a is not None else g for g, a in zip(grads, self.outs, strict=True)]
+        backward = _backward_of(self.function)
+        enabled, MODE.enabled = MODE.enabled, create_graph
+        try:
+            found = backward(self.ctx, *grads)
+        finally:
+            MODE.enabled = enabled
+        return self._checked(found if isinstance(found, tuple) else (found,))
+
+    def _checked(self, found: tuple[Any, ...]) -> list[Any]:
+        name, expected = self.label, len(self.avals)
+        if len(found) > expected and all(g is None for g in found[expected:]):
+            found = found[:expected]
+        if len(found) != expected:
+            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {expected}, got {len(found)})")
+        result = []
+        for i, (g, edge, aval) in enumerate(zip(found, self.edges, self.avals, strict=True)):
+            if g is not None and not isinstance(g, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
+            if aval is None:
+                if g is not None:
+                    raise RuntimeError(
+                        f"function {name} returned a gradient different than None at position {i + 1}, but the corresponding forward "
+                        "input was not a Variable"
+                    )
+                result.append(None)
+                continue
+            if edge is None or g is None:
+                result.append(None)
+                continue
+            result.append(_fitted(name, i, g, aval))
+        return result
+
+
+def _backward_of(function: Any) -> Any:
+    """``backward`` of a ``Function``, or ``vjp`` in its place."""
+    from .function import Function, overrides
+
+    backward, vjp = overrides(function, "backward"), overrides(function, "vjp")
+    if backward and vjp:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+        )
+    return function.vjp if vjp else function.backward if backward else Function.backward
+
+
+def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
+    """A gradient in its input's shape and dtype."""
+    if tuple(g.shape) != aval.shape:
+        lead = g.dim() - len(aval.shape)
+        fits = lead >= 0 and all(n in (1, m) for n, m in zip(aval.shape, g.shape[lead:], strict=True))
+        if not fits:
+            raise RuntimeError(
+                f"Function {name} returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape compatible with "
+                f"{list(aval.shape)}"
+            )
+        axes = [*range(lead), *[k + lead for k, n in enumerate(aval.shape) if n == 1 and g.shape[k + lead] != 1]]
+        g = g.sum(axes).reshape(aval.shape)  # type: ignore[attr-defined]
+    if g._aval.torch_dtype is not aval.torch_dtype:
+        g = converted(g, aval.torch_dtype)
+    return g
+
+
+def _zeros(aval: Any) -> Tensor:
+    return from_value(record(call_of(OPS["zeros"], (Fixed(aval.shape), Fixed(aval.dtype))), ()))

@@ -1,0 +1,173 @@
+"""Jacobians for ``gradcheck``: by differences, by walking back, and by forward derivatives. As tensors [elements of input, of output].
+
+The derivative of a real number by a complex one z = x + iy is taken as d/dx + i d/dy, as gradients are in torch. A complex output is two
+real ones, its real and its imaginary part; in forward mode so is a complex input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import jtorch
+from jtorch import Tensor
+
+
+def tuple_of(found: Any) -> tuple[Any, ...]:
+    """Several results or arguments as a tuple."""
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+class Part:
+    """Which part of complex numbers is looked at: ``"real"`` or ``"imaginary"``; None where there are no complex numbers."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+
+    def unit(self, t: Tensor) -> Any:
+        """What a step in this part of ``t`` is: 1 or 1j."""
+        return 1j if self.name == "imaginary" and t.dtype.is_complex else 1.0
+
+    def take(self, values: np.ndarray) -> np.ndarray:
+        """This part of complex numbers."""
+        if not np.iscomplexobj(values):
+            return values
+        return values.imag if self.name == "imaginary" else values.real
+
+    def of(self, pair: Any) -> Any:
+        """The member of a pair (real, imaginary) that belongs to this part."""
+        return (pair[1] if self.name == "imaginary" else pair[0]) if isinstance(pair, tuple) else pair
+
+
+def parts_of_outputs(outputs: Sequence[Any]) -> list[Part]:
+    """The parts to check one after the other."""
+    return [Part("imaginary"), Part("real")] if any(o.dtype.is_complex for o in outputs) else [Part()]
+
+
+parts_of_inputs = parts_of_outputs
+
+
+def array(t: Tensor) -> np.ndarray:
+    """The elements in one dimension."""
+    return t.detach().resolve_conj().resolve_neg().cpu().numpy().reshape(-1)  # type: ignore[attr-defined]
+
+
+def directions(t: Tensor, unit: Any) -> Iterator[Tensor]:
+    """One tensor for each element of ``t``: ``unit`` there and zeros elsewhere."""
+    for k in range(t.numel()):
+        flat = np.zeros(t.numel(), t.dtype.np)
+        flat[k] = unit
+        yield jtorch.from_numpy(flat.reshape(tuple(t.shape))).to(t.device)
+
+
+class Differences:
+    """Central differences of a function of inputs that are moved in place; each is computed once."""
+
+    def __init__(self, outputs: Callable[[], tuple[Any, ...]], eps: float) -> None:
+        self.outputs, self.eps = outputs, eps
+        self.known: dict[tuple[int, bool], list[list[np.ndarray]]] = {}
+
+    def moved(self, x: Tensor, step: np.ndarray) -> list[np.ndarray]:
+        """The change of each output when ``x`` moves along ``step``, for a unit of it."""
+        data = x.data
+        before = array(data).copy()
+        shape = tuple(x.shape)
+        found = []
+        with jtorch.no_grad():
+            for sign in (1, -1):
+                data.copy_(jtorch.from_numpy((before + sign * self.eps * step).astype(before.dtype).reshape(shape)))  # type: ignore[attr-defined]
+                found.append([o.clone() if isinstance(o, Tensor) else o for o in self.outputs()])
+            data.copy_(jtorch.from_numpy(before.reshape(shape)))  # type: ignore[attr-defined]
+        for a, b in zip(*found, strict=True):
+            for what in ("shape", "dtype"):
+                if getattr(a, what) != getattr(b, what):
+                    raise AssertionError(
+                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed by {self.eps}, but got: {what}s "
+                        f"{getattr(a, what)} and {getattr(b, what)}."
+                    )
+        return [
+            (array(a) - array(b)) / (2 * self.eps) if a._aval.differentiable else np.zeros(a.numel()) for a, b in zip(*found, strict=True)
+        ]
+
+    def columns(self, x: Tensor, imaginary: bool) -> list[list[np.ndarray]]:
+        """For each element of ``x``, the changes of the outputs."""
+        key = (id(x), imaginary)
+        if key not in self.known:
+            found = []
+            for k in range(x.numel()):
+                step = np.zeros(x.numel(), np.complex128 if x.dtype.is_complex else np.float64)
+                step[k] = 1j if imaginary else 1.0
+                found.append(self.moved(x, step))
+            self.known[key] = found
+        return self.known[key]
+
+    def jacobian(self, x: Tensor, place: int, output: Tensor, part: Part) -> Tensor:
+        """The Jacobian of one part of an output by an input."""
+        rows = [part.take(c[place]) for c in self.columns(x, False)]
+        if x.dtype.is_complex:
+            rows = [dx + 1j * part.take(c[place]) for dx, c in zip(rows, self.columns(x, True), strict=True)]
+        return _matrix(rows, x.numel(), output, x.dtype.is_complex)
+
+    def forward(self, x: Tensor, place: int, output: Tensor, part: Part, u: Tensor | None) -> Tensor:
+        """The derivative of an output by one part of an input: whole, or along ``u``."""
+        if u is None:
+            rows = [c[place] for c in self.columns(x, part.name == "imaginary" and x.dtype.is_complex)]
+            return _matrix(rows, x.numel(), output, output.dtype.is_complex)
+        return _matrix([self.moved(x, array(u) * part.unit(x))[place]], 1, output, output.dtype.is_complex)[0]  # type: ignore[return-value]
+
+    def along(self, x: Tensor, u: Any, place: int, output: Tensor, part: Part) -> Tensor:
+        """The derivative of one part of an output along ``u``."""
+        if not isinstance(u, tuple):
+            return _matrix([part.take(self.moved(x, array(u))[place])], 1, output, False)[0]  # type: ignore[return-value]
+        dx, dy = part.take(self.moved(x, array(u[0]))[place]), part.take(self.moved(x, 1j * array(u[1]))[place])
+        return _matrix([dx + 1j * dy], 1, output, True)[0]  # type: ignore[return-value]
+
+
+def _matrix(rows: Sequence[np.ndarray], count: int, output: Tensor, is_complex: bool) -> Tensor:
+    """Rows as a tensor of the output's precision."""
+    dtype = output.dtype.to_complex() if is_complex else output.dtype.to_real()
+    found = np.stack(rows) if rows else np.zeros((count, output.numel()))
+    return jtorch.from_numpy(np.ascontiguousarray(found)).to(dtype)
+
+
+def analytical(
+    gradients: Callable[[Tensor, Tensor], tuple[Any, ...]], output: Tensor, inputs: Sequence[Tensor], part: Part
+) -> tuple[list[Tensor], bool, bool]:
+    """The Jacobians of one part of an output by walks back; whether all gradients had the dtype and the shape of their input."""
+    columns: list[list[Tensor]] = [[] for _ in inputs]
+    types_fit = sizes_fit = True
+    for direction in directions(output, part.unit(output)):
+        for column, g, x in zip(columns, gradients(output, direction), inputs, strict=True):
+            if g is None:
+                column.append(jtorch.zeros(x.numel(), dtype=x.dtype))
+                continue
+            if g.shape != x.shape:
+                sizes_fit = False
+            elif g.dtype is not x.dtype:
+                types_fit = False
+            column.append(g.detach().reshape(-1).to(x.dtype))
+    made = [jtorch.stack(c, 1) if c else jtorch.zeros(x.numel(), 0, dtype=x.dtype) for c, x in zip(columns, inputs, strict=True)]
+    return made, types_fit, sizes_fit
+
+
+def forward(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, place: int, part: Part, u: Tensor | None) -> Tensor:
+    """The derivative of one output by one part of an input in forward mode: whole, or along ``u``."""
+    from . import forward_ad
+
+    unit = part.unit(x)
+    steps = directions(x, unit) if u is None else [(u * unit).to(x.dtype).reshape(x.shape)]  # type: ignore[attr-defined]
+    rows = []
+    output: Any = None
+    for step in steps:
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x.detach().requires_grad_(), step)
+            primal, tangent = forward_ad.unpack_dual(tuple_of(func(*[dual if y is x else y for y in inputs]))[place])
+            output = primal.detach()
+            rows.append((jtorch.zeros_like(output) if tangent is None else tangent.detach()).reshape(-1))
+    if u is not None:
+        return rows[0]
+    if output is None:
+        output = tuple_of(func(*inputs))[place].detach()
+    return jtorch.stack(rows) if rows else jtorch.zeros(0, output.numel(), dtype=output.dtype)

@@ -1,0 +1,134 @@
+"""Nodes of the graph as programs see them: names, what comes next, hooks, notes, saved tensors. Knows the tape by its attributes only."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+_classes: dict[tuple[type, str], type] = {}
+
+
+def shown(node: Any) -> Any:
+    """The node, its class named as torch names that kind of node."""
+    kind = type(node)
+    if hasattr(kind, "shown"):
+        return node.shown()
+    if kind.__dict__.get("_is_shown"):
+        return node
+    name = node.name()
+    made = _classes.get((kind, name))
+    if made is None:
+        made = _classes[kind, name] = type(name, (kind,), {"__slots__": (), "_is_shown": True, "__module__": kind.__module__})
+    node.__class__ = made
+    return node
+
+
+def handle(hooks: OrderedDict[int, Any], hook: Any) -> Any:
+    """Adds a hook and gives what removes it again."""
+    from ..utils.hooks import RemovableHandle
+
+    found = RemovableHandle(hooks)
+    hooks[found.id] = hook
+    return found
+
+
+#: Operands that torch's derivatives do not count, where they hold indices or truth values.
+_UNCOUNTED = frozenset(("index", "indices", "condition", "mask", "target", "offsets", "boundaries", "repeats", "source_index"))
+
+
+class Shown:
+    """The public side of a node."""
+
+    __slots__ = ()
+
+    rare: Any
+    edges: Any
+    call: Any
+    saved: Any
+    avals: Any
+    seq: int
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"  # type: ignore[attr-defined]
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes on this node."""
+        notes = self.notes()  # type: ignore[attr-defined]
+        if notes.metadata is None:
+            notes.metadata = {}
+        return notes.metadata
+
+    @property
+    def requires_grad(self) -> bool:
+        """True: nothing else is recorded."""
+        return True
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes that gradients go to, each with its output number; leaves appear as ``AccumulateGrad``."""
+        from .accumulate import end_of
+
+        found: list[tuple[Any, int]] = []
+        for i, (e, counted, _) in enumerate(self._operands()):
+            if not counted:
+                continue
+            if e is None:
+                found.append((None, 0))
+            elif type(e) is tuple:
+                found.append((shown(e[0]), e[1]))
+            else:
+                notes = self.notes()  # type: ignore[attr-defined]
+                if notes.ends is None:
+                    notes.ends = {}
+                notes.ends[i] = end_of(e)
+                found.append((notes.ends[i], 0))
+        return tuple(found)
+
+    def _operands(self) -> list[tuple[Any, bool, bool]]:
+        """The edge of each operand, whether torch counts it, and whether it is one here: numbers in place of tensors count in torch."""
+        call = self.call
+        info = getattr(call, "extra", None)
+        if info is None or not info.layout or len(info.layout) != len(info.op.params):
+            return [(e, True, True) for e in self.edges]
+        from ..ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
+
+        op = info.op
+        found: list[tuple[Any, bool, bool]] = []
+        edges, avals = iter(self.edges), iter(self.avals)
+        for p, entry in zip(op.params, info.layout, strict=True):
+            if p.kind == TENSOR_LIST:
+                found += [(next(edges), next(avals).differentiable, True) for present in entry or () if present]
+            elif type(entry) is not str:
+                continue
+            elif entry == "T":
+                e, aval = next(edges), next(avals)
+                found.append((e, aval.differentiable or p.name not in _UNCOUNTED, True))
+            elif p.kind == TENSOR_OR_NUMBER and op.family == "binary":
+                found.append((None, True, False))
+        return found
+
+    def register_hook(self, fn: Any) -> Any:
+        """Calls ``fn(grad_inputs, grad_outputs)`` after this node's derivative; a tuple that it returns replaces ``grad_inputs``."""
+        notes = self.notes()  # type: ignore[attr-defined]
+        if notes.hooks is None:
+            notes.hooks = OrderedDict()
+        return handle(notes.hooks, fn)
+
+    def register_prehook(self, fn: Any) -> Any:
+        """Calls ``fn(grad_outputs)`` before this node's derivative; a tuple that it returns replaces ``grad_outputs``."""
+        notes = self.notes()  # type: ignore[attr-defined]
+        if notes.prehooks is None:
+            notes.prehooks = OrderedDict()
+        return handle(notes.prehooks, fn)
+
+    def _sequence_nr(self) -> int:
+        """The creation number; later nodes have greater ones."""
+        return self.seq
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_saved_", "_raw_saved_")):
+            from .saved import saved_attribute
+
+            return saved_attribute(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

@@ -1,0 +1,112 @@
+"""``grad_fn._saved_self`` and its like: what a node keeps, looked at from outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .tape import FREED, SAVING
+
+#: torch's names of operands where they are not ours.
+_TORCH_NAMES = {"input": "self"}
+
+
+def _named(node: Any) -> dict[str, Any]:
+    """For each name that torch gives what is saved, the place among the saved values, or a fixed argument as a 1-tuple."""
+    info = node.call.extra
+    found: dict[str, tuple[Any, ...]] = {}
+    at = operand = number = 0
+    kept = node.kept
+    for p, entry in zip(info.op.params, info.layout, strict=False):
+        name: str = _TORCH_NAMES.get(p.name) or p.name
+        if type(entry) is tuple:
+            for i, present in enumerate(entry):
+                if present:
+                    if kept[operand]:
+                        found[f"{name}_{i}"] = (at, node.edges[operand])
+                        at += 1
+                    operand += 1
+        elif entry == "T" and type(entry) is str:
+            if kept[operand]:
+                found[name] = (at, node.edges[operand])
+                at += 1
+            operand += 1
+        elif type(entry) is str:
+            found[name] = (node.numbers[number],)
+            number += 1
+        elif hasattr(entry, "value"):
+            found[name] = (entry.value,)
+    if info.saves_result and not info.hidden:
+        for j in range(len(node.outs)):
+            found["result" if len(node.outs) == 1 else f"result{j}"] = (at + j, (node, j))
+    return found
+
+
+def saved_attribute(node: Any, attribute: str) -> Any:
+    """The value of ``grad_fn._saved_<name>``, or with ``_raw_`` an object that hooks can be put on.
+
+    Raises:
+        AttributeError: if nothing of that name is saved.
+        RuntimeError: if the graph was freed.
+    """
+    raw = attribute.startswith("_raw_saved_")
+    name = attribute.removeprefix("_raw_saved_" if raw else "_saved_")
+    found = _named(node).get(name) if getattr(node.call, "extra", None) is not None else None
+    if found is None:
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{attribute}'")
+    if type(found) is tuple and len(found) == 1:
+        return found[0]
+    place, edge = found
+    if raw:
+        return SavedTensor(node, place, edge)
+    return _tensor(node, place, edge)
+
+
+def _tensor(node: Any, place: int, edge: Any) -> Any:
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    if node.hooked is not None:
+        packed, unpack = node.hooked[place]
+        return unpack(packed)
+    value = node.saved[place]
+    if edge is not None and type(edge) is not tuple and edge._v is value:
+        return edge  # the leaf itself
+    t = SAVING.wrap(value)
+    if edge is not None and type(edge) is tuple:
+        t._node, t._nr, t._rg = edge[0], edge[1], True
+    return t
+
+
+class SavedTensor:
+    """One saved tensor of a node, as ``grad_fn._raw_saved_<name>``."""
+
+    def __init__(self, node: Any, place: int, edge: Any) -> None:
+        self._node, self._place, self._edge = node, place, edge
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor, or what a pack hook made of it."""
+        node = self._node
+        return node.hooked[self._place][0] if node.hooked is not None else _tensor(node, self._place, self._edge)
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Packs the saved tensor now; ``backward`` unpacks it.
+
+        Raises:
+            RuntimeError: if it has hooks already, or the graph was freed.
+        """
+        node = self._node
+        if node.saved is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + FREED)
+        if node.hooked is None:
+            node.hooked = [(v, _plain) for v in map(SAVING.wrap, node.saved)]
+            node.saved = []
+        if node.hooked[self._place][1] is not _plain:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a "
+                "time."
+            )
+        node.hooked[self._place] = (pack_hook(node.hooked[self._place][0]), unpack_hook)
+
+
+def _plain(t: Any) -> Any:
+    return t

@@ -1,0 +1,146 @@
+"""``opcheck``: whether what is registered for a user operator fits together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jtorch as torch
+from jtorch import Tensor
+
+from . import registry
+
+__all__ = ["OpCheckError", "opcheck"]
+
+_UTILS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
+
+
+class OpCheckError(Exception):
+    """Raised by ``opcheck``: something that is registered for an operator is wrong."""
+
+
+def _map(fn: Callable[[Tensor], Any], x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return fn(x)
+    if isinstance(x, (list, tuple)):
+        return type(x)(_map(fn, i) for i in x)
+    if isinstance(x, dict):
+        return {k: _map(fn, v) for k, v in x.items()}
+    return x
+
+
+def _tensors(x: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+    _map(found.append, x)
+    return found
+
+
+def _copies(args: Any, kwargs: Any) -> tuple[Any, Any]:
+    def copy(t: Tensor) -> Tensor:
+        return t.detach().clone().requires_grad_(t.requires_grad)  # type: ignore[attr-defined]
+
+    return _map(copy, args), _map(copy, kwargs)
+
+
+def _test_schema(op: Any, args: Any, kwargs: Any) -> None:
+    """Arguments change if and only if the schema says so; the kernel checks itself that results are no arguments."""
+    args, kwargs = _copies(args, kwargs)
+    before, _ = _copies((args, kwargs), {})
+    with torch.no_grad():
+        op(*args, **kwargs)
+    values = op.complete(args, kwargs)
+    written = {id(t) for i in op._schema.writes for t in _tensors(values[i])}
+    for now, was in zip(_tensors((args, kwargs)), _tensors(before), strict=True):
+        if id(now) not in written and not torch.equal(now.detach(), was.detach()):
+            raise OpCheckError(f"{op}: an argument was mutated that the schema {op._schema} does not declare to be")
+
+
+def _test_autograd_registration(op: Any, args: Any, kwargs: Any) -> None:
+    """With arguments that require grad, results do, by a derivative that is registered."""
+    args, kwargs = _copies(args, kwargs)
+    if op._schema.is_mutable or not any(t.requires_grad for t in _tensors((args, kwargs))):
+        return
+    user = op.user
+    known = user.rule or user.jax or user.composite or user.autograd_key
+    if not known:
+        raise OpCheckError(
+            f"{op}: an argument requires grad, but no autograd formula was registered. Please use register_autograd to add one."
+        )
+    out = op(*args, **kwargs)
+    if not any(t.requires_grad for t in _tensors(out)) and any(t.is_floating_point() for t in _tensors(out)):
+        raise OpCheckError(f"{op}: an argument requires grad, but no result does")
+
+
+def _test_faketensor(op: Any, args: Any, kwargs: Any) -> None:
+    """On tensors without data the operator gives results of the same shapes, dtypes and strides."""
+    args, kwargs = _copies(args, kwargs)
+    fake_args, fake_kwargs = _map(lambda t: t.detach().to("meta"), (args, kwargs))  # type: ignore[attr-defined]
+    with torch.no_grad():
+        real, fake = _tensors(op(*args, **kwargs)), _tensors(op(*fake_args, **fake_kwargs))
+    if len(real) != len(fake):
+        raise OpCheckError(f"{op}: the fake impl gives {len(fake)} tensors, the kernel {len(real)}")
+    for i, (r, f) in enumerate(zip(real, fake, strict=True)):
+        for what in ("shape", "dtype"):
+            a, b = getattr(r, what), getattr(f, what)
+            if a != b:
+                raise OpCheckError(f"{op}: result {i} has {what} {a}, but the fake impl gives {b}")
+        if r.stride() != f.stride():
+            raise OpCheckError(f"{op}: result {i} has strides {r.stride()}, but the fake impl gives {f.stride()}")
+
+
+def _test_aot_dispatch_dynamic(op: Any, args: Any, kwargs: Any, atol: float | None = None, rtol: float | None = None) -> None:
+    """Recorded and run at once, results and gradients are the same."""
+    from ..engine import execution
+
+    if op._schema.is_mutable:
+        return
+    found = []
+    for mode in ("immediate", "deferred"):
+        own, named = _copies(args, kwargs)
+        with execution(mode):
+            out = _tensors(op(*own, **named))
+            roots = [t for t in out if t.requires_grad]
+            leaves = [t for t in _tensors((own, named)) if t.requires_grad]
+            grads: Sequence[Any] = ()
+            if roots and leaves:
+                total = sum((t.abs().sum() for t in roots), torch.zeros(()))  # type: ignore[attr-defined]
+                grads = torch.autograd.grad(total, leaves, allow_unused=True)
+            found.append([t.detach() for t in itertools.chain(out, [g for g in grads if g is not None])])
+    torch.testing.assert_close(*found, atol=atol, rtol=rtol, equal_nan=True)
+
+
+def opcheck(
+    op: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    test_utils: str | Sequence[str] = _UTILS,
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> dict[str, Any]:
+    """Runs a user operator on sample arguments to see whether its registrations are right; gives ``"SUCCESS"`` or the exception by test.
+
+    It compares the schema with what the kernel changes, the results of ``register_fake`` with real ones, and recorded with immediate runs,
+    and asks for a derivative. Gradients themselves are for ``gradcheck``.
+
+    Raises:
+        OpCheckError: if a test fails, with ``raise_exception``.
+    """
+    overload = registry.found(op)
+    names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
+    if unknown := [n for n in names if n not in _UTILS]:
+        raise ValueError(f"Expected test_utils to be subset of {_UTILS} but got {unknown}")
+    results: dict[str, Any] = {}
+    for name in names:
+        options = {"atol": atol, "rtol": rtol} if name == "test_aot_dispatch_dynamic" else {}
+        try:
+            globals()[f"_{name}"](overload, args, kwargs or {}, **options)
+        except Exception as error:
+            if raise_exception:
+                raise OpCheckError(f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)") from error
+            results[name] = error
+        else:
+            results[name] = "SUCCESS"
+    return results

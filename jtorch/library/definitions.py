@@ -1,0 +1,271 @@
+"""``Library``, ``define`` and ``impl``: operators from their schemas, and what is registered for them by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import not_offered
+from . import registry
+from .custom import CustomOpDef, _types
+from .kernels import JaxKernel
+from .registry import KEYS, UserOverload
+
+_RESERVED = frozenset(("prim", "prims", "aten", "at", "torch", "jtorch"))
+_owners: set[str] = set()
+
+
+class Library:
+    """Operators of one namespace: ``"DEF"`` may exist once for it, ``"FRAGMENT"`` adds more, ``"IMPL"`` only registers kernels.
+
+    Raises:
+        ValueError: for another kind, or a namespace that is PyTorch's own.
+        RuntimeError: for a second ``"DEF"``.
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        if ns in _RESERVED and kind in ("DEF", "FRAGMENT"):
+            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+        if ns in _RESERVED:
+            raise not_offered(f'Library("{ns}", "IMPL")', "PyTorch's own operators cannot be given other kernels; use a dispatch mode")
+        if kind == "DEF":
+            if ns in _owners:
+                raise RuntimeError(
+                    f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions in a "
+                    "single TORCH_LIBRARY block.  If you were trying to specify implementations, consider using TORCH_LIBRARY_IMPL (which "
+                    "can be duplicated).  If you really intended to define operators for a single namespace in a distributed way, you can "
+                    "use TORCH_LIBRARY_FRAGMENT to explicitly indicate this."
+                )
+            _owners.add(ns)
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._mine: list[UserOverload] = []
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Defines an operator, ``"name(Tensor x) -> Tensor"``, and gives its name.
+
+        Raises:
+            RuntimeError: for an operator that is defined already, or in a library of kind ``"IMPL"``.
+        """
+        del tags
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        if self.kind == "IMPL":
+            raise RuntimeError("def(): cannot define an operator in a library of kind IMPL; use DEF or FRAGMENT")
+        made = registry.define(self.ns, re.sub(r"\s+", " ", schema).strip())
+        self._mine.append(made)
+        return made._opname if made._overloadname == "default" else f"{made._opname}.{made._overloadname}"
+
+    def impl(
+        self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True
+    ) -> None:
+        """Registers the kernel of an operator for a dispatch key: ``"CPU"``, ``"CUDA"``, ``"Meta"``, ``"Autograd"``, ``"Composite..."``.
+
+        Raises:
+            TypeError: if ``fn`` is no function.
+        """
+        if with_keyset:
+            raise not_offered("Library.impl(with_keyset=True)", "there are no dispatch key sets")
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        del allow_override
+        name = op_name if not isinstance(op_name, str) or "::" in op_name else f"{self.ns}::{op_name}"
+        _implement(registry.found(name), dispatch_key or self.dispatch_key, fn)
+
+    def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+        """Not offered: kernels are registered for one operator each."""
+        del fn, dispatch_key, with_keyset
+        raise not_offered("Library.fallback()", "kernels are registered for one operator each; use a dispatch mode")
+
+    def _destroy(self) -> None:
+        """Takes the operators that were defined here out again."""
+        for overload in self._mine:
+            registry.forget(overload)
+        self._mine.clear()
+        if self.kind == "DEF":
+            _owners.discard(self.ns)
+
+
+class _scoped_library(Library):
+    """A ``Library`` that exists within a block."""
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._destroy()
+
+
+def fallthrough_kernel() -> None:
+    """Not to be called: PyTorch passes it to ``Library.impl``."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+def _implement(overload: UserOverload, key: str, fn: Callable[..., Any]) -> None:
+    user = overload.user
+    if fn is fallthrough_kernel:
+        return
+    if key == "Meta":
+        user.fake = fn
+    elif key in KEYS:
+        user.kernels[KEYS[key]] = fn
+    elif key in ("", "CompositeImplicitAutograd"):
+        user.composite = fn
+    elif key in ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"):
+        user.kernels[None] = fn
+    elif key.startswith("Autograd"):
+        user.autograd_key = fn
+    elif key == "JAX":
+        user.jax = JaxKernel(overload._schema, fn)
+    else:
+        raise not_offered(f"Library.impl(dispatch_key={key!r})", "there is no such step in a call here")
+
+
+def _keep(lib: Any, overload: UserOverload) -> None:
+    if lib is not None:
+        lib._mine.append(overload)
+
+
+def define(qualname: str, schema: Any, *, lib: Library | None = None, tags: Any = ()) -> Any:
+    """Defines ``torch.ops.<namespace>.<name>`` from its name and its schema ``"(Tensor x) -> Tensor"``.
+
+    Raises:
+        ValueError: if they are no such things.
+    """
+    del tags
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+    namespace, name, overload = registry.split_name(qualname)
+    if not isinstance(schema, str) or not re.fullmatch(r"\s*\(.*\) -> .*", schema, re.DOTALL):
+        raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "' + f'{schema}"')
+    full = name if overload == "default" else f"{name}.{overload}"
+    _keep(lib, registry.define(namespace, f"{full}{schema.strip()}"))
+
+
+def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
+    """Registers the kernel of an operator for device types, or ``"default"`` for all; also a decorator."""
+    del lib
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        for kind in (types,) if isinstance(types, str) else types:
+            if kind == "default":
+                key = "CompositeExplicitAutograd"
+            else:
+                key = {v: k for k, v in KEYS.items()}.get(kind, kind)
+            _implement(registry.found(qualname), key, fn)
+        return fn
+
+    if func is None:
+        return register
+    register(func)
+    return None
+
+
+def register_kernel(
+    op: Any, device_types: str | Sequence[str] | None, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+) -> Any:
+    """The kernel of an operator for some device types (None: all; ``"jax"``: a function of JAX arrays); also a decorator."""
+    if isinstance(op, CustomOpDef):
+        return op.register_kernel(device_types, func)
+    del lib
+    overload = registry.found(op)
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        for device in _types(device_types):
+            if device == "jax":
+                overload.user.jax = JaxKernel(overload._schema, fn)
+            else:
+                overload.user.kernels[device] = fn
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_fake(
+    op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None, _stacklevel: int = 1, allow_override: bool = True
+) -> Any:
+    """The function that gives an operator's results for tensors without data; also a decorator."""
+    del lib, _stacklevel, allow_override
+    overload = registry.found(op)
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        overload.user.fake = fn
+        return fn
+
+    return register if func is None else register(func)
+
+
+def impl_abstract(qualname: str, func: Callable[..., Any] | None = None, *, lib: Library | None = None, _stacklevel: int = 1) -> Any:
+    """The old name of ``register_fake``."""
+    return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel)
+
+
+def register_autograd(
+    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Library | None = None
+) -> None:
+    """The derivative of an operator: see ``CustomOpDef.register_autograd``."""
+    del lib
+    overload = registry.found(op)
+    schema = overload._schema
+    if schema.is_mutable:
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {overload} with schema {schema}. Please create a functional "
+            "operator and register an autograd formula for that."
+        )
+    overload.user.rule = (backward, setup_context)
+
+
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
+    """The rule of an operator for ``vmap``: see ``CustomOpDef.register_vmap``; also a decorator."""
+    del lib
+    overload = registry.found(op)
+
+    def register(fn: Callable[..., Any]) -> None:
+        overload.user.vmap = fn
+
+    return register if func is None else register(func)
+
+
+def register_torch_dispatch(
+    op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+) -> Any:
+    """What a dispatch mode or a tensor class does with an operator; also a decorator."""
+    del lib
+    overload = registry.found(op)
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        overload.user.dispatch[torch_dispatch_class] = fn
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
+    """Makes floating point arguments of an operator ``cast_inputs`` where autocasting is on for a device type."""
+    del lib
+    if device_type not in ("cpu", "cuda"):
+        raise ValueError(f"Unknown device type: {device_type}")
+    registry.found(op).user.autocast[device_type] = cast_inputs
+
+
+def get_kernel(op: Any, dispatch_key: Any) -> Any:
+    """Not offered: kernels have no calling convention of their own."""
+    del op, dispatch_key
+    raise not_offered("get_kernel()", "there is no dispatcher whose kernels could be called past it")
+
+
+def get_ctx() -> Any:
+    """Not offered: the sizes of results are known when they are recorded.
+
+    Raises:
+        RuntimeError: always; in PyTorch too outside of a function that ``register_fake`` was given.
+    """
+    raise RuntimeError(
+        "get_ctx() can only be called inside of a fake impl that is traced with symbolic sizes. jtorch has none: a result whose size "
+        "depends on values cannot be computed without data."
+    )

@@ -1,0 +1,487 @@
+"""User operators: what is registered for each, and how a call of one runs.
+
+An operator has kernels by device type, on tensors, or one kernel on JAX arrays for all devices; a derivative; a function of shapes for
+tensors without data; a rule for ``vmap``. The last three follow from a JAX kernel where they are not given.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jtorch as torch
+from jtorch import Tensor
+
+from ..aten.calling import call, operands
+from ..aten.overloads import OpOverload, OpOverloadPacket, fits, namespace_of
+from ..aten.recording import Rule
+from ..dispatch import MISSING, override
+from .kernels import JaxKernel
+
+#: Device types as dispatch keys name them.
+KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "XLA": "xla", "Meta": "meta"}
+
+
+class _Below(threading.local):
+    """Whether operators run below autograd, as the kernels that are registered for the key ``Autograd`` want it."""
+
+    active = False
+
+
+BELOW = _Below()
+
+
+class UserOverload(OpOverload):
+    """An operator that the program has defined."""
+
+    def __init__(self, packet: OpOverloadPacket, overload: str, text: str) -> None:
+        super().__init__(packet, overload, text)
+        self.user = UserOp(self)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls the operator: handlers of operands are asked first."""
+        found = override(self, (*args, *kwargs.values()), args, kwargs or None)
+        if found is not MISSING:
+            return found
+        self.check(args, kwargs)
+        return self.user.called(args, kwargs)
+
+    redispatch = __call__
+
+    def check(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Raises torch's error for the first argument of a wrong type."""
+        schema = self._schema
+        for i, a in enumerate(schema.arguments):
+            if i < len(args):
+                x = args[i]
+            elif a.name in kwargs:
+                x = kwargs[a.name]
+            else:
+                continue
+            if not fits(a.type, x):
+                kind = a.type.replace("SymInt", "int")
+                raise RuntimeError(
+                    f"{schema.name}() Expected a value of type '{kind}' for argument '{a.name}' but instead found type "
+                    f"'{type(x).__name__}'.\nPosition: {i}\nValue: {x!r}\nDeclaration: {schema}\nCast error details: Unable to cast {x} to "
+                    f"{kind}"
+                )
+
+
+class UserPacket(OpOverloadPacket):
+    """The overloads of a user operator."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls the only overload, or the first one that the arguments fit."""
+        overloads = self.all()
+        return overloads[0](*args, **kwargs) if len(overloads) == 1 else super().__call__(*args, **kwargs)
+
+
+def split_name(qualname: str) -> tuple[str, str, str]:
+    """Namespace, name and overload of ``"ns::name.overload"``.
+
+    Raises:
+        ValueError: for another form.
+    """
+    parts = qualname.split("::")
+    if len(parts) != 2 or not all(parts):
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the torch.library APIs '
+            "must consist of a namespace and a name, e.g. aten::sin"
+        )
+    name, _, overload = parts[1].partition(".")
+    return parts[0], name, overload or "default"
+
+
+def lookup(namespace: str, name: str) -> UserPacket | None:
+    """The user operator of that name, with all its overloads; None if there is none."""
+    found = namespace_of(namespace).__dict__.get(name)
+    return found if isinstance(found, UserPacket) else None
+
+
+def define(namespace: str, text: str) -> UserOverload:
+    """Enters an operator from its schema, without the namespace.
+
+    Raises:
+        RuntimeError: if there is one of that name already.
+    """
+    head = text.partition("(")[0].strip()
+    if not head or "->" not in text:
+        raise RuntimeError(f"{text!r} is no schema: expected name(arguments) -> results")
+    name, _, overload = head.partition(".")
+    overload = overload or "default"
+    owner = namespace_of(namespace)
+    packet = lookup(namespace, name)
+    if packet is None:
+        packet = owner.__dict__[name] = owner._packets[name] = UserPacket(namespace, name, {})
+    if overload in packet._signatures:
+        raise RuntimeError(
+            f"Tried to register an operator ({namespace}::{text}) with the same name and overload name multiple times. Each overload's "
+            "schema should only be registered with a single call to def()."
+        )
+    packet._signatures[overload] = text
+    made = packet.__dict__[overload] = UserOverload(packet, overload, text)
+    return made
+
+
+def forget(overload: UserOverload) -> None:
+    """Takes an operator out again."""
+    packet = overload._overloadpacket
+    packet._signatures.pop(overload._overloadname, None)
+    packet.__dict__.pop(overload._overloadname, None)
+    if not packet._signatures:
+        owner = namespace_of(overload._namespace)
+        owner.__dict__.pop(packet.__name__, None)
+        owner._packets.pop(packet.__name__, None)
+
+
+def found(op: Any) -> UserOverload:
+    """The user operator that a name, an overload, a packet or a ``CustomOpDef`` stands for.
+
+    Raises:
+        RuntimeError: if there is none of that name.
+        ValueError: for something else.
+    """
+    op = getattr(op, "_opoverload", op)
+    if isinstance(op, str):
+        namespace, name, overload = split_name(op)
+        packet = lookup(namespace, name)
+        if packet is None or overload not in packet._signatures:
+            if getattr(namespace_of(namespace), name, None) is not None:
+                raise NotImplementedError(f"{op}: registering something for an operator of PyTorch's is not offered; define your own")
+            raise RuntimeError(f"operator {op} does not exist")
+        return getattr(packet, overload)
+    if isinstance(op, UserPacket):
+        return op.all()[0]  # type: ignore[return-value]
+    if isinstance(op, UserOverload):
+        return op
+    if isinstance(op, (OpOverload, OpOverloadPacket)):
+        raise NotImplementedError(f"{op}: registering something for an operator of PyTorch's is not offered; define your own")
+    raise ValueError(f"expected the name of an operator, an operator or a custom op, got {type(op).__name__}")
+
+
+class UserOp:
+    """What is registered for one operator.
+
+    Attributes:
+        kernels: functions of tensors by device type; under None one for every device.
+        composite: a function of tensors that autograd sees through.
+        autograd_key: a function that is called in place of the operator, to do what autograd has to do.
+        jax: a kernel on arrays, for every device that has no other.
+        rule: ``(backward, setup_context)``.
+    """
+
+    def __init__(self, overload: UserOverload) -> None:
+        self.overload = overload
+        self.kernels: dict[str | None, Callable[..., Any]] = {}
+        self.disabled: set[str] = set()
+        self.composite: Callable[..., Any] | None = None
+        self.autograd_key: Callable[..., Any] | None = None
+        self.jax: JaxKernel | None = None
+        self.fake: Callable[..., Any] | None = None
+        self.vmap: Callable[..., Any] | None = None
+        self.rule: tuple[Callable[..., Any], Callable[..., Any] | None] | None = None
+        self.autocast: dict[str, Any] = {}
+        self.dispatch: dict[type, Callable[..., Any]] = {}
+        self.where = ""  # where the Python function comes from, for messages
+        overload.kernel = self.run
+        overload.derivative = self._derivative()
+        self.function = _function_of(self)
+
+    # ---- calling -------------------------------------------------------------------------------------------------------------------
+
+    def called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call from Python: what was registered for modes and classes is asked first."""
+        overload = self.overload
+        if self.autocast:
+            args, kwargs = self._cast(args, kwargs)
+        if self.dispatch:
+            answer = self._dispatched(args, kwargs)
+            if answer is not MISSING:
+                return answer
+        if self.composite is not None and self.jax is None and not self.kernels:
+            positional, named = overload.trimmed(overload.complete(args, kwargs))
+            return self.composite(*positional, **named)
+        return call(overload, args, kwargs)
+
+    def run(self, values: list[Any]) -> Any:
+        """Runs the operator on plain tensors, and lets autograd remember it."""
+        if self.autograd_key is not None and not BELOW.active:
+            return self.autograd_key(*self.given(values)[0], **self.given(values)[1])
+        if self.overload._schema.is_mutable:
+            return self.compute(values)
+        if self.jax is not None and self.rule is None and self.kernel_for(values) is None:
+            return self.jax(values)
+        flat: list[Any] = []
+        for i, a in enumerate(self.overload._schema.arguments):  # Function sees tensors among its arguments only
+            if a.type.startswith("Tensor") and isinstance(values[i], (list, tuple)):
+                flat.extend(values[i])
+            else:
+                flat.append(values[i])
+        out = self.function.apply([len(v) if isinstance(v, (list, tuple)) else None for v in values], *flat)
+        return list(out) if self.returns_list and isinstance(out, tuple) else out
+
+    @property
+    def returns_list(self) -> bool:
+        """Whether the result is a list of tensors."""
+        returns = self.overload._schema.returns
+        return len(returns) == 1 and returns[0].type == "Tensor[]"
+
+    def given(self, values: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call as kernels are given it: every argument."""
+        schema = self.overload._schema
+        return tuple(values[: schema.count]), {
+            a.name: x for a, x in zip(schema.arguments[schema.count :], values[schema.count :], strict=True)
+        }
+
+    def regroup(self, counts: Sequence[int | None], flat: Sequence[Any]) -> list[Any]:
+        """One value for each parameter, from a flat list in which lists of tensors are spread."""
+        found: list[Any] = []
+        rest = iter(flat)
+        for count, a in zip(counts, self.overload._schema.arguments, strict=True):
+            spread = count is not None and a.type.startswith("Tensor")
+            found.append([next(rest) for _ in range(count)] if spread else next(rest))  # type: ignore[arg-type]
+        return found
+
+    def kernel_for(self, values: list[Any]) -> Callable[..., Any] | None:
+        """The function of tensors for the devices of the operands."""
+        tensors = operands(self.overload, values)
+        device = next((t.device.type for t in tensors if t.dim()), tensors[0].device.type if tensors else "cpu")
+        if device == "meta":
+            return None
+        mine = None if device in self.disabled else self.kernels.get(device)
+        return mine or self.kernels.get(None)
+
+    def compute(self, values: list[Any]) -> Any:
+        """Runs a kernel, without recording; checks that what it gives is its own."""
+        args, kwargs = self.given(values)
+        tensors: Any = operands(self.overload, values)
+        if any(t.device.type == "meta" for t in tensors):
+            if self.fake is not None:
+                return self.fake(*args, **kwargs)
+            if self.jax is None:
+                raise RuntimeError(
+                    f"There was no fake impl registered for {self.label}. This is necessary for torch.compile/export/fx tracing to work. "
+                    f"Please use `{self.overload._opname}.register_fake` to add an fake impl."
+                )
+        kernel = self.kernel_for(values)
+        before = [t._version for t in tensors]
+        with torch.no_grad():
+            if kernel is not None:
+                out = kernel(*args, **kwargs)
+            elif self.jax is not None:
+                out = self.jax(values)
+            elif self.composite is not None:
+                out = self.composite(*args, **kwargs)
+            else:
+                device = tensors[0].device.type.upper() if tensors else "CPU"
+                raise NotImplementedError(
+                    f"Could not run '{self.overload.name()}' with arguments from the '{device}' backend. This could be because the "
+                    "operator doesn't exist for this backend; register a kernel for it."
+                )
+        self._check_results(out, tensors, before, values)
+        return out
+
+    @property
+    def label(self) -> str:
+        """The operator as messages name it."""
+        return f"<CustomOpDef({self.overload._namespace}::{self.overload._opname})>"
+
+    def _check_results(self, out: Any, tensors: Sequence[Tensor], before: Sequence[int], values: list[Any]) -> None:
+        schema = self.overload._schema
+        written = set()
+        for i in schema.writes:
+            for t in values[i] if isinstance(values[i], list) else (values[i],):
+                if isinstance(t, Tensor):
+                    written.add(id(t))
+                    torch.autograd.graph.increment_version(t)
+        for t, version in zip(tensors, before, strict=True):
+            if id(t) not in written and t._version != version:
+                raise RuntimeError(
+                    f"{self.overload._name}: the operator has changed an argument in place that its schema does not declare to be "
+                    "mutated; name it in mutates_args."
+                )
+        seen = [_memory(t) for t in tensors]
+        for t in out if isinstance(out, (tuple, list)) else (out,):
+            if not isinstance(t, Tensor):
+                continue
+            here = _memory(t)
+            if any(here is x for x in seen):
+                raise RuntimeError(
+                    f"{self.overload._opname} (with implementation in {self.where}): The output of this custom operator (1) must not also "
+                    "be an input to this custom operator and (2) may not alias any inputs to this custom operator or other returns. The "
+                    "most common way to trigger this error is if we have y = custom_op(x) and y and x are the same Tensor. Please instead "
+                    "return a clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom operator to not "
+                    "return y."
+                )
+            seen.append(here)
+
+    # ---- what is registered for modes, classes and autocast -------------------------------------------------------------------------
+
+    def _cast(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        tensors = operands(self.overload, self.overload.complete(args, kwargs))
+        device = tensors[0].device.type if tensors else "cpu"
+        dtype = self.autocast.get(device)
+        if dtype is None or not torch.is_autocast_enabled(device):
+            return args, kwargs
+
+        def cast(x: Any) -> Any:
+            if isinstance(x, (list, tuple)):
+                return [cast(i) for i in x]
+            return x.to(dtype) if isinstance(x, Tensor) and x.is_floating_point() and x.dtype is not torch.float64 else x
+
+        return tuple([cast(x) for x in args]), {n: cast(x) for n, x in kwargs.items()}
+
+    def _dispatched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from ..aten.state import STATE, modes_off
+
+        types = tuple(
+            dict.fromkeys(type(t) for t in operands(self.overload, self.overload.complete(args, kwargs)) if type(t) is not Tensor)
+        )
+        for mode in reversed(STATE.modes):
+            fn = next((f for cls, f in self.dispatch.items() if isinstance(mode, cls)), None)
+            if fn is not None:
+                with modes_off():
+                    return fn(mode, self.overload, types, args, kwargs)
+        for cls in types:
+            fn = next((f for known, f in self.dispatch.items() if issubclass(cls, known)), None)
+            if fn is not None:
+                return fn(self.overload, types, args, kwargs)
+        return MISSING
+
+    # ---- derivatives ---------------------------------------------------------------------------------------------------------------
+
+    def gradients(self, ctx: Any, grads: Sequence[Any]) -> tuple[Any, ...]:
+        """What the registered ``backward`` gives: one for each argument.
+
+        Raises:
+            RuntimeError: if there is none.
+        """
+        if self.rule is None:
+            raise RuntimeError(
+                f"Trying to backward through {self.overload} but no autograd formula was registered. Please use register_autograd to add "
+                "one."
+            )
+        got = self.rule[0](ctx, *grads)
+        return got if isinstance(got, tuple) else (got,)
+
+    def set_up(self, ctx: Any, values: list[Any], output: Any) -> None:
+        """Calls the registered ``setup_context``, if there is one."""
+        if self.rule is None or self.rule[1] is None:
+            return
+        args, kwargs = self.given(values)
+        if kwargs:
+            self.rule[1](ctx=ctx, inputs=args, keyword_only_inputs=kwargs, output=output)
+        else:
+            self.rule[1](ctx=ctx, inputs=args, output=output)
+
+    def _derivative(self) -> Rule | None:
+        """The derivative as it is recorded for wrappers and under dispatch modes."""
+        schema = self.overload._schema
+        names = tuple([schema.arguments[i].name for i in schema.tensors])
+        if not names or schema.writes:
+            return None
+        results = ["result"] if len(schema.returns) == 1 else [f"result{j}" for j in range(len(schema.returns))]
+        uses = ("grads", *[a.name for a in schema.arguments], *results)
+
+        def formula(grads: list[Any], *given: Any) -> Any:
+            values, outs = list(given[: len(schema.arguments)]), given[len(schema.arguments) :]
+            ctx = _Noted()
+            self.set_up(ctx, values, outs[0] if len(outs) == 1 else tuple(outs))
+            got = self.gradients(ctx, grads)
+            chosen = tuple([got[i] if i < len(got) else None for i in schema.tensors])
+            return chosen if len(names) > 1 else chosen[0]
+
+        return Rule([(names, formula, uses)], None)
+
+
+def _memory(t: Tensor) -> Any:
+    """What two tensors that share memory have in common."""
+    return t._al.storage if t._al is not None else t
+
+
+class _Noted:
+    """A context for a derivative that is made of operators."""
+
+    needs_input_grad: tuple[bool, ...] = ()
+    saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keeps tensors."""
+        self.saved_tensors = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Without effect: what is missing comes as zeros."""
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Without effect here."""
+
+
+def _function_of(op: UserOp) -> Any:
+    """The ``autograd.Function`` that records a call of the operator."""
+    overload = op.overload
+
+    def forward(counts: Any, *flat: Any) -> Any:
+        out = op.compute(op.regroup(counts, flat))
+        return tuple(out) if isinstance(out, list) else out
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        counts, flat = inputs[0], inputs[1:]
+        ctx._counts = counts
+        all_needs = ctx.needs_input_grad[1:]
+        ctx.needs_input_grad = _grouped(op, counts, all_needs)
+        op.set_up(ctx, op.regroup(counts, flat), list(output) if op.returns_list and isinstance(output, tuple) else output)
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        got = op.gradients(ctx, (list(grads),) if op.returns_list else grads)
+        arguments = overload._schema.arguments
+        if len(got) < len(arguments):
+            if len(got) != overload._schema.count:
+                raise RuntimeError(
+                    f"{overload}: the registered backward returned an incorrect number of gradients (expected {len(arguments)}, got "
+                    f"{len(got)})"
+                )
+            got = (*got, *[None] * (len(arguments) - len(got)))
+        flat: list[Any] = [None]
+        for count, a, g in zip(ctx._counts, arguments, got, strict=True):
+            if count is not None and a.type.startswith("Tensor"):
+                flat.extend([None] * count if g is None else g)
+            else:
+                flat.append(g)
+        return tuple(flat)
+
+    def vmap(info: Any, in_dims: Any, counts: Any, *flat: Any) -> Any:
+        return over_examples(op, info, in_dims[1:], counts, flat)
+
+    plain: dict[str, Any] = {"forward": forward, "setup_context": setup_context, "backward": backward, "vmap": vmap}
+    name = f"GeneratedBackwardFor_{overload._namespace}_{overload._opname}_{overload._overloadname}"
+    methods = {n: staticmethod(f) for n, f in plain.items()}
+    return type(torch.autograd.Function)(name, (torch.autograd.Function,), methods)
+
+
+def _grouped(op: UserOp, counts: Sequence[int | None], flat: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(op.regroup(counts, flat))
+
+
+def over_examples(op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequence[int | None], flat: Sequence[Any]) -> Any:
+    """The operator for a batch: by its own rule, by its JAX kernel, or example by example."""
+    values = op.regroup(counts, flat)
+    if op.vmap is not None:
+        dims = tuple(op.regroup(counts, in_dims))
+        args, kwargs = op.given(values)
+        return op.vmap(info, dims, *args, **kwargs)
+    if op.jax is not None and op.kernel_for(values) is None:
+        mapped = torch.func.vmap(lambda *examples: _tupled(op.jax(op.regroup(counts, examples))), in_dims=tuple(in_dims))  # type: ignore[misc]
+        return mapped(*flat), 0
+    rows = []
+    for i in range(info.batch_size):
+        example = [x if d is None else x.select(d, i) for x, d in zip(flat, in_dims, strict=True)]
+        args, kwargs = op.given(op.regroup(counts, example))
+        rows.append(op.overload(*args, **kwargs))
+    if isinstance(rows[0], (tuple, list)):
+        return tuple([torch.stack(column) for column in zip(*rows, strict=True)]), 0
+    return torch.stack(rows), 0
+
+
+def _tupled(out: Any) -> Any:
+    return tuple(out) if isinstance(out, list) else out

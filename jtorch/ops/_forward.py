@@ -1,0 +1,112 @@
+"""Forward derivatives of calls: from tangents of the operands to tangents of the results.
+
+An op with a hand-written gradient is differentiated by transposing that rule, which is linear in the gradient: so forward and backward
+agree where a function has no derivative, such as ``abs`` at zero. The others are differentiated by ``jax.jvp`` of the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..engine import Aval, Call, Guarded
+from ._declare import collecting
+from ._kernel import Info, _by_rule, _conj, _derived, _strong, caches
+
+_jvps: dict[Any, Call] = {}
+caches.append(_jvps)
+
+
+def jvp_of(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
+    """The call ``(operands, tangents of those that are mine, numbers) -> tangents of the differentiable results``."""
+    found = _jvps.get((call, mine, outs))
+    if found is None:
+        found = _jvps[call, mine, outs] = _make(call, mine, outs)
+    return found
+
+
+def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
+    n, m = len(mine), sum(mine)
+    info: Info = call.extra
+
+    def fn(*flat: Any) -> Any:
+        primals, tangents, numbers = flat[:n], flat[n : n + m], flat[n + m :]
+        with collecting(None):
+            found = None
+            if info.op.rule is not None and call.fn is info.kernel and not info.hidden:
+                found = _transposed(info, mine, outs, primals, tangents, numbers)
+            if found is None:
+                found = _pushed(call, mine, primals, tangents, numbers)
+        return tuple([_strong(t) for t, a in zip(found, outs, strict=True) if a.differentiable])
+
+    fn.__name__ = fn.__qualname__ = f"{call.name}_jvp"
+    derived = Info(_derived(info.op), ())
+    derived.saved = derived.checked = (True,) * (n + m)
+    derived.single = False
+    derived.kernel = fn
+    derived.name = f"{info.name}_jvp"
+    return Call(fn.__name__, fn, call.kinds, derived)
+
+
+def _results(call: Call, primals: Sequence[Any], numbers: Sequence[Any]) -> tuple[Any, ...]:
+    out = call.fn(*primals, *numbers)
+    if isinstance(out, Guarded):
+        out = out.outs
+    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+
+def _pushed(call: Call, mine: Sequence[bool], primals: Sequence[Any], tangents: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
+    """By ``jax.jvp`` of the kernel."""
+    places = [i for i, m in enumerate(mine) if m]
+
+    def f(*xs: Any) -> tuple[Any, ...]:
+        full = list(primals)
+        for i, x in zip(places, xs, strict=True):
+            full[i] = x
+        return _results(call, full, numbers)
+
+    return jax.jvp(f, tuple(primals[i] for i in places), tuple(tangents))[1]
+
+
+def _transposed(
+    info: Info, mine: Sequence[bool], outs: Sequence[Aval], primals: Sequence[Any], tangents: Sequence[Any], numbers: Sequence[Any]
+) -> list[Any] | None:
+    """By the transposed gradient rule; None where JAX cannot transpose it."""
+    saved: Any = ()
+    if info.tracked is not None:  # its results are followed by the residuals that the rule is given
+        out = info.tracked.fn(*primals, *numbers)
+        saved = (out.outs if isinstance(out, Guarded) else out)[len(outs) :]
+        info = info.tracked.extra
+    elif info.saves_result:
+        out = info.kernel(*primals, *numbers)
+        saved = out.outs if isinstance(out, Guarded) else out
+        saved = tuple(saved) if isinstance(saved, (tuple, list)) else (saved,)
+    given = [a.differentiable for a in outs]
+
+    def pull(*cotangents: Any) -> list[Any]:
+        there = iter(cotangents)
+        full = [_conj(next(there)) if g else None for g in given]
+        return [_conj(g) for g in _by_rule(info, list(primals), numbers, saved, full, outs, mine)]
+
+    there = [a for a in outs if a.differentiable]
+    try:
+        found = iter(jax.linear_transpose(pull, *[a.sds for a in there])(list(tangents)))
+    except _NOT_LINEAR:
+        try:  # a rule that compares gradients, say with zero, is not linear to JAX: take its derivative somewhere
+            found = iter(jax.vjp(pull, *[_somewhere(a) for a in there])[1](list(tangents)))
+        except _NOT_LINEAR:
+            return None
+    return [next(found) if g else None for g in given]
+
+
+#: JAX's ways of saying that it cannot transpose or differentiate something.
+_NOT_LINEAR = (NotImplementedError, TypeError, ValueError, AssertionError, KeyError)
+
+
+def _somewhere(aval: Aval) -> Any:
+    """Some array of an aval, all elements different and none zero."""
+    steps = jnp.arange(1, aval.size + 1, dtype=jnp.float32).reshape(aval.shape)
+    return (1 + 0.37 * jnp.sin(steps)).astype(aval.dtype)

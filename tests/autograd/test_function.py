@@ -1,0 +1,161 @@
+"""``autograd.Function``: the classes of PyTorch's page on extending autograd, contexts, errors, transformations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import jtorch as torch
+from jtorch.autograd import Function, gradcheck, gradgradcheck
+
+
+class LinearFunction(Function):
+    @staticmethod
+    def forward(input: Any, weight: Any, bias: Any) -> Any:
+        output = input.mm(weight.t())
+        return output if bias is None else output + bias.unsqueeze(0).expand_as(output)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        input, weight, bias = ctx.saved_tensors
+        grads: list[Any] = [None, None, None]
+        if ctx.needs_input_grad[0]:
+            grads[0] = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grads[1] = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grads[2] = grad_output.sum(0)
+        return tuple(grads)
+
+
+class MulConstant(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(tensor: Any, constant: Any) -> Any:
+        return tensor * constant
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.constant = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        return grad_output * ctx.constant, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any, _: Any) -> Any:
+        return tangent * ctx.constant
+
+
+def doubles(*size: int) -> Any:
+    return torch.linspace(0.5, 2.0, steps=torch.Size(size).numel(), dtype=torch.float64).reshape(size).requires_grad_()
+
+
+def test_linear() -> None:
+    args = (doubles(3, 4), doubles(2, 4), doubles(2))
+    assert gradcheck(LinearFunction.apply, args)
+    assert gradgradcheck(LinearFunction.apply, args)
+    assert gradcheck(lambda a, b: LinearFunction.apply(a, b, None), args[:2])
+    made = LinearFunction.apply(*args)
+    assert made.grad_fn.name() == "LinearFunctionBackward"
+    assert made.grad_fn.saved_tensors[0] is args[0]
+    assert made.grad_fn.needs_input_grad == (True, True, True)
+
+
+def test_constant() -> None:
+    x = doubles(3)
+    assert gradcheck(lambda a: MulConstant.apply(a, 5.0), x, check_forward_ad=True, check_batched_grad=True)
+    assert torch.func.vmap(lambda a: MulConstant.apply(a, 5.0))(torch.ones(2, 3)).tolist() == [[5.0] * 3] * 2
+    assert torch.func.vmap(torch.func.grad(lambda a: MulConstant.apply(a, 5.0).sum()))(torch.ones(2, 3)).tolist() == [[5.0] * 3] * 2
+
+
+def test_own_rule_for_vmap() -> None:
+    seen: list[Any] = []
+
+    class Sorted(Function):
+        @staticmethod
+        def forward(x: Any, dim: int) -> Any:
+            return x.sort(dim).values
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.order = inputs[0].argsort(inputs[1])
+            ctx.dim = inputs[1]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return torch.zeros_like(g).scatter(ctx.dim, ctx.order, g), None
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: Any, dim: int) -> Any:
+            seen.append((info.batch_size, in_dims))
+            x = x.movedim(in_dims[0], 0)
+            return Sorted.apply(x, dim + 1 if dim >= 0 else dim), 0
+
+    x = torch.tensor([[3.0, 1.0], [0.0, 2.0]], requires_grad=True)
+    y = torch.func.vmap(lambda a: Sorted.apply(a, 0))(x)
+    (g,) = torch.autograd.grad((y * torch.tensor([1.0, 10.0])).sum(), x)
+    assert seen == [(2, (0, None))]
+    assert (y.tolist(), g.tolist()) == ([[1.0, 3.0], [0.0, 2.0]], [[10.0, 1.0], [1.0, 10.0]])
+
+
+def test_contexts_are_shared_with_the_node() -> None:
+    class F(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.kept = ctx.edges = "mine"  # names that the node uses itself
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            assert (ctx.kept, ctx.name(), len(ctx.next_functions)) == ("mine", "FBackward", 1)
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    y = F.apply(x)
+    assert y.grad_fn.edges == "mine"
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_views_made_inside_are_protected() -> None:
+    class Flat(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.view(-1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.view(2, 2)
+
+    x = torch.ones(2, 2, requires_grad=True)
+    y = Flat.apply(x)
+    assert y._base is x
+    with pytest.raises(RuntimeError, match="created inside a custom Function"):
+        Flat.apply(x * 1).add_(1)
+
+
+def test_saved_tensors_pass_through_hooks() -> None:
+    log: list[str] = []
+
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 3 * ctx.saved_tensors[0] ** 2 * g
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: log.append("pack") or t * 2, lambda t: log.append("unpack") or t):
+        y = Cube.apply(x)
+    y.sum().backward()
+    assert (log, x.grad.tolist()) == (["pack", "unpack"], [12.0, 12.0])

@@ -1,0 +1,221 @@
+"""Derivatives of every operation in PyTorch's database of samples: by differences, by walking back, in forward mode, and the second ones.
+
+Each is compared along one direction of the operands and one of the results, so that a check costs a few evaluations: for a function f at x
+the number <v, J u> must come out the same by central differences, as <Jᵀv, u>, and forward. For second derivatives the same is done with
+<Jᵀv, u> as the function. All is run op by op, since programs that are compiled as a whole would each be compiled for one use.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as oracle
+from torch.testing._internal.common_methods_invocations import op_db
+
+import jtorch as torch
+from jtorch.autograd import forward_ad
+from jtorch.engine import execution
+
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]  # samples, and torch's own functions, warn of old names
+
+#: Not functions of their operands, called in another way than their name says, or compared elsewhere.
+LEFT_OUT = {
+    "bernoulli", "normal", "multinomial", "empty_like", "nn.functional.rrelu", "svd_lowrank", "pca_lowrank",  # random
+    "einsum", "polygamma", "special.polygamma", "where", "nn.functional.embedding", "zero_",  # samples have another order of arguments
+    "nn.functional.triplet_margin_with_distance_loss",  # samples hold modules of PyTorch's
+    "linalg.eig", "linalg.eigvals",  # eigenvectors are unique up to a phase, and JAX has no second derivative
+    "cholesky_inverse",  # the database's wrapper calls PyTorch's function
+    "linalg.pinv", "linalg.norm",  # samples of singular matrices and of norms at zero have no derivative
+}  # fmt: skip
+#: Second derivatives that are not compared, and why.
+FIRST_ONLY = {
+    "index_reduce": "JAX cannot differentiate a product of repeated positions",
+    "scatter_reduce": "JAX cannot differentiate a product of repeated positions",
+    "norm": "the nuclear norm's samples have equal singular values",
+    "linalg.cond": "samples have equal singular values",
+    "nn.functional.ctc_loss": "PyTorch has none either",
+}
+#: The operations of complex numbers; each family of rules is there once.
+COMPLEX = set(
+    """abs acos acosh angle asin atan bmm cat cos cosh cumprod cumsum div dot exp log logaddexp matmul mean mm mv neg outer pow prod
+    reciprocal rsqrt sgn sigmoid sin sinh sqrt square std sum tan tanh transpose tril var vdot linalg.det linalg.inv linalg.solve
+    linalg.cholesky linalg.qr fft.fft fft.rfft fft.irfft real imag view_as_real masked_fill gather index_select""".split()
+)
+
+
+def public(name: str) -> Any:
+    """The function of that name here, or None."""
+    try:
+        return functools.reduce(getattr, name.split("."), torch)
+    except (AttributeError, NotImplementedError):
+        return None
+
+
+def operations(dtype: Any) -> Iterator[Any]:
+    """The entries of the database to check, with an identifier."""
+    for op in op_db:
+        name = op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
+        found = public(op.name)
+        if op.supports_autograd and op.supports_dtype(dtype, "cpu") and op.name not in LEFT_OUT and callable(found):
+            if isinstance(found, torch.dtype):
+                continue
+            if dtype.is_complex and op.name not in COMPLEX:
+                continue
+            yield pytest.param(op, id=name)
+
+
+def smallest(op: Any, dtype: Any) -> Any:
+    """The sample with the fewest elements that has some."""
+    oracle.manual_seed(0)
+    best, least = None, 1 << 30
+    for k, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=True)):
+        tensors = [t for t in _tensors((sample.input, sample.args, sample.kwargs)) if t.requires_grad]
+        count = sum(t.numel() for t in tensors)
+        if tensors and 1 < count < least and all(t.layout is oracle.strided for t in tensors):
+            best, least = sample, count
+        if k > 8:
+            break
+    return best
+
+
+def _tensors(x: Any) -> list[Any]:
+    if isinstance(x, (oracle.Tensor, torch.Tensor)):
+        return [x]
+    if isinstance(x, dict):
+        x = list(x.values())
+    return [t for i in x for t in _tensors(i)] if isinstance(x, (list, tuple)) else []
+
+
+def _map(fn: Callable[[Any], Any], x: Any) -> Any:
+    """A nested argument with another in place of each tensor."""
+    if isinstance(x, (oracle.Tensor, torch.Tensor)):
+        return fn(x)
+    if isinstance(x, oracle.Size):
+        return tuple(x)
+    if type(x) in (list, tuple):
+        return type(x)(_map(fn, i) for i in x)
+    if isinstance(x, dict):
+        return {k: _map(fn, v) for k, v in x.items()}
+    return getattr(torch, str(x).removeprefix("torch.")) if isinstance(x, oracle.dtype) else x
+
+
+def numpy(t: Any) -> Any:
+    """The elements."""
+    return t.detach().resolve_conj().resolve_neg().numpy()
+
+
+def dot(a: Any, b: Any) -> float:
+    """The real inner product."""
+    return float(np.real(np.vdot(a, b)))
+
+
+class Direction:
+    """One operation at one sample, as a function of the distance along a direction of its operands.
+
+    Everything around the operation itself is done with NumPy, because each function of ``torch`` would be compiled for each shape.
+    """
+
+    def __init__(self, op: Any, sample: Any) -> None:
+        self.f = functools.partial(op.gradcheck_wrapper, public(op.name))  # makes matrices symmetric where they have to be
+        self.inputs: list[Any] = []
+        self.places: dict[int, int] = {}
+        self.arguments = (sample.input, tuple(sample.args), dict(sample.kwargs))
+        for x in _tensors(self.arguments):
+            if x.requires_grad and id(x) not in self.places:
+                self.places[id(x)] = len(self.inputs)
+                self.inputs.append(numpy(x))
+        self.rng = np.random.default_rng(zlib.crc32(op.name.encode()))
+        self.us = [self.random(x) for x in self.inputs]
+        self.vs: list[Any] = []
+
+    def random(self, like: Any) -> Any:
+        """A direction."""
+        found = self.rng.standard_normal(like.shape)
+        return np.asarray(found + 1j * self.rng.standard_normal(like.shape) if np.iscomplexobj(like) else found)
+
+    def results(self, inputs: list[Any]) -> list[Any]:
+        """The differentiable results with others in place of the operands."""
+
+        def given(x: Any) -> Any:
+            return inputs[self.places[id(x)]] if id(x) in self.places else torch.from_numpy(numpy(x).copy())
+
+        first, args, kwargs = _map(given, self.arguments)
+        torch.manual_seed(0)
+        found = [t for t in _tensors(self.f(first, *args, **kwargs)) if t.dtype.is_floating_point or t.dtype.is_complex]
+        while len(self.vs) < len(found):
+            self.vs.append(self.random(numpy(found[len(self.vs)])))
+        return found
+
+    def moved(self, by: float) -> list[Any]:
+        """The operands, moved along the direction."""
+        return [torch.from_numpy(np.array(x + by * u)).requires_grad_() for x, u in zip(self.inputs, self.us, strict=True)]
+
+    def value(self, by: float) -> float:
+        """<v, results>."""
+        return sum(dot(v, numpy(r)) for v, r in zip(self.vs, self.results(self.moved(by)), strict=True))
+
+    def gradients(self, inputs: list[Any], create_graph: bool = False) -> list[Any]:
+        """Jᵀv, None where there is none."""
+        pairs = [(r, torch.from_numpy(np.array(v))) for r, v in zip(self.results(inputs), self.vs, strict=True) if r.requires_grad]
+        roots, vectors = zip(*pairs, strict=True)
+        return list(torch.autograd.grad(roots, inputs, vectors, create_graph=create_graph, allow_unused=True))
+
+    def along(self, grads: list[Any]) -> float:
+        """<gradients, u>."""
+        return sum(dot(u, numpy(g)) for g, u in zip(grads, self.us, strict=True) if g is not None)
+
+    def forward(self) -> float:
+        """<v, J u> in forward mode."""
+        with forward_ad.dual_level():
+            duals = [forward_ad.make_dual(torch.from_numpy(x), torch.from_numpy(u)) for x, u in zip(self.inputs, self.us, strict=True)]
+            tangents = [forward_ad.unpack_dual(r).tangent for r in self.results(duals)]
+            return sum(dot(v, numpy(t)) for v, t in zip(self.vs, tangents, strict=True) if t is not None)
+
+
+def differences(f: Callable[[float], Any], eps: float = 1e-6) -> float:
+    """A central difference."""
+    return (float(f(eps)) - float(f(-eps))) / (2 * eps)
+
+
+def close(a: float, b: float, tolerance: float) -> bool:
+    """Whether two numbers agree, where NaN agrees with NaN."""
+    return abs(a - b) <= tolerance * (1 + abs(b)) or (a != a and b != b)
+
+
+def check(op: Any, dtype: Any) -> None:
+    """Compares the derivatives of one operation."""
+    sample = smallest(op, dtype)
+    if sample is None:
+        pytest.skip("no sample with more than one differentiable element")
+    with execution("immediate"):
+        d = Direction(op, sample)
+        if not any(r.requires_grad for r in d.results(d.moved(0.0))):
+            pytest.skip("no differentiable result")
+        back = d.along(d.gradients(d.moved(0.0)))
+        assert close(back, differences(d.value), 1e-4), "gradient"
+        assert close(d.forward(), back, 1e-7), "forward"
+        if op.name in FIRST_ONLY or not op.supports_gradgrad:
+            return
+        inputs = d.moved(0.0)
+        pairs = [(g, torch.from_numpy(u)) for g, u in zip(d.gradients(inputs, create_graph=True), d.us, strict=True) if g is not None]
+        pairs = [(g, u) for g, u in pairs if g.requires_grad]
+        second = 0.0
+        if pairs:
+            roots, vectors = zip(*pairs, strict=True)
+            second = d.along(list(torch.autograd.grad(roots, inputs, vectors, allow_unused=True)))
+        assert close(second, differences(lambda by: d.along(d.gradients(d.moved(by))), 1e-5), 1e-3), "second derivative"
+
+
+@pytest.mark.parametrize("op", list(operations(oracle.float64)))
+def test_real(op: Any) -> None:
+    check(op, oracle.float64)
+
+
+@pytest.mark.parametrize("op", list(operations(oracle.complex128)))
+def test_complex(op: Any) -> None:
+    check(op, oracle.complex128)

@@ -1,0 +1,245 @@
+"""``torch.library``: operators with kernels on tensors and on JAX arrays, and everything that can be registered for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import pytest
+
+import jtorch as torch
+from jtorch import library
+from jtorch.library import custom_op, jax_op, opcheck
+from jtorch.utils._python_dispatch import TorchDispatchMode
+
+
+@pytest.fixture
+def scale() -> Iterator[Any]:
+    @custom_op("tests::scale", mutates_args=())
+    def scale(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
+        return x * k
+
+    yield scale
+    library.registry.forget(scale._opoverload)
+    library.custom._defined.pop("tests::scale")
+
+
+def complete(scale: Any) -> None:
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.k = inputs[1]
+
+    scale.register_autograd(lambda ctx, g: (g * ctx.k, None), setup_context=setup)
+    scale.register_fake(lambda x, k=2.0: torch.empty_like(x))
+
+
+def test_schema_and_names(scale: Any) -> None:
+    assert str(scale._opoverload._schema) == "tests::scale(Tensor x, float k=2.0) -> Tensor"
+    assert torch.ops.tests.scale(torch.ones(2), 3.0).tolist() == [3.0, 3.0]
+    assert torch.ops.tests.scale.default is scale._opoverload
+    assert library.lookup("tests", "scale") is torch.ops.tests.scale
+    with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor' for argument 'x' but instead found type 'str'"):
+        scale("a")
+    with pytest.raises(RuntimeError, match="missing value for argument 'x'"):
+        scale()
+
+
+def test_without_registrations(scale: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = scale(x)
+    assert type(y.grad_fn).__name__ == "GeneratedBackwardFor_tests_scale_defaultBackward"
+    with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+        y.sum().backward()
+    with pytest.raises(RuntimeError, match="no fake impl registered"):
+        scale(torch.ones(2, device="meta"))
+    assert torch.func.vmap(scale)(torch.ones(2, 3)).tolist() == [[2.0] * 3] * 2
+
+
+def test_with_registrations(scale: Any) -> None:
+    complete(scale)
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    scale(x, 3.0).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert torch.autograd.gradcheck(lambda a: scale(a, 3.0), x)
+    assert torch.autograd.gradgradcheck(lambda a: scale(a * a, 3.0), x)
+    assert scale(torch.ones(2, 5, device="meta")).shape == (2, 5)
+    seen: list[Any] = []
+
+    @scale.register_vmap
+    def _(info: Any, in_dims: Any, x: Any, k: float = 2.0) -> Any:
+        seen.append((info.batch_size, in_dims))
+        return scale(x, k), in_dims[0]
+
+    assert torch.func.vmap(scale, in_dims=1)(torch.ones(2, 3)).shape == (3, 2)
+    assert seen == [(3, (0, None))]
+    assert set(opcheck(scale, (x,)).values()) == {"SUCCESS"}
+
+
+def test_kernels_by_device_and_jax(scale: Any) -> None:
+    scale.register_kernel("cpu")(lambda x, k=2.0: x * k * 10)
+    assert scale(torch.ones(1)).item() == 20.0
+    with scale.set_kernel_enabled("cpu", False):
+        assert scale(torch.ones(1)).item() == 2.0
+
+
+def test_mutation_and_aliases() -> None:
+    @custom_op("tests::bump", mutates_args={"x"})
+    def bump(x: torch.Tensor) -> None:
+        x.add_(1)
+
+    assert str(bump._opoverload._schema) == "tests::bump(Tensor(a0!) x) -> ()"
+    x = torch.zeros(2)
+    bump(x)
+    assert (x.tolist(), x._version) == ([1.0, 1.0], 2)
+    with pytest.raises(RuntimeError, match="non-functional operator"):
+        bump.register_autograd(lambda ctx, g: g)
+
+    @custom_op("tests::same", mutates_args=())
+    def same(x: torch.Tensor) -> torch.Tensor:
+        return x
+
+    with pytest.raises(RuntimeError, match="must not also be an input"):
+        same(x)
+
+    @custom_op("tests::sly", mutates_args=())
+    def sly(x: torch.Tensor) -> torch.Tensor:
+        x.add_(1)
+        return x * 1
+
+    with pytest.raises(RuntimeError, match="does not declare to be mutated"):
+        sly(x)
+
+
+def test_lists_and_several_results() -> None:
+    @custom_op("tests::spread", mutates_args=())
+    def spread(xs: list[torch.Tensor], n: int) -> list[torch.Tensor]:
+        return [x * n for x in xs]
+
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.n = inputs[1]
+
+    spread.register_autograd(lambda ctx, grads: ([g * ctx.n for g in grads], None), setup_context=setup)
+    a, b = torch.ones(2, requires_grad=True), torch.ones(3, requires_grad=True)
+    found = spread([a, b], 3)
+    assert isinstance(found, list)
+    (found[0].sum() + 2 * found[1].sum()).backward()
+    assert (a.grad.tolist(), b.grad.tolist()) == ([3.0] * 2, [6.0] * 3)
+
+
+def test_a_kernel_on_arrays() -> None:
+    @jax_op("tests::cube")
+    def cube(x: jax.Array, n: int = 3) -> jax.Array:
+        return x**n
+
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(cube, x, check_forward_ad=True, check_batched_grad=True)
+    assert torch.autograd.gradgradcheck(cube, x)
+    assert torch.func.vmap(cube)(torch.ones(2, 3)).shape == (2, 3)
+    assert cube(torch.ones(4, device="meta"), 2).shape == (4,)
+    assert set(opcheck(cube, (x,)).values()) == {"SUCCESS"}
+    assert jax.jit(lambda a: cube(torch.from_jax(a)).jax())(jax.numpy.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_a_pallas_kernel() -> None:
+    from jax.experimental import pallas
+
+    def body(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...] * 2 + 1
+
+    @jax_op("tests::affine")
+    def affine(x: jax.Array) -> jax.Array:
+        return pallas.pallas_call(body, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=True)(x)
+
+    affine.register_autograd(lambda ctx, g: g * 2)
+    x = torch.ones(3, requires_grad=True)
+    y = affine(x)
+    y.sum().backward()
+    assert (y.tolist(), x.grad.tolist()) == ([3.0] * 3, [2.0] * 3)
+    assert torch.func.vmap(affine)(torch.ones(2, 3)).tolist() == [[3.0] * 3] * 2
+
+
+def test_overrides_and_modes(scale: Any) -> None:
+    complete(scale)
+
+    class Duck:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func
+
+    assert scale(Duck()) is torch.ops.tests.scale.default
+    seen: list[Any] = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, requires_grad=True)
+    with Log():
+        scale(x, 4.0).sum().backward()
+    assert seen[0] == "tests.scale.default"
+    assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_libraries() -> None:
+    with library._scoped_library("tests_lib", "DEF") as lib:
+        assert lib.define("foo(Tensor x, int n=2) -> Tensor") == "foo"
+        with pytest.raises(NotImplementedError, match="Could not run 'tests_lib::foo' with arguments from the 'CPU' backend"):
+            torch.ops.tests_lib.foo(torch.ones(2))
+        lib.impl("foo", lambda x, n: x * n, "CPU")
+        lib.impl("foo", lambda x, n: torch.empty_like(x), "Meta")
+        assert torch.ops.tests_lib.foo(torch.ones(2), 5).tolist() == [5.0, 5.0]
+        assert torch.ops.tests_lib.foo(torch.ones(2, device="meta")).shape == (2,)
+        with pytest.raises(RuntimeError, match="same name and overload name multiple times"):
+            lib.define("foo(Tensor x, int n=2) -> Tensor")
+        with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY"):
+            library.Library("tests_lib", "DEF")
+    assert not hasattr(torch.ops.tests_lib, "foo")
+    with pytest.raises(ValueError, match="reserved namespace"):
+        library.Library("aten", "DEF")
+    with pytest.raises(NotImplementedError, match="cannot be given other kernels"):
+        library.Library("aten", "IMPL")
+
+
+def test_define_and_implement_by_name() -> None:
+    library.define("tests_by_name::bar", "(Tensor x, int n=2) -> Tensor")
+
+    @library.impl("tests_by_name::bar", "default")
+    def bar(x: Any, n: int = 2) -> Any:
+        return x * n
+
+    library.register_autograd("tests_by_name::bar", lambda ctx, g: (g * 2, None))
+    x = torch.ones(2, requires_grad=True)
+    torch.ops.tests_by_name.bar(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="operator tests_by_name::nope does not exist"):
+        library.register_fake("tests_by_name::nope", lambda x: x)
+
+
+def test_opcheck_finds_mistakes(scale: Any) -> None:
+    scale.register_fake(lambda x, k=2.0: torch.empty(1))
+    with pytest.raises(library.OpCheckError, match="test_faketensor failed with"):
+        opcheck(scale, (torch.ones(2),))
+    found = opcheck(scale, (torch.ones(2, requires_grad=True),), raise_exception=False, test_utils="test_autograd_registration")
+    assert "no autograd formula" in str(found["test_autograd_registration"])
+
+
+@pytest.mark.parametrize(
+    ("source", "schema"),
+    [
+        ("x: torch.Tensor, *, flag: bool = True", "(Tensor x, *, bool flag=True) -> Tensor"),
+        ("x: torch.Tensor | None, ys: list[torch.Tensor]", "(Tensor? x, Tensor[] ys) -> Tensor"),
+        ("x: torch.Tensor, n: int | None = None, s: str = 'a'", '(Tensor x, SymInt? n=None, str s="a") -> Tensor'),
+        ("x: torch.Tensor, k: int | float | bool = 2", "(Tensor x, Scalar k=2) -> Tensor"),
+        ("x: torch.Tensor, d: torch.dtype = torch.float32", "(Tensor x, ScalarType d=float32) -> Tensor"),
+    ],
+)
+def test_schemas(source: str, schema: str) -> None:
+    scope: dict[str, Any] = {"torch": torch}
+    exec(f"def f({source}) -> torch.Tensor: ...", scope)
+    assert library.infer_schema(scope["f"], mutates_args=()) == schema
+
+
+def test_triton_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match=r"jax.experimental.pallas"):
+        library.triton_op("tests::tri", lambda x: x, mutates_args=())
