@@ -7,6 +7,7 @@ from .calls import Call as Call
 from .calls import Guarded as Guarded
 from .calls import device_name as device_name
 from .calls import shapes_of as shapes_of
+from .record import HOLDING as HOLDING
 from .record import LOCAL as LOCAL
 from .record import execution as execution
 from .record import execution_mode as execution_mode
@@ -21,6 +22,7 @@ from .run import stats as stats
 from .values import META as META
 from .values import SPECIAL as SPECIAL
 from .values import Aval as Aval
+from .values import Laid as Laid
 from .values import Lifted as Lifted
 from .values import Meta as Meta
 from .values import Value as Value

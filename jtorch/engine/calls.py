@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 
+from . import room
 from .values import META, Aval, aval_of
 
 
@@ -42,9 +44,10 @@ class Call:
         shapes: result avals (and checks) by operand avals, filled as the call is first recorded with them.
         warm: operand avals for which the kernel alone has been compiled in this process.
         extra: for the floor that made the call (its op, derivative calls, ...).
+        whole: that it is a program by itself, worth compiling with donation even where nothing else is recorded.
     """
 
-    __slots__ = ("name", "fn", "jitted", "kinds", "shapes", "warm", "extra", "__weakref__")
+    __slots__ = ("name", "fn", "jitted", "kinds", "shapes", "warm", "extra", "whole", "__weakref__")
 
     def __init__(self, name: str, fn: Callable[..., Any], kinds: tuple[str, ...] = (), extra: Any = None) -> None:
         self.name = name
@@ -54,9 +57,15 @@ class Call:
         self.shapes: dict[tuple[Aval, ...], Shapes] = {}
         self.warm: set[tuple[Aval, ...]] = set()
         self.extra = extra
+        self.whole = False
+        CALLS.add(self)
 
     def __repr__(self) -> str:
         return f"<call {self.name}>"
+
+
+#: All calls there are.
+CALLS: weakref.WeakSet[Call] = weakref.WeakSet()
 
 
 class Shapes:
@@ -100,6 +109,7 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
         else aval_of(result.shape, result.dtype, place)
     )
     found = call.shapes[avals] = Shapes(outs, checks, len({a.device for a in avals}) > 1)
+    room.one_more()
     return found
 
 

@@ -25,6 +25,10 @@ MAX_OPS = 2000
 MAX_BYTES = 1 << 30
 
 
+#: Who asked that steps of the program do not end traces: the innermost is told of them (``hinted``).
+HOLDING: list[Any] = []
+
+
 class Trace:
     """What one thread has recorded and not yet run."""
 
@@ -198,7 +202,7 @@ def _grow(trace: Trace, path: tuple[Any, ...], call: Call, ins: Sequence[Value])
     except BaseException:
         _forget(trace, path)
         raise
-    if len({a.device for a in avals}) > 1:
+    if len(avals) > 1 and len({a.device for a in avals}) > 1:
         _forget(trace, path)
         return None
     if trie.count > trie.LIMIT:
@@ -260,7 +264,7 @@ def read(v: Value) -> Any:
         trace = v.trace
         if trace is SPECIAL:
             if isinstance(v, Lifted):
-                raise v.unreadable()
+                return read(v.plain())
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         flush(trace)
         if v.array is None:

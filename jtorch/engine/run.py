@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from . import room
 from .calls import Call, Guarded, shapes_of
 from .trie import State
 from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
@@ -66,7 +67,7 @@ pending_checks: list[tuple[Any, list[tuple[Any, ...]]]] = []
 class Plan:
     """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
 
-    __slots__ = ("fn", "live", "live_set", "donated", "kept", "checks", "kinds", "cold")
+    __slots__ = ("fn", "live", "live_set", "donated", "kept", "checks", "kinds", "cold", "used")
 
     def __init__(
         self,
@@ -81,6 +82,7 @@ class Plan:
         self.live_set = frozenset(live)
         self.kinds = kinds
         self.cold = True  # not compiled yet: that happens in the first call
+        self.used = 0  # the number of the flush that used it last
 
 
 def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
@@ -119,14 +121,18 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
     return v
 
 
+def _order(v: Lifted) -> int:
+    return v.order
+
+
 def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     arrays = []
     for v in ins:
         a = v.array
         if a is None:
-            for lifted in ins:
-                if isinstance(lifted, Lifted):
-                    return lifted.run(call, ins, numbers)
+            lifted = [v for v in ins if isinstance(v, Lifted)]
+            if lifted:
+                return max(lifted, key=_order).run(call, ins, numbers)
             if v.aval.device == META:
                 return _meta(call, ins)
             from .record import read
@@ -314,7 +320,7 @@ def _worth_compiling(state: State) -> bool:
     steps = state.steps()
     n = len(steps)
     if n == 1 or state.spent == NEVER:
-        return False
+        return n == 1 and state.spent != NEVER and state.call.whole  # type: ignore[union-attr]
     whole = COMPILE_BASE + COMPILE_OP * n
     if state.hits >= 2:
         if state.spent > 0.5 * whole:
@@ -329,6 +335,7 @@ def _worth_compiling(state: State) -> bool:
 
 def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], n_leaves: int) -> Plan:
     stats.compiled += 1
+    room.one_more()
     steps = state.steps()
     # JAX gives the buffers of donated inputs, in order, to the first outputs of the same shape.
     donated = tuple(i for i, _ in heirs)
@@ -388,6 +395,7 @@ def _execute(plan: Plan, trace: Any) -> None:
     pools = _pools(trace.numbers, plan.kinds) if trace.numbers else (None, None, None)
     given = [leaves[i].array for i in plan.donated]
     held = [leaves[i].array for i in plan.kept]
+    plan.used = stats.flushes
     cold = plan.cold
     begun = time.perf_counter() if cold else 0.0
     # One C call appends the results: an interrupt cannot come between running the program, which may consume donated inputs, and
@@ -414,43 +422,47 @@ def _step(trace: Any, live: Sequence[int]) -> None:
     stats.stepped += 1
     leaves, numbers = trace.leaves, trace.numbers
     steps = trace.state.steps()
-    values = trace.values
     last: dict[int, int] = {}
     for n, s in enumerate(steps):
         for i in s.ids:
             last[i] = n
-    keep = set(live)
+    for i in live:
+        last[i] = -1
     results: list[Any] = []
     at = 0
     cold = False
-    for n, s in enumerate(steps):
-        call = s.call
-        k = len(call.kinds)
-        operands = [leaves[-i - 1].array if i < 0 else results[i] for i in s.ids]
-        if s.avals not in call.warm:
-            call.warm.add(s.avals)
-            cold = True
-        try:
-            out = call.jitted(*operands, *numbers[at : at + k])
-        except Exception as error:
-            raise translate(error, call.name, s.line) from error
-        at += k
-        if type(out) is Guarded:
-            pending_checks.append((out.flags, [(t, m, call.name, s.line) for t, m in s.checks]))
-            out = out.outs
-        first = len(results)
-        if isinstance(out, (tuple, list)):
-            results.extend(out)
-        else:
-            results.append(out)
-        for i in range(first, len(results)):
-            if i in keep:
+    try:
+        for n, s in enumerate(steps):
+            call, ids = s.call, s.ids
+            operands = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
+            if call.kinds:
+                k = at + len(call.kinds)
+                operands += numbers[at:k]
+                at = k
+            if s.avals not in call.warm:
+                call.warm.add(s.avals)
+                cold = True
+            try:
+                out = call.jitted(*operands)
+            except Exception as error:
+                raise translate(error, call.name, s.line) from error
+            if type(out) is Guarded:
+                pending_checks.append((out.flags, [(t, m, call.name, s.line) for t, m in s.checks]))
+                out = out.outs
+            if isinstance(out, (tuple, list)):
+                results.extend(out)
+            else:
+                results.append(out)
+            for i in ids:
+                if i >= 0 and last[i] == n:
+                    results[i] = None
+    finally:  # what was computed before an op failed stays
+        values = trace.values
+        for i in live:
+            if i < len(results):
                 v = values[i]
                 v.array = results[i]
                 v.trace = None
-        for i in s.ids:
-            if i >= 0 and last[i] == n:
-                results[i] = None
     if not cold:
         trace.state.spent += time.perf_counter() - begun
 

@@ -32,15 +32,24 @@ class State:
         "device",
     )
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        parent: State | None = None,
+        key: tuple[Any, ...] = (),
+        call: Call | None = None,
+        ids: tuple[int, ...] = (),
+        avals: tuple[Aval, ...] = (),
+        outs: Aval | tuple[Aval, ...] = (),
+        checks: tuple[Any, ...] = (),
+    ) -> None:
         self.next: dict[tuple[Any, ...], State] = {}
-        self.parent: State | None = None
-        self.key: tuple[Any, ...] = ()
-        self.call: Call | None = None
-        self.ids: tuple[int, ...] = ()  # operands: outputs by number, inputs as -1, -2, ...
-        self.avals: tuple[Aval, ...] = ()
-        self.outs: Aval | tuple[Aval, ...] = ()
-        self.checks: tuple[Any, ...] = ()
+        self.parent = parent
+        self.key = key
+        self.call = call
+        self.ids = ids  # operands: outputs by number, inputs as -1, -2, ...
+        self.avals = avals
+        self.outs = outs
+        self.checks = checks
         self.line: tuple[str, int] | None = None
         self.depth = 0
         self.plans: dict[Any, Any] | None = None  # only where traces end
@@ -86,12 +95,11 @@ SEGMENT = 256
 def grow(parent: State, key: tuple[Any, ...], call: Call, ids: tuple[int, ...], avals: tuple[Aval, ...], outs: Any, checks: Any) -> State:
     """Adds the node that ``key`` leads to."""
     global count
-    node = State()
-    node.parent, node.key, node.call, node.ids, node.avals, node.outs, node.checks = parent, key, call, ids, avals, outs, checks
+    node = State(parent, key, call, ids, avals, outs, checks)
     node.depth = parent.depth + 1
     first = outs[0] if type(outs) is tuple and outs else outs
-    device = first.device if isinstance(first, Aval) else parent.device
-    if parent.device is not None and device != parent.device:
+    device = first.device if type(first) is Aval else parent.device
+    if device is not parent.device and parent.device is not None and device != parent.device:
         node.outs = None  # a program runs on one device: the trace has to be run before this op
     node.device = device
     node.line = user_line()
@@ -137,14 +145,20 @@ def clear() -> None:
     count = 0
 
 
+#: Whether code of a file is this package's, by file name: generated code has names of its own.
+_own: dict[str, bool] = {}
+
+
 def user_line() -> tuple[str, int] | None:
     """File and line of the innermost frame outside this package: the line that recorded an op."""
-    frame: FrameType | None = sys._getframe(1)
-    package = __name__.partition(".")[0]
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name != package and not name.startswith(package + "."):
-            return frame.f_code.co_filename, frame.f_lineno
+        file = frame.f_code.co_filename
+        own = _own.get(file)
+        if own is None:
+            own = _own[file] = frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]
+        if not own:
+            return file, frame.f_lineno
         frame = frame.f_back
     return None
 

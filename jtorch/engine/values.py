@@ -67,17 +67,38 @@ class Value:
 
 
 class Lifted(Value):
-    """A value that is not an array of the engine's: it says itself how a call on it runs. Never recorded; its ``trace`` is ``SPECIAL``."""
+    """A value that is not an array of the engine's: it says itself how a call on it runs. Never recorded; its ``trace`` is ``SPECIAL``.
+
+    Of several kinds among the operands of a call the one of the highest ``order`` runs it.
+    """
 
     __slots__ = ()
+
+    order = 0
 
     def run(self, call: Any, ins: Any, numbers: tuple[Any, ...]) -> Any:
         """The result, or list of results, of a call that has this value among its operands."""
         raise NotImplementedError
 
+    def plain(self, what: str = "item") -> Value:
+        """The value to read in its place on the host.
+
+        Raises:
+            Exception: ``unreadable``, if there is none.
+        """
+        raise self.unreadable(what)
+
     def unreadable(self, what: str = "item") -> Exception:
         """The error for reading it on the host, as ``what`` does."""
         raise NotImplementedError
+
+
+class Laid(Lifted):
+    """The value of a tensor in another layout than strided: stands for ``tensor`` as a whole."""
+
+    __slots__ = ("tensor",)
+
+    tensor: Any
 
 
 class Meta:

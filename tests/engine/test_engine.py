@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import Call, concrete, execution, flush, read, record, run, stats, trie
+from jtorch.engine import Call, concrete, execution, flush, read, record, room, run, stats, trie
 
 
 @pytest.fixture(autouse=True)
@@ -326,3 +326,43 @@ def test_index_checks_are_raised_at_the_read():
     with pytest.raises(IndexError, match="out of"):
         x[torch.tensor([7])].tolist()
     assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_loop_over_indices_of_computed_values_compiles_a_few_programs() -> None:
+    x = torch.arange(240.0).reshape(2, 4, 5, 6) * 1.0
+    before = stats.compiled
+    for place in np.ndindex(2, 4, 5, 6):
+        x[place] = x[place] + 1.0
+        (x @ x.mT).sum().item()
+    assert stats.compiled - before < 100
+    np.testing.assert_array_equal(x.numpy(), np.arange(240.0, dtype=np.float32).reshape(2, 4, 5, 6) + 1)
+
+
+def _loaded() -> int:
+    stack, found = [trie.ROOT], 0
+    while stack:
+        node = stack.pop()
+        stack.extend(node.next.values())
+        found += bool(node.plans)
+    return found
+
+
+def test_programs_not_used_lately_are_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"EVERY": 8, "LIMIT": 20, "SHARE": 0.5, "mappings": _loaded}.items():
+        monkeypatch.setattr(room, name, value)
+    monkeypatch.setattr(run, "COMPILE_GRACE", float("inf"))
+    trie.clear()
+    most = 0
+    for n in range(2, 42):  # 40 shapes, three runs each so that the traces compile
+        for _ in range(3):
+            x = torch.ones(n, n)
+            y = torch.tanh(x @ x) @ x.softmax(-1) + x.cumsum(0)
+            np.testing.assert_allclose(y.sum().item(), n * n * np.tanh(n) + n * n * (n + 1) / 2, rtol=1e-4)
+        most = max(most, _loaded())
+    assert 8 < most <= 18  # the limit and what came in since the last look
+    if room._limit() is not None:
+        monkeypatch.undo()
+        before = room.mappings()
+        room.unload()
+        room.unload()
+        assert room.mappings() < before
