@@ -11,8 +11,9 @@ import numpy as np
 from . import dtypes
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
-from .core import Tensor, alias_of, assign, check_inplace, contiguous_strides, is_contiguous, is_dense, stale
+from .core import Tensor, alias_of, assign, check_inplace, check_overlap, contiguous_strides, is_contiguous, is_dense, retain_again, stale
 from .engine import Call, Value, read, record
+from .errors import check_out_dtype
 
 _new = object.__new__
 
@@ -109,9 +110,22 @@ def keep_layout(result: Tensor, tensors: Sequence[Tensor], number: bool = False)
     return result
 
 
+def _is_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether a 4-dim tensor lies in memory with channels innermost; strides of dimensions of size 1 do not matter."""
+    expected = 1
+    for i in (1, 3, 2, 0):
+        if shape[i] != 1 and strides[i] != expected:
+            return False
+        expected *= shape[i]
+    return True
+
+
 def _pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]) -> tuple[int, ...] | None:
     ndim = len(shape)
     same = [s for sh, s in operands if sh == shape]
+    if ndim == 4 and len(same) == len(operands) and all(_is_channels_last(shape, s) and not is_contiguous(shape, s) for s in same):
+        _, c, h, w = (max(n, 1) for n in shape)
+        return (h * w * c, 1, w * c, c)
     if len(same) == len(operands) and all(s == same[0] for s in same) and is_dense(shape, same[0]):
         return None if is_contiguous(shape, same[0]) else same[0]
     if same and len(same) == len(operands) and all(is_contiguous(shape, s) for s in same):
@@ -180,6 +194,8 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         t._ver += 1
         if result._rg:
             t._node, t._nr, t._rg = result._node, result._nr, True
+            if t._retains:
+                retain_again(t)
         return t
     return assign(t, result._v, (result._node, result._nr) if result._rg else None)  # type: ignore[arg-type]
 
@@ -190,17 +206,19 @@ def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     return apply(cast_call(dtype), (t,), (v,))
 
 
-def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = ()) -> Any:
+def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), whole: bool = False) -> Any:
     """Writes a result (or a tuple of them) into what the caller gave as ``out=`` and returns that.
 
+    ``operands`` must not share a part of the memory of ``out``; with ``whole``, not all of it either.
+
     Raises:
-        RuntimeError: if the dtype does not fit, or an operand or ``out`` requires grad.
+        RuntimeError: if the dtype does not fit, an operand or ``out`` requires grad, or memory is shared.
         TypeError: if ``out`` is no tensor.
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
-        written = [write_out(r, o, name, operands) for r, o in zip(result, out, strict=True)]
+        written = [write_out(r, o, name, operands, whole) for r, o in zip(result, out, strict=True)]
         return type(result)(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -211,9 +229,13 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = ()) ->
     mine, its = out._aval, result._aval
     if mine.device != its.device:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
-    check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
     if mine.torch_dtype is not its.torch_dtype:
+        check_out_dtype(name, its.torch_dtype.scalar_name, mine.torch_dtype.scalar_name)  # type: ignore[union-attr]
+        check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
         result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
+    if whole and operands:
+        check_inplace(out)
+        check_overlap(out, operands, whole)
     if mine.shape != its.shape:
         if mine.size != 0:
             warnings.warn(
@@ -229,6 +251,8 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = ()) ->
         out._ver += 1
         return out
     check_inplace(out)
+    if operands and not whole:
+        check_overlap(out, operands)
     return assign(out, result._v or result._read(), None)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import _code_cache, dtypes
 from .applying import apply, inplace, keep_layout, write_out
 from .core import Tensor, check_inplace, check_overlap
 from .engine import Value, read, record
@@ -37,12 +37,23 @@ _PYTHON_NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
 _NONE = "none"
 #: Kind of a Python number by its exact type; everything else gets a closer look.
 KINDS: dict[type, str] = {**NUMBERS, type(None): _NONE}
+#: Ops that take two numbers, as if they were tensors.
+NUMBERS_DO = frozenset(("add", "sub", "mul", "div", "true_divide", "floor_divide"))
+_NAMES_OF_KINDS = {kind: number_type.__name__ for number_type, kind in NUMBERS.items()}
+#: Powers that have formulas of their own.
+POWERS = frozenset((-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
 #: Families whose results follow the memory order of their operands.
 POINTWISE = {"unary", "binary", "comparison", "pointwise"}
+#: Other ops whose ``out=`` must not share a part of an operand's memory, as torch checks them; and those where it must not share any.
+_PARTLY_APART = {
+    "cumsum", "cumprod", "logcumsumexp", "where", "sort", "topk", "scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy",
+    "index_reduce", "renorm", "addmv", "addr", "kron", "nan_to_num", "polygamma", "frexp", "clamp",
+}  # fmt: skip
+_APART = {"cat", "stack", "gather", "index_select", "take", "masked_select", "diff", "cross", "kthvalue"}
 #: In-place ops that torch lets write to repeated elements, because each gets one value.
 IDEMPOTENT = {"masked_fill", "index_put"}
-#: NumPy's spellings that torch accepts.
-ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x",), "other": ("x2",)}
+#: More names of parameters: NumPy's, and those of overloads for numbers.
+ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "elements": ("element",), "test_elements": ("test_element",)}
 
 
 # ---- arguments that are not what the fast path expects ----------------------------------------------------------------------------
@@ -170,6 +181,8 @@ class Bound:
                 layout.append(Fixed(fixed))
             else:
                 layout.append(None if entry is None or entry == _NONE else entry)
+        if op.name not in NUMBERS_DO and not any(e is T for e in layout):
+            self._refuse_numbers(layout)
         found = call_of(op, tuple(layout))
         if cacheable:
             try:
@@ -177,6 +190,13 @@ class Bound:
             except TypeError:  # an unhashable spelling, such as nested lists
                 pass
         return found
+
+    def _refuse_numbers(self, layout: list[Any]) -> None:
+        """Raises torch's error if an operand could have been a tensor, but only numbers were given."""
+        operands = [e for p, e in zip(self.op.params, layout, strict=True) if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and p.required]
+        if operands:
+            got = ", ".join(type(e.value).__name__ if isinstance(e, Fixed) else _NAMES_OF_KINDS.get(e, "NoneType") for e in operands)
+            raise TypeError(f"{self.op.name}() received an invalid combination of arguments - got ({got}), but expected a Tensor too")
 
     def finish(self, result: Any, tensors: Sequence[Tensor]) -> Any:
         """The result as the caller gets it: memory order, named tuples."""
@@ -288,7 +308,8 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.family in POINTWISE or op.returns:
         lines.append("_r = _bound.finish(_r, _ts)")
     if op.out:
-        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}, _ts)"]
+        apart = ", _ts" if op.family in POINTWISE or op.name in _PARTLY_APART else ", _ts, True" if op.name in _APART else ""
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{apart})"]
     lines.append("return _r")
     return lines
 
@@ -319,6 +340,8 @@ def _refuse_none(op: Op, p: Param, position: int) -> list[str]:
 
 
 def _take_number(p: Param) -> list[str]:
+    if p.annotation == "Array | Power":
+        return [f"    k_{p.name} = _power({p.name}, _numbers)"]
     if p.kind == TENSOR_OR_STATIC:
         return [f"    k_{p.name} = _Fixed({p.name})"]
     return [f"    _numbers.append({p.name})"]
@@ -368,11 +391,19 @@ def _items(name: str, argument: str, position: int, items: Any, ins: list[Value]
     return tuple(present)
 
 
+def _power(value: Any, numbers: list[Any]) -> Any:
+    """The key of a number in a power: it is part of the program only if there is a formula of its own for it."""
+    if type(value) is float and value not in POWERS:
+        numbers.append(value)
+        return NUMBERS[float]
+    return Fixed(value)
+
+
 #: What generated code finds under its names.
 _NAMES = {
     "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": _NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_new": object.__new__, "_Tensor": Tensor,
-    "_check_inplace": check_inplace, "_inplace": inplace, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
+    "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
 }  # fmt: skip
 
 
@@ -380,7 +411,7 @@ def compile_function(text: str, name: str, names: dict[str, Any], label: str) ->
     """The function that ``text`` defines; its source shows in tracebacks."""
     filename = f"<{label}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    exec(compile(text, filename, "exec"), names)
+    exec(_code_cache.compiled(text, filename), names)
     return names[name]
 
 
@@ -502,6 +533,53 @@ def _parameters(signature: inspect.Signature, names: dict[str, Any]) -> str:
     return ", ".join(found)
 
 
+# ---- spellings ------------------------------------------------------------------------------------------------------------------
+
+_POSITIONAL = {"alpha": "alpha/"}
+_X, _INPUT, _OUTLESS, _ONE_RESULT = {"input": "x"}, {"A": "input"}, {"out": ""}, {"return_indices": ""}
+#: Public paths whose parameters PyTorch calls otherwise than the op that they are: the op's name -> the public one, with a slash if it may
+#: be given by position, or nothing if there is no such parameter.
+SPELLINGS: dict[str, dict[str, str]] = {
+    "subtract": _POSITIONAL, "Tensor.subtract": _POSITIONAL, "rsub": _POSITIONAL,
+    "cholesky_inverse": {"L": "input"}, "cholesky_solve": {"L": "input2"}, "Tensor.cholesky_solve": {"L": "input2"},
+    "orgqr": {"tau": "input2"}, "Tensor.orgqr": {"tau": "input2"},
+    "ormqr": {"tau": "input2", "other": "input3"}, "Tensor.ormqr": {"tau": "input2", "other": "input3"},
+    "swapaxes": {"dim0": "axis0", "dim1": "axis1"}, "Tensor.swapaxes": {"dim0": "axis0", "dim1": "axis1"},
+    "Tensor.swapaxes_": {"dim0": "axis0", "dim1": "axis1"}, "matrix_exp": {"A": "input", "out": ""}, "tensordot": {"out": "out/"},
+    **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "adaptive_max_pool1d"), _ONE_RESULT),
+    **dict.fromkeys(
+        ("dist", "bincount", "nn.functional.sigmoid", "nn.functional.tanh", "special.softmax", "special.log_softmax"), _OUTLESS
+    ),
+    **{f"linalg.{name}": _INPUT for name in (
+        "cholesky", "cholesky_ex", "cond", "eig", "eigh", "eigvals", "eigvalsh", "matrix_exp", "matrix_norm", "matrix_rank", "pinv",
+        "solve_triangular",
+    )},
+    **{f"special.{name}": _X for name in (
+        "airy_ai", "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+        "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p", "scaled_modified_bessel_k0",
+        "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+        "shifted_chebyshev_polynomial_w", "spherical_bessel_j0",
+    )},
+}  # fmt: skip
+
+
+def spelled(signature: inspect.Signature, path: str) -> tuple[inspect.Signature, list[str]]:
+    """The signature with PyTorch's names for a public path, and the lines that give the op's parameters their values."""
+    names = SPELLINGS[path]
+    params, lines = [], []
+    for p in signature.parameters.values():
+        name = names.get(p.name, p.name)
+        if not name:
+            lines.append(f"{p.name} = {p.default!r}")
+            continue
+        if name.endswith("/"):
+            name, p = name[:-1], p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        if name != p.name:
+            lines.append(f"{p.name} = {name}")
+        params.append(p.replace(name=name))
+    return signature.replace(parameters=params), lines
+
+
 # ---- public callables ------------------------------------------------------------------------------------------------------------
 
 #: Operator methods of each sign: (name, in-place name, reflected name, swapped operands in the reflected form).
@@ -513,7 +591,7 @@ OPERATORS = {
     "//": ("__floordiv__", "__ifloordiv__", "__rfloordiv__"),
     "%": ("__mod__", "__imod__", "__rmod__"),
     "**": ("__pow__", "__ipow__", "__rpow__"),
-    "@": ("__matmul__", "__imatmul__", "__rmatmul__"),
+    "@": ("__matmul__", None, "__rmatmul__"),
     "&": ("__and__", "__iand__", "__rand__"),
     "|": ("__or__", "__ior__", "__ror__"),
     "^": ("__xor__", "__ixor__", "__rxor__"),
@@ -539,13 +617,14 @@ def _operand_names(op: Op) -> tuple[list[str], list[str]]:
 
 
 def _aliases(op: Op) -> dict[str, tuple[str, ...]]:
-    return {p.name: ALIASES[p.name] for p in op.params if p.name in ("dim", "keepdim")}
+    return {p.name: ALIASES[p.name] for p in op.params if p.name in ALIASES}
 
 
 def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
     """``torch.<path>``: the op with override checks."""
     bound = BOUND[op.path]
-    label = f"torch.{path or op.path}"
+    path = path or op.path
+    label = f"torch.{path}"
     operands, lists = _operand_names(op)
     if op.out:
         operands.append("out")
@@ -553,12 +632,18 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         impl = _spread(bound.core, op, method=False)
         return specialise(impl, label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
     lines, names = bound_sources[op.path]
+    signature, core = signature_of(op), bound.core
+    if path in SPELLINGS:
+        signature, first = spelled(signature, path)
+        lines = [*first, *lines]
+        operands = [SPELLINGS[path].get(n, n) for n in operands]
+        core = _method_core(op, op.name, lines, names, signature)
     return specialise(
-        bound.core,
+        core,
         label,
         operands,
         lists,
-        signature=signature_of(op),
+        signature=signature,
         aliases=_aliases(op),
         body="\n".join(lines),
         names=names,
@@ -579,6 +664,10 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     lines, names = bound_sources[op.path]
     body = [f"{first} = self", *([] if not op.out else ["out = None"]), *lines]
     signature = signature_of(op, "self")
+    if f"Tensor.{name}" in SPELLINGS:
+        signature, renaming = spelled(signature, f"Tensor.{name}")
+        body = [*renaming, *body]
+        operands = [SPELLINGS[f"Tensor.{name}"].get(n, n) for n in operands]
     impl = _method_core(op, name, body, names, signature)
     return specialise(
         impl,
@@ -711,7 +800,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
         **options,
     )
     if reflected is not None:
-        own = reflected if sign not in ("+", "*") else None
+        own = reflected if sign not in ("+", "*", "&", "|", "^") else None
         swapped = [f"{a.name} = other; {b.name} = self", *body[1:]]
         found[reflected] = specialise(
             lambda self, other: core(other, self),
@@ -722,7 +811,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
             names=names,
             **options,
         )
-    if inplace_name is not None and (op.inplace or sign == "@"):
+    if inplace_name is not None and op.inplace:
 
         def update(self: Any, other: Any) -> Any:
             check_inplace(self)

@@ -12,6 +12,8 @@ import numpy as np
 
 from . import devices, dtypes
 from .autograd.grad_mode import MODE
+from .autograd.names import plain_name
+from .autograd.nodes import shown
 from .autograd.tape import SAVING, Node, next_seq, tracked
 from .engine import META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
 from .errors import not_offered
@@ -39,6 +41,7 @@ class Tensor:
     _ver: int = 0
     _hooks: Any = None
     _post_hooks: Any = None
+    _end: Any = None
     _retains: bool = False
     _inference: bool = False
     _address: int = 0
@@ -223,7 +226,8 @@ class Tensor:
             self._sync()
             if self._al.origin is not None:
                 self._check_origin()
-        return self._node
+        node = self._node
+        return None if node is None else shown(node)
 
     @property
     def output_nr(self) -> int:
@@ -247,7 +251,7 @@ class Tensor:
                 "doesn't require differentiation use var_no_grad = var.detach()."
             )
         if value and not self._aval.differentiable:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if value and self._inference and not MODE.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self._rg = value
@@ -272,7 +276,7 @@ class Tensor:
     def _check_origin(self) -> None:
         """Raises torch's error for views whose history cannot follow a change of their base."""
         al = self._al
-        if al.base is None or not al.base._rg or al.gen == al.counter.n:  # type: ignore[union-attr]
+        if al.base is None or not (al.base._rg or self._node) or al.gen == al.counter.n:  # type: ignore[union-attr]
             return
         if self._node is None:
             which = (
@@ -280,9 +284,11 @@ class Tensor:
                 "mode enabled."
             )
         else:
-            name = self._node.name()
-            which = f"Output {self._nr} of {name} is a view and its base or another view of its base has been modified inplace."
-        raise RuntimeError(which + (AMBIGUOUS if al.origin == "no_grad" else MULTI))  # type: ignore[union-attr]
+            name = plain_name(self._node.name())
+            of = "of a view which was created in no_grad mode " if al.origin == "no_grad" else ""  # type: ignore[union-attr]
+            mode = " with grad mode enabled" if of else ""
+            which = f"Output {self._nr} of {name} is a view {of}and its base or another view of its base has been modified inplace{mode}."
+        raise RuntimeError(which + {"no_grad": AMBIGUOUS, "function": CUSTOM}.get(al.origin, MULTI))  # type: ignore[union-attr]
 
     @property
     def grad(self) -> Any:
@@ -525,8 +531,7 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     base = al.base if al.base is not None else t
     r._al = mine = Alias(al.storage, (*al.chain, step), value, base, al.counter.n, offset)
     mine.counter, mine.strides = al.counter, strides
-    if not MODE.enabled:
-        mine.origin = "no_grad"
+    mine.origin = al.origin if MODE.enabled else "no_grad"
     _from(value, al.storage.value)
     if strides != contiguous_strides(value.aval.shape):
         r._strides = strides
@@ -542,9 +547,8 @@ def _host_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offse
     mine.aval, mine.strides, mine.counter = aval, strides, al.counter  # type: ignore[assignment]
     if strides != contiguous_strides(aval.shape):  # type: ignore[union-attr]
         r._strides = strides
-    if not MODE.enabled:
-        mine.origin = "no_grad"
-    elif t._rg:
+    mine.origin = al.origin if MODE.enabled else "no_grad"
+    if t._rg and MODE.enabled:
         v = t._read()
         value = record(step.get, (v,), step.numbers)
         r._node = Node(step.get, (v,), (t._edge(),), step.numbers, (value,))
@@ -560,15 +564,34 @@ def _from(value: Value, source: Value | None) -> None:
 
 
 def detached(t: Tensor) -> Tensor:
-    """A tensor on the same data without history."""
+    """A tensor on the same data without history; inside a transformation, derivatives do not pass through it."""
     al = alias_of(t)
+    if al.storage.detach is not None:  # there is no data here: the tensor's class knows
+        return al.storage.detach(t)
     r = _new(Tensor)
     if al.storage.host is None and al.version != al.storage.version:
         t._read()
         al = alias_of(t)
-    r._al = mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
+    chain, value = al.chain, al.value
+    if value is not None and value.trace is SPECIAL and value.aval.device != META:
+        from .steps import detaching
+
+        step = detaching()
+        chain, value = (*chain, step), record(step.get, (value,))
+    r._al = mine = Alias(al.storage, chain, value, None, 0, al.offset)
     mine.version, mine.aval, mine.strides, mine.counter = al.version, al.aval, al.strides, al.counter
     r._strides = t._strides
+    return r
+
+
+def same_memory(t: Tensor, source: Tensor, origin: str) -> Tensor:
+    """A tensor on the memory of ``t``, counted as a view of ``source``; ``origin`` says what made it (see ``Alias``)."""
+    r = detached(t)
+    al = alias_of(source)
+    if r._al.storage.detach is not None:  # type: ignore[union-attr]  # no data: its class keeps count of views itself
+        return r
+    r._al.base = source if al.base is None else al.base  # type: ignore[union-attr]
+    r._al.gen, r._al.origin = al.counter.n, origin  # type: ignore[union-attr]
     return r
 
 
@@ -616,6 +639,11 @@ AMBIGUOUS = (
     "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
     "to be tracked)."
 )
+CUSTOM = (
+    " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+    "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+    "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
 MULTI = (
     " This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
     "inplace. You should replace the inplace operation by an out-of-place one."
@@ -631,14 +659,12 @@ def check_inplace(t: Tensor, idempotent: bool = False) -> None:
         if t._v is None:
             t._sync()
         al = t._al
+        if al is not None and al.base is not None and al.base._node is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if t._node is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        if al is not None and al.base is not None:
-            base = al.base
-            if base._rg and base._node is None:
-                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-            if al.origin == "multi":
-                raise RuntimeError(f"Output {t._nr} of {t._node.name()} is a view and is being modified inplace." + MULTI)
+        if al is not None and al.base is not None and al.origin is not None:
+            raise _not_rebased(t, al)
     elif MODE.enabled and t._al is not None and t._al.base is not None:
         base = t._al.base
         if base._rg and base._node is None:
@@ -654,18 +680,37 @@ def check_inplace(t: Tensor, idempotent: bool = False) -> None:
         )
 
 
+def _not_rebased(t: Tensor, al: Alias) -> RuntimeError:
+    """The error for an in-place change that autograd would record, of a view whose base cannot take over its history."""
+    why = {"no_grad": AMBIGUOUS, "function": CUSTOM}.get(al.origin, MULTI)  # type: ignore[arg-type]
+    if t._node is None:
+        return RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + why)
+    which = f"Output {t._nr} of {plain_name(t._node.name())} is a view "
+    if al.origin == "no_grad":
+        which += "of a view which was created in no_grad mode "
+        return RuntimeError(which + "and is being modified inplace with grad mode enabled." + why)
+    return RuntimeError(which + "and is being modified inplace." + why)
+
+
 def overlapping(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether an expanded dimension makes indices share memory; like torch, does not look for other ways of overlapping."""
-    return any(s == 0 and n > 1 for n, s in zip(shape, strides, strict=True))
+    return 0 not in shape and any(s == 0 and n > 1 for n, s in zip(shape, strides, strict=True))
 
 
-def check_overlap(t: Tensor, operands: Sequence[Any]) -> None:
-    """Raises torch's error if an operand shares a part of the memory, but not all of it, with the tensor that is written."""
+def check_overlap(t: Tensor, operands: Sequence[Any], whole: bool = False) -> None:
+    """Raises torch's error if an operand shares a part of the memory, but not all of it, with the tensor that is written.
+
+    With ``whole``, an operand that shares all of it is refused too.
+    """
     al = t._al
-    if al is None:
+    if al is None and not whole:
         return
     for o in operands:
-        if o is t or not isinstance(o, Tensor) or o._al is None or o._al.storage is not al.storage:
+        if o is t:
+            if whole:
+                raise RuntimeError(SHARED)
+            continue
+        if al is None or not isinstance(o, Tensor) or o._al is None or o._al.storage is not al.storage:
             continue
         a, b = t._aval, o._aval
         mine, its = t._strides or contiguous_strides(a.shape), o._strides or contiguous_strides(b.shape)
@@ -673,14 +718,17 @@ def check_overlap(t: Tensor, operands: Sequence[Any]) -> None:
             continue
         start, other = al.offset, o._al.offset
         if (start, a.size) == (other, b.size):
-            if mine == its or a.size == 1:
+            if mine == its and not whole:
                 continue
         elif start + a.size <= other or other + b.size <= start:
             continue
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
-            "clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(SHARED)
+
+
+SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
 
 
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
@@ -706,9 +754,27 @@ def stale(v: Value | None, owner: Any, version: int, node: Node | None = None) -
         v.meta.stale = mark
 
 
-def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
-    """Writes a new value of the same aval into ``t``, through its view chain, with ``edge`` as the new history."""
+def bump(t: Tensor) -> None:
+    """Counts a change of ``t`` in place, as if it had been written."""
     al = t._al
+    if al is None:
+        stale(t._v, t, t._ver)
+        t._ver += 1
+    else:
+        stale(al.storage.value, t, al.counter.n)
+        stale(al.value, t, al.counter.n)
+        al.counter.n += 1
+
+
+def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
+    """Writes a new value of the same aval into ``t``, through its view chain, with ``edge`` as the new history.
+
+    Raises:
+        RuntimeError: if an operand requires grad and ``t`` is a view whose base cannot take over the history; nothing is written then.
+    """
+    al = t._al
+    if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
+        raise _not_rebased(t, al)
     if al is None:
         stale(t._v, t, t._ver, edge[0] if type(edge) is tuple else None)
         t._v = v
@@ -744,6 +810,15 @@ def _set_history(t: Tensor, edge: Any) -> None:
     if edge is not None:  # without one nothing was recorded, and what was before still holds
         t._node, t._nr = edge
         t._rg = True
+        if t._retains:
+            retain_again(t)
+
+
+def retain_again(t: Tensor) -> None:
+    """Makes a tensor that keeps its gradient do so after an in-place change gave it another node."""
+    from .autograd.engine import retain
+
+    retain(t)
 
 
 def _rebase(al: Alias, v: Value, edge: Any) -> None:

@@ -322,6 +322,7 @@ def _copy_to(target: Tensor, value: Any) -> None:
     else:
         if type(value) is complex and not target.dtype.is_complex:
             raise RuntimeError(too_large(target._aval.dtype))
+        check_inplace(target)
         target.fill_(value)  # type: ignore[attr-defined]
 
 

@@ -57,6 +57,11 @@ def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> St
     return Step(found.get, found.put, (index,), record_.geometric)
 
 
+def detaching() -> Step:
+    """The step from a tensor to itself through which no derivative passes."""
+    return step_of(view_ops.VIEWS["_C._detach"], ())
+
+
 def memory_steps(strides: tuple[int, ...] | None, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> list[Step]:
     """The steps from a base with ``strides`` (None: contiguous) to any strided look at its memory."""
     found = []

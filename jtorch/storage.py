@@ -51,6 +51,8 @@ class Storage:
 
     __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "__weakref__")
 
+    detach: Any = None  #: makes a tensor without history where there is no data to share
+
     def __init__(
         self, value: Value | None, strides: tuple[int, ...] | None, version: int, host: np.ndarray | None = None, aval: Any = None
     ) -> None:
@@ -173,7 +175,7 @@ class Alias:
         base: the tensor whose history this one shares (None for a base, and after ``detach``).
         gen: the write count at which this tensor's history was made.
         aval, strides, offset: the geometry, which views of NumPy's memory are read by.
-        origin: ``"no_grad"`` or ``"multi"`` for views that in-place operations treat specially under autograd.
+        origin: ``"no_grad"``, ``"multi"`` or ``"function"`` for views that in-place operations treat specially under autograd.
     """
 
     __slots__ = ("storage", "chain", "value", "version", "base", "gen", "offset", "origin", "aval", "strides", "counter")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy as copy_module
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,13 +13,15 @@ import numpy as np
 from . import devices, dtypes, layouts
 from .applying import apply, converted, inplace, preserve_layout
 from .autograd import engine as autograd_engine
+from .autograd.accumulate import WATCHED
 from .autograd.grad_mode import MODE
+from .autograd.nodes import handle
 from .autograd.tape import Node
 from .binding import BOUND, composite, number
 from .core import Tensor, alias_of, check_inplace, check_overlap, contiguous_strides, detached, format_strides, from_host, from_value
 from .engine import META, SPECIAL, Lifted, concrete, read, record
 from .engine.record import leaf
-from .errors import must_be_tensor, not_offered
+from .errors import broadcast_shapes, must_be_tensor, not_offered
 from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
 
@@ -41,8 +44,8 @@ def install_cast() -> None:
 
 def _data(t: Tensor, what: str) -> Any:
     v = t._v or t._read()
-    if isinstance(v, Lifted):
-        raise v.unreadable(what)
+    while isinstance(v, Lifted):
+        v = v.plain(what)
     if v.trace is SPECIAL and v.array is not None:
         raise jax.errors.TracerArrayConversionError(v.array) if what == "numpy" else jax.errors.ConcretizationTypeError(v.array)
     return read(v)
@@ -207,7 +210,7 @@ def __contains__(self: Any, element: Any) -> Any:
     """Whether an element equals ``element``."""
     if isinstance(element, (Tensor, int, float, complex, bool)):
         return bool((element == self).any().item())
-    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {element.__class__}.")
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
@@ -221,7 +224,7 @@ def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
 @composite(namespace="Tensor", operands=("self",), native=False)
 def __format__(self: Any, format_spec: str) -> Any:
     """Formats the only element of a 0-dim tensor; other tensors as their repr."""
-    if (self.dim() == 0 and self.device.type != META and not self.requires_grad) or (self.dim() == 0 and format_spec):
+    if self.__class__ is Tensor and self.dim() == 0 and self.device.type != META:
         return self.item().__format__(format_spec)
     return object.__format__(self, format_spec)
 
@@ -327,7 +330,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
         if rest and (isinstance(rest[0], dtypes.dtype) or rest[0] is None):
             dtype = rest.pop(0)
     elif rest:
-        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
+        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(a.__class__.__name__ for a in args)})")
     if rest:  # non_blocking
         rest.pop(0)
     if rest:
@@ -419,14 +422,15 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
     return a._aval is b._aval and (a._strides or ()) == (b._strides or ())
 
 
-@composite(namespace="Tensor", operands=("self", "src"))
-def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Writes ``src``, broadcast and cast, into the tensor."""
+@composite(namespace="Tensor", operands=("self", "other"))
+def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
+    """Writes ``other``, broadcast and cast, into the tensor."""
+    src = other
     if not isinstance(src, Tensor):
         if isinstance(src, (bool, int, float, complex)):
             return fill_(self, src)
         raise must_be_tensor("copy_", "other", 1, src)
-    if src is self or _same_memory(self, src):
+    if (src is self or _same_memory(self, src)) and not (MODE.enabled and (self._rg or src._rg)):
         check_inplace(self, idempotent=True)
         if self._al is None:
             self._ver += 1
@@ -443,19 +447,9 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         v = src._v or src._read()
     shape = v.aval.shape
     if shape != mine.shape:
-        lead = len(mine.shape) - len(shape)
-        for i, n in enumerate(shape):
-            if lead < 0 or (n != 1 and n != mine.shape[i + lead]):
-                if lead < 0 and all(k == 1 for k in shape[:-lead]):
-                    continue
-                at = i + lead
-                have = mine.shape[at] if at >= 0 else 1
-                raise RuntimeError(
-                    f"The size of tensor a ({have}) must match the size of tensor b ({n}) at non-singleton dimension {max(at, 0)}"
-                )
-        if lead < 0:
-            src = src.reshape(shape[-lead:])
-            v = src._v or src._read()
+        both = broadcast_shapes(mine.shape, shape)
+        if both != mine.shape:
+            raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(both)}")
     if not src._rg and not self._rg and v.aval is mine and self._al is None:
         result = apply(call_of(OPS["clone"], (T,)), (src,), (v,))
     else:
@@ -467,7 +461,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 @composite(namespace="Tensor", operands=("self", "value"))
 def fill_(self: Any, value: Any) -> Any:
     """Writes a number, or a 0-dim tensor's value, everywhere."""
-    check_inplace(self, idempotent=True)
+    check_inplace(self, idempotent=not isinstance(value, Tensor))
     me = self._v or self._read()
     if isinstance(value, Tensor):
         if value._aval.ndim:
@@ -498,7 +492,7 @@ def zero_(self: Any) -> Any:
 @composite(namespace="Tensor", operands=("self", "gradient"), native=False)
 def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds the gradient of this tensor to the ``grad`` of the leaves it depends on; see ``autograd.backward``."""
-    autograd_engine.backward(self, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+    autograd_engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
@@ -510,39 +504,24 @@ def register_hook(self: Any, hook: Callable[[Any], Any]) -> Any:
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    handle, hooks = _hooks_of(self)
-    hooks[handle.id] = hook
-    return handle
+    return handle(hooks_of(self, make=True), hook)
 
 
-def _hooks_of(t: Tensor) -> tuple[Any, dict[int, Any]]:
-    from .utils.hooks import RemovableHandle
-
-    if t._hooks is None:
-        t._hooks = {}
-        if t._node is not None:
-            _watch(t)
-    handle = RemovableHandle(t._hooks)
-    return handle, t._hooks
-
-
-def _watch(t: Tensor) -> None:
-    """Makes the node of a non-leaf run the tensor's hooks before it uses the gradient."""
-    node, j, hooks = t._node, t._nr, t._hooks
-
-    def run(task: Any, _: Any, grads: list[Any]) -> list[Any]:
-        if grads[j] is None or not hooks:
-            return grads
-        given = autograd_engine._tensor(grads[j], task.create_graph)
-        changed = autograd_engine.run_tensor_hooks(hooks, given)
-        grads = list(grads)
-        grads[j] = autograd_engine._item(changed, task.create_graph)
-        return grads
-
-    assert node is not None
-    if node.prehooks is None:
-        node.prehooks = {}
-    node.prehooks[len(node.prehooks)] = run
+def hooks_of(t: Tensor, make: bool = False) -> Any:
+    """The hooks on a tensor's gradient, by handle: the leaf's own, or those of its node's result. None if there are none yet."""
+    t.requires_grad  # noqa: B018  (brings the history up to date)
+    node = t._node
+    if node is None:
+        if t._hooks is None and make:
+            t._hooks = OrderedDict()
+            WATCHED[0] = True
+        return t._hooks
+    if not make and (node.rare is None or node.rare.tensor_hooks is None):
+        return None
+    notes = node.notes()
+    if notes.tensor_hooks is None:
+        notes.tensor_hooks = {}
+    return notes.tensor_hooks.setdefault(t._nr, OrderedDict()) if make else notes.tensor_hooks.get(t._nr)
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
@@ -555,7 +534,7 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) ->
     from .utils.hooks import RemovableHandle
 
     if self._post_hooks is None:
-        self._post_hooks = {}
+        self._post_hooks = OrderedDict()
     handle = RemovableHandle(self._post_hooks)
     self._post_hooks[handle.id] = hook
     return handle
@@ -564,34 +543,22 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) ->
 @composite(namespace="Tensor", operands=("self",))
 def retain_grad(self: Any) -> Any:
     """Makes a tensor that is no leaf keep its gradient in ``grad``."""
-    import weakref
-
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if self._node is None or self._retains:
+    if self.grad_fn is None or self._retains:
         return
     self._retains = True
-    me = weakref.ref(self)
-
-    def keep(task: Any, grad: Any) -> None:
-        t = me()
-        if t is not None:
-            given = autograd_engine._tensor(grad, task.create_graph)
-            t._grad = (
-                given
-                if t._grad is None
-                else autograd_engine._tensor(autograd_engine._add_pairs((t._grad._read(), None), (given._read(), given._edge())), True)
-            )
-
-    if self._node.retained is None:
-        self._node.retained = {}
-    self._node.retained[self._nr] = keep
+    autograd_engine.retain(self)
 
 
 # ---- copying and pickling --------------------------------------------------------------------------------------------------------
 
 
 def __copy__(self: Tensor) -> Tensor:
+    if self._al is not None and self._al.storage.detach is not None:  # no data of its own
+        from .aten.wrapping import copied
+
+        return copied(self)
     made = detached(self)
     made.__class__ = self.__class__
     made.requires_grad = (self.requires_grad and self.is_leaf) or self.requires_grad
@@ -679,7 +646,7 @@ def __reduce_ex__(self: Any, protocol: Any) -> Any:
     array = np.array(_data(self, "pickle"))
     if array.dtype.kind not in "biufc":
         array = array.view(f"u{array.dtype.itemsize}")
-    attributes = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
+    attributes = {k: v for k, v in self.__dict__.items() if k not in Tensor.__annotations__}
     # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
     cls = None if _type(self) is Tensor else _type(self)
     return _rebuild, (array, self.dtype, self.requires_grad, cls, attributes)
@@ -715,8 +682,16 @@ def _retyped(t: Tensor, cls: Any) -> Any:
     return r
 
 
-def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, **unused: Any) -> Any:
-    """``data`` detached, as a leaf of class ``cls``."""
+def _make_subclass(
+    cls: Any,
+    data: Tensor,
+    require_grad: bool = False,
+    dispatch_strides: bool = False,
+    dispatch_device: bool = False,
+    device_for_backend_keys: Any = None,
+) -> Any:
+    """``data`` detached, as a leaf of class ``cls``; the other arguments steer PyTorch's dispatcher and mean nothing here."""
+    del dispatch_strides, dispatch_device, device_for_backend_keys
     if require_grad and not data._aval.differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if _type(data) is Tensor and data._al is None and not data._rg:

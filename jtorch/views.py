@@ -12,13 +12,13 @@ from . import dtypes
 from .applying import rebind
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
-from .binding import _packed, composite, plain, signature_of
+from .binding import SPELLINGS, _packed, composite, plain, signature_of, spelled
 from .core import Tensor, alias_of, check_inplace, contiguous_strides, detached, view
 from .engine import SPECIAL, Call, record, shapes_of
-from .errors import canonical_dim, must_be_tensor, not_offered
+from .errors import canonical_dim, must_be_tensor
 from .ops import views as view_ops
 from .ops._declare import Op
-from .ops._kernel import Fixed, T, call_of
+from .ops._kernel import Fixed, T, caches, call_of
 from .overridable import specialise
 from .steps import dynamic_step, memory_steps, step_of
 from .storage import Step
@@ -83,9 +83,12 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
                 check_inplace(self, idempotent=True)
                 return rebind(self, core(self, *args, **kwargs))
 
-            update.__signature__ = signature_of(op, "self")  # type: ignore[attr-defined]
+            signature = signature_of(op, "self")
+            if f"Tensor.{name}_" in SPELLINGS:
+                signature = spelled(signature, f"Tensor.{name}_")[0]
+            update.__signature__ = signature  # type: ignore[attr-defined]
             found[f"Tensor.{name}_"] = specialise(
-                update, f"torch.Tensor.{name}_", ["self"], signature=signature_of(op, "self"), doc=f"In-place form of ``{name}``."
+                update, f"torch.Tensor.{name}_", ["self"], signature=signature, doc=f"In-place form of ``{name}``."
             )
     return found
 
@@ -105,6 +108,9 @@ def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Calla
             return specialise(core, label, ["input"], signature=signature_of(op), wrapped=op.body, doc=op.body.__doc__)
         return specialise(spread, label, ["self"], wrapped=op.body, doc=op.body.__doc__)
     signature = signature_of(op, first)
+    path = label.removeprefix("torch.")
+    if path in SPELLINGS:
+        signature = spelled(signature, path)[0]  # the core takes them by position
     return specialise(core, label, [first], signature=signature, wrapped=op.body, doc=op.body.__doc__)
 
 
@@ -125,6 +131,22 @@ def _is_data(t: Tensor) -> bool:
             return True
         v = al.storage.value  # type: ignore[union-attr]
     return v.array is not None and v.trace is not SPECIAL  # type: ignore[union-attr]
+
+
+#: Positions at which pending values were indexed, by shape, dimension and length.
+_positions: dict[Any, set[int]] = {}
+caches.append(_positions)
+
+
+def _varies(t: Tensor, dim: int, start: int, length: int) -> bool:
+    """Whether so many positions occur that they become inputs of the program. A few are better constants, which fuse."""
+    seen = _positions.setdefault((t._aval, dim, length), set())
+    if len(seen) < _MOST_CONSTANTS:
+        seen.add(start)
+    return start not in seen
+
+
+_MOST_CONSTANTS = 3
 
 
 def _check_tensor(name: str, t: Any) -> None:
@@ -166,7 +188,7 @@ def select(input: Any, dim: int, index: int) -> Any:
 def select_at(t: Tensor, dim: int, index: int) -> Tensor:
     """``select`` with checked arguments."""
     strides = t._strides or contiguous_strides(t._aval.shape)
-    step = dynamic_step(_SELECT_AT, dim, index) if _is_data(t) else step_of(_SELECT, (dim, index))
+    step = dynamic_step(_SELECT_AT, dim, index) if _is_data(t) or _varies(t, dim, index, 1) else step_of(_SELECT, (dim, index))
     offset = (t._al.offset if t._al is not None else 0) + strides[dim] * index
     return view(t, step, (*strides[:dim], *strides[dim + 1 :]), offset)
 
@@ -175,7 +197,7 @@ def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
     """Elements ``start:stop:step`` of a dimension, bounds within it; a view."""
     strides = t._strides or contiguous_strides(t._aval.shape)
     stop = max(stop, start)
-    if step == 1 and _is_data(t) and (start, stop) != (0, t._aval.shape[dim]):
+    if step == 1 and (start, stop) != (0, t._aval.shape[dim]) and (_is_data(t) or _varies(t, dim, start, stop - start)):
         made = dynamic_step(_SLICE_AT, dim, start, stop - start)
     else:
         made = step_of(_SLICE, (dim, start, stop, step))
@@ -356,7 +378,7 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
 view_._core = view_  # type: ignore[attr-defined]
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), varargs="size")
 def broadcast_to(input: Any, size: Any) -> Any:
     """``input`` repeated along dimensions of size 1 to ``size``; a view."""
     _check_tensor("broadcast_to", input)
@@ -406,27 +428,38 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             "storage size of "
             f"{last * itemsize} are out of bounds for storage of size {total * itemsize}"
         )
-    root = _whole(al.base if al.base is not None else input, al)
     steps = memory_steps(storage.strides, size, stride, offset)
+    root = _whole(al) if al.chain else input
     for step in steps[:-1]:
         root = view(root, step, (1,), 0)
-    return view(root, steps[-1], stride, offset)
+    made = view(root, steps[-1], stride, offset)
+    if al.chain:
+        made._al.base = al.base if al.base is not None else input  # type: ignore[union-attr]
+        made._al.origin = al.origin if MODE.enabled else "no_grad"  # type: ignore[union-attr]
+        v = input._v or input._read()
+        if input._rg and MODE.enabled and v.aval.differentiable:
+            if al.origin is not None:
+                input._check_origin()
+            geometry = (input._strides or contiguous_strides(v.aval.shape), al.offset, size, stride, offset)
+            made._node = Node(_part_call(geometry), (v,), (input._edge(),), (), (made._al.value,))  # type: ignore[union-attr]
+            made._rg = True
+    return made
 
 
-def _whole(base: Tensor, al: Any) -> Tensor:
-    """A tensor that looks at the whole storage, with the history of ``base`` where that is the whole."""
-    mine = alias_of(base)
-    if not mine.chain:
-        return base
-    if base._rg:
-        raise not_offered(
-            "as_strided of a part of a storage that requires grad", "the history of that part does not cover the whole storage"
-        )
-    whole = detached(base)
-    whole._al = made = type(al)(al.storage, (), al.storage.value, None, 0, 0)
-    made.counter = al.counter
-    whole._strides = al.storage.strides
-    return whole
+def _part_call(geometry: tuple[Any, ...]) -> Call:
+    from .ops._declare import OPS
+
+    return call_of(OPS["_C._as_strided_part"], (T, *[Fixed(g) for g in geometry]))
+
+
+def _whole(al: Any) -> Tensor:
+    """A tensor without history that looks at the whole storage of an alias."""
+    storage = al.storage
+    r = object.__new__(Tensor)
+    r._al = made = type(al)(storage, (), storage.value, None, 0, 0)
+    made.version, made.counter, made.aval, made.strides = storage.version, al.counter, storage.aval, storage.strides
+    r._strides = storage.strides
+    return r
 
 
 def _split_views(t: Tensor, d: int, sizes: tuple[int, ...]) -> tuple[Tensor, ...]:
@@ -532,11 +565,26 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     return _split_views(input, d, tuple(min(size, n - a) for a in range(0, n, size)))
 
 
-@composite(method=True, operands=("input",))
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, **kwargs: Any) -> Any:
+def _parts(name: str, *given: Any) -> Any:
+    """The parts asked for, under whichever name."""
+    found = [x for x in given if x is not None]
+    if len(found) != 1:
+        raise TypeError(f"{name}() received an invalid combination of arguments: it takes either sections or indices")
+    return found[0]
+
+
+@composite(method=True, operands=("input", "indices_or_sections", "tensor_indices_or_sections"))
+def tensor_split(
+    input: Any,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    sections: Any = None,
+    indices: Any = None,
+    tensor_indices_or_sections: Any = None,
+) -> Any:
     """Views of a dimension's parts: ``indices_or_sections`` nearly equal ones, or cut at the positions listed."""
-    if kwargs:
-        indices_or_sections = kwargs.get("sections", kwargs.get("indices"))
+    indices_or_sections = _parts("tensor_split", indices_or_sections, sections, indices, tensor_indices_or_sections)
     _check_tensor("tensor_split", input)
     if not input.dim():
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
@@ -563,27 +611,27 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, **kwargs: A
 
 
 @composite(method=True, operands=("input",))
-def hsplit(input: Any, indices_or_sections: Any) -> Any:
+def hsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
     """``tensor_split`` along columns (along the only dimension of a vector)."""
     if not input.dim():
         raise RuntimeError("torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!")
-    return _even_split("hsplit", input, indices_or_sections, 0 if input.dim() == 1 else 1)
+    return _even_split("hsplit", input, _parts("hsplit", indices_or_sections, sections, indices), 0 if input.dim() == 1 else 1)
 
 
 @composite(method=True, operands=("input",))
-def vsplit(input: Any, indices_or_sections: Any) -> Any:
+def vsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
     """``tensor_split`` along rows."""
     if input.dim() < 2:
         raise RuntimeError(f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {input.dim()} dimensions!")
-    return _even_split("vsplit", input, indices_or_sections, 0)
+    return _even_split("vsplit", input, _parts("vsplit", indices_or_sections, sections, indices), 0)
 
 
 @composite(method=True, operands=("input",))
-def dsplit(input: Any, indices_or_sections: Any) -> Any:
+def dsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
     """``tensor_split`` along the third dimension."""
     if input.dim() < 3:
         raise RuntimeError(f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {input.dim()} dimensions!")
-    return _even_split("dsplit", input, indices_or_sections, 2)
+    return _even_split("dsplit", input, _parts("dsplit", indices_or_sections, sections, indices), 2)
 
 
 def _even_split(name: str, t: Tensor, parts: Any, dim: int) -> Any:
@@ -658,7 +706,7 @@ def detach_(self: Any) -> Any:
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
-            "a solution."
+            "the solution."
         )
     self._node, self._nr, self._rg = None, 0, False
     return self

@@ -173,6 +173,8 @@ def index_parts(input: Array, indices: list[Array | None]) -> tuple[slice | Arra
     except RuntimeError:
         shapes = ", ".join(list_text(i.shape) for i in given)
         raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+    # Where nothing is fetched, torch looks at no position.
+    empty = any(n == 0 for d, n in enumerate(input.shape) if d >= len(indices) or indices[d] is None)
     parts: list[slice | Array] = []
     for dim, i in enumerate(indices):
         if i is None:
@@ -183,7 +185,7 @@ def index_parts(input: Array, indices: list[Array | None]) -> tuple[slice | Arra
         size = input.shape[dim]
         if size == 0 and math.prod(common):
             raise IndexError("index is out of bounds for dimension with size 0")
-        positions = in_bounds(i, size, IndexError, _BOUNDS.format(dim=dim, size=size), wrap=True)
+        positions = i if empty else in_bounds(i, size, IndexError, _BOUNDS.format(dim=dim, size=size), wrap=True)
         # Equal ranks, because nothing may lean on JAX's rank promotion.
         parts.append(positions.reshape((1,) * (len(common) - i.ndim) + i.shape))
     return tuple(parts)

@@ -135,13 +135,27 @@ def _view_shape(input: Array, size: tuple[int, ...]) -> Array:
     return input.reshape(infer_size(size, input.size))
 
 
+def _put_whole(parent: Array, value: Array) -> Array:
+    return value
+
+
+def _geometry_same(shape: Ints, strides: Ints) -> tuple[Ints, int]:
+    return strides, 0
+
+
+@view(_put_whole, _geometry_same, namespace="_C", name="_detach", method=False, differentiable=False, aten="detach.default")
+def _detach(input: Array) -> Array:
+    """The same memory, through which no derivative passes (``Tensor.detach`` inside a transformation)."""
+    return lax.stop_gradient(input)
+
+
 def _geometry_unsqueeze(shape: Ints, strides: Ints, dim: int) -> tuple[Ints, int]:
     at = canonical_dim(dim, len(shape) + 1)
     stride = strides[at] * shape[at] if at < len(shape) else 1
     return (*strides[:at], stride, *strides[at:]), 0
 
 
-@view(_put_reshape, _geometry_unsqueeze, aten="unsqueeze.default")
+@view(_put_reshape, _geometry_unsqueeze, inplace=True, aten="unsqueeze.default")
 def unsqueeze(input: Array, dim: int) -> Array:
     """Inserts a dimension of size 1 before position ``dim``; a view.
 
@@ -482,6 +496,30 @@ def _put_as_strided(parent: Array, value: Array, size: Ints, stride: Ints, offse
 def _as_strided(input: Array, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Array:
     """Any strided look at the flat memory of a contiguous base."""
     return input.reshape(-1)[_flat_positions(size, stride, offset)]
+
+
+@op(namespace="_C", method=False, saves=(), aten="as_strided.default")
+def _as_strided_part(
+    input: Array, strides: tuple[int, ...], start: int, size: tuple[int, ...], stride: tuple[int, ...], offset: int
+) -> Array:
+    """``as_strided`` of a tensor that covers a part of its storage, for derivatives: what lies outside that part counts as zeros."""
+    mine, asked = _flat_positions(input.shape, strides, start), _flat_positions(size, stride, offset)
+    total = 1 + max(mine.max(initial=0), asked.max(initial=0))
+    return jnp.zeros(total, input.dtype).at[mine.reshape(-1)].set(input.reshape(-1))[asked]
+
+
+def _as_strided_part_rule(
+    g: Array, result: Array, input: Array, strides: Ints, start: int, size: Ints, stride: Ints, offset: int
+) -> tuple[Array]:
+    mine, asked = _flat_positions(input.shape, strides, start), _flat_positions(size, stride, offset)
+    total = 1 + max(mine.max(initial=0), asked.max(initial=0))
+    memory = jnp.zeros(total, g.dtype).at[asked.reshape(-1)].add(g.reshape(-1))
+    found = memory[mine]
+    times = np.bincount(mine.reshape(-1), minlength=total)[mine]
+    return (found if times.max(initial=1) == 1 else found / jnp.asarray(times, g.dtype),)  # elements that share memory share its gradient
+
+
+defvjp(_as_strided_part, _as_strided_part_rule)
 
 
 def _put_memory(parent: Array, value: Array, order: Ints) -> Array:

@@ -157,7 +157,7 @@ def _compare(ours, theirs, label, grads=False):
         assert tuple(x.shape) == tuple(y.shape), where
         assert str(x.dtype) == str(y.dtype), where
         np.testing.assert_allclose(x.detach().clone().numpy(), y.detach().numpy(), rtol=1e-5, atol=1e-5, err_msg=where)
-        assert x.stride() == y.stride(), f"{where}: strides {x.stride()} != {y.stride()}"
+        assert not y.numel() or x.stride() == y.stride(), f"{where}: strides {x.stride()} != {y.stride()}"
         assert x.storage_offset() == y.storage_offset(), where
         assert x._version == y._version, f"{where}: version {x._version} != {y._version}"
         assert x.is_contiguous() == y.is_contiguous(), where
@@ -188,6 +188,26 @@ def _overlaps(t):
     return False
 
 
+def _partly_same(name, ts, a, b, c):
+    """Whether an operand shares memory with what is written in a way that torch does not look for: its result depends on its loops."""
+    if name not in ("add_", "mul_", "copy_", "setitem_slice", "out"):
+        return False
+    target, other = (_pick(ts, b), _pick(ts, a)) if name == "out" else (_pick(ts, a), _pick(ts, c if name == "setitem_slice" else b))
+    if target.untyped_storage().data_ptr() != other.untyped_storage().data_ptr():
+        return False
+    same = (target.shape, target.stride(), target.storage_offset()) == (other.shape, other.stride(), other.storage_offset())
+    return not same and not (_dense(target) and _dense(other) and name != "setitem_slice")
+
+
+def _dense(t):
+    reach = 1
+    for s, n in sorted((s, n) for s, n in zip(t.stride(), t.shape, strict=True) if n != 1):
+        if s != reach:
+            return False
+        reach *= n
+    return True
+
+
 def _grad(t):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -208,14 +228,18 @@ def _program(actions, steps, grads):
     log = []
     for code, a, b, c, check in steps:
         name, action = _pick(actions, code)
-        if (name in INPLACE or name == "no_grad_add") and any(_overlaps(t) for t in theirs):
+        if (name in INPLACE or name in ("no_grad_add", "out")) and any(_overlaps(t) for t in theirs):
             continue  # what torch writes there depends on its loops
+        if _partly_same(name, theirs, a, b, c):
+            continue
         # Choices depend on how many tensors there are, equal on both sides.
         got, error = _run(action, jtorch, ours, a, b, c)
         want, expected = _run(action, torch, theirs, a, b, c)
         log.append(f"{name}({a}, {b}, {c})")
         label = "; ".join(log)
-        if expected is not None or error is not None:
+        if error is not None and "or another view of its base has been modified inplace" in str(expected):
+            pass  # torch says so before it looks at the other arguments
+        elif expected is not None or error is not None:
             assert type(error) is type(expected), f"{label}: {error!r} instead of {expected!r}"
         elif isinstance(want, (tuple, list)):
             assert len(got) == len(want), label
