@@ -21,6 +21,10 @@ from ._declare import Array
 
 #: Longest sum of products that is written as one fused expression.
 _MAX_TERMS = 32
+#: Most groups that are convolved one by one.
+_MAX_PARTS = 64
+#: Longest row for which the gradient of a depthwise weight multiplies whole rows.
+_MAX_ROW = 128
 #: Types that XLA's CPU convolution has a fast routine for; the others would run as naive loops.
 _FAST_TYPES = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(jnp.bfloat16))
 
@@ -49,6 +53,16 @@ class Geometry:
         )
 
     @property
+    def ungrouped(self) -> Geometry:
+        """The same for one group alone."""
+        return dataclasses.replace(self, groups=1)
+
+    @property
+    def flat(self) -> Geometry:
+        """The same without the first spatial dimension."""
+        return Geometry(self.stride[1:], self.padding[1:], self.dilation[1:], self.groups)
+
+    @property
     def plain(self) -> bool:
         """Whether nothing is padded or dilated."""
         return not any(map(any, self.padding)) and all(d == 1 for d in self.dilation)
@@ -70,9 +84,14 @@ def forward(x: Array, w: Array, geo: Geometry) -> Array:
     if kernel == geo.stride and geo.plain and geo.groups == 1:
         patches = _split_patches(x, kernel, out)
         return _from_rows(jnp.tensordot(patches, w.reshape(w.shape[0], -1), ((1,), (1,))), x.shape[0], out)
+    if 1 < geo.groups <= _MAX_PARTS and x.dtype in _FAST_TYPES:
+        parts = zip(jnp.split(x, geo.groups, 1), jnp.split(w, geo.groups), strict=True)
+        return jnp.concatenate([forward(part, weight, geo.ungrouped) for part, weight in parts], 1)
     if geo.groups > 1 or x.dtype not in _FAST_TYPES:
         columns = _columns(x, kernel, geo, out)
         return _leading_channels(_batched_dot(w.reshape(geo.groups, w.shape[0] // geo.groups, -1), columns), x.shape[0], out)
+    if len(out) == 3:
+        return _unfolded(forward(_depth_taps(x, kernel[0], out[0], geo), _depth_as_channels(w), geo.flat), x.shape[0])
     layout = _spec(len(out), "N*C", "*IO", "N*C")
     return _to_nchw(
         lax.conv_general_dilated(_to_nhwc(x), _weight_last(w), geo.stride, geo.padding, rhs_dilation=geo.dilation, dimension_numbers=layout)
@@ -95,12 +114,20 @@ def grad_input(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> A
     if kernel == geo.stride and geo.plain and groups == 1:
         rows = jnp.tensordot(_to_rows(g), w.reshape(w.shape[0], -1), ((1,), (0,)))
         return _join_patches(rows, x_shape, kernel, out)
+    if 1 < groups <= _MAX_PARTS and g.dtype in _FAST_TYPES:
+        shape = (x_shape[0], x_shape[1] // groups, *x_shape[2:])
+        parts = zip(jnp.split(g, groups, 1), jnp.split(w, groups), strict=True)
+        return jnp.concatenate([grad_input(part, weight, shape, geo.ungrouped) for part, weight in parts], 1)
     if groups > 1 and all(s == 1 for s in geo.stride):
         return _flipped(g, w, x_shape, geo)
     if groups == 1 and (x_shape[1] <= 4 or g.dtype not in _FAST_TYPES):
         return _columns_summed(g, w, x_shape, geo)
     if groups > 1:
         return _grouped_columns_summed(g, w, x_shape, geo)
+    if len(out) == 3:
+        taps_shape = (x_shape[0] * out[0], x_shape[1] * kernel[0], *x_shape[3:])
+        shares = grad_input(_folded(g), _depth_as_channels(w), taps_shape, geo.flat)
+        return _depth_taps_summed(shares, x_shape, kernel[0], out[0], geo)
     unused = geo.unused(x_shape[2:], kernel, out)
     padding = [
         (d * (k - 1) - lo, d * (k - 1) - hi + u) for k, d, (lo, hi), u in zip(kernel, geo.dilation, geo.padding, unused, strict=True)
@@ -136,10 +163,18 @@ def grad_weight(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> 
         return jnp.sum(lax.optimization_barrier(per_sample), 0, dtype=g.dtype).reshape(w_shape)
     if kernel == geo.stride and geo.plain and groups == 1:
         return jnp.tensordot(_to_rows(g), _split_patches(x, kernel, out), ((0,), (0,))).reshape(w_shape)
+    if 1 < groups <= _MAX_PARTS and g.dtype in _FAST_TYPES:
+        shape = (w_shape[0] // groups, *w_shape[1:])
+        parts = zip(jnp.split(g, groups, 1), jnp.split(x, groups, 1), strict=True)
+        return jnp.concatenate([grad_weight(part, inputs, shape, geo.ungrouped) for part, inputs in parts])
     if groups > 1 or g.dtype not in _FAST_TYPES:
         columns = _columns(x, kernel, geo, out)
         gt = lax.optimization_barrier(jnp.swapaxes(g, 0, 1).reshape(groups, w_shape[0] // groups, -1))
         return lax.dot_general(gt, columns, (((2,), (2,)), ((0,), (0,)))).reshape(w_shape)
+    if len(out) == 3:
+        shape = (w_shape[0], w_shape[1] * kernel[0], *kernel[1:])
+        flat = grad_weight(_folded(g), _depth_taps(x, kernel[0], out[0], geo), shape, geo.flat)
+        return jnp.swapaxes(flat.reshape(w_shape[0], kernel[0], w_shape[1], *kernel[1:]), 1, 2)
     unused = geo.unused(x.shape[2:], kernel, out)
     padding = [(lo, hi - u) for (lo, hi), u in zip(geo.padding, unused, strict=True)]
     last = lax.conv_general_dilated(
@@ -198,16 +233,79 @@ def _multiply_add(x: Array, w: Array, geo: Geometry, out: tuple[int, ...]) -> Ar
 
 
 def _depthwise_grad_weight(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> Array:
-    """One reduction per tap, channels last so that each runs over rows of channels."""
+    """The correlation of rows with rows as matrix products (XLA's reductions are slower), of which a few diagonals are kept.
+
+    For each channel and each tap of the dimensions before the last, all rows of ``g`` times all rows of ``x`` give the sum over rows at
+    every pair of columns; a tap of the last dimension is the sum over the pairs that lie that far apart.
+    """
+    groups, out, kernel = geo.groups, g.shape[2:], w_shape[2:]
+    if out[-1] > _MAX_ROW:
+        return _depthwise_grad_weight_summed(g, x, w_shape, geo)
+    padded = jnp.swapaxes(_padded(x, geo), 0, 1)
+    gt = jnp.moveaxis(g.reshape(g.shape[0], groups, -1, *out), (1, 2), (0, -2))  # (groups, N, *rows, multiples, columns)
+    gt = lax.optimization_barrier(gt.reshape(groups, -1, gt.shape[-2] * out[-1]))
+    column = np.arange(out[-1]) * geo.stride[-1]
+    tap = np.arange(kernel[-1]) * geo.dilation[-1]
+    found = []
+    for offset in _offsets(kernel[:-1]):
+        start, stop, step = [0] * padded.ndim, list(padded.shape), [1] * padded.ndim
+        for i, (t, o, s, d) in enumerate(zip(offset, out[:-1], geo.stride[:-1], geo.dilation[:-1], strict=True), 2):
+            start[i], stop[i], step[i] = t * d, t * d + (o - 1) * s + 1, s
+        rows = lax.optimization_barrier(lax.slice(padded, start, stop, step).reshape(groups, -1, padded.shape[-1]))
+        pairs = lax.dot_general(gt, rows, (((1,), (1,)), ((0,), (0,))))
+        pairs = lax.optimization_barrier(pairs).reshape(groups, -1, out[-1], padded.shape[-1])
+        diagonals = pairs[:, :, np.arange(out[-1])[None], column[None] + tap[:, None]]
+        found.append(jnp.sum(diagonals, -1, dtype=g.dtype).reshape(w_shape[0], -1))
+    return jnp.stack(found, 1).reshape(w_shape)
+
+
+def _depthwise_grad_weight_summed(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> Array:
+    """One reduction over positions for each tap."""
     groups, out = geo.groups, g.shape[2:]
-    gt = lax.optimization_barrier(_to_nhwc(g).reshape(g.shape[0], *out, groups, -1))
-    xt = lax.optimization_barrier(_to_nhwc(_padded(x, geo)))
-    axes = tuple(range(len(out) + 1))
-    rows = []
+    padded = lax.optimization_barrier(_padded(x, geo))
+    gs = g.reshape(g.shape[0], groups, -1, *out)
+    found = []
     for offset in _offsets(w_shape[2:]):
-        shifted = lax.slice(xt, *_window(offset, out, geo, xt.shape, 1))[..., None]
-        rows.append(jnp.sum(shifted * gt, axes, dtype=g.dtype))
-    return jnp.stack(rows, -1).reshape(w_shape)
+        product = _tap(padded, offset, out, geo)[:, :, None] * gs
+        per_sample = jnp.sum(product, tuple(range(3, product.ndim)), dtype=g.dtype)
+        found.append(jnp.sum(per_sample, 0, dtype=g.dtype).reshape(-1))
+    return jnp.stack(found, 1).reshape(w_shape)
+
+
+def _depth_taps(x: Array, kernel: int, out: int, geo: Geometry) -> Array:
+    """What a kernel meets along the first spatial dimension as channels, its positions as samples: ``(N * out, kernel * C, ...)``."""
+    (lo, hi), s, d = geo.padding[0], geo.stride[0], geo.dilation[0]
+    padded = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), (lo, hi, 0)] + [(0, 0, 0)] * (x.ndim - 3))
+    return jnp.concatenate([_folded(lax.slice_in_dim(padded, t * d, t * d + (out - 1) * s + 1, s, 2)) for t in range(kernel)], 1)
+
+
+def _depth_taps_summed(shares: Array, x_shape: tuple[int, ...], kernel: int, out: int, geo: Geometry) -> Array:
+    """The transpose of ``_depth_taps``."""
+    (lo, _), s, d = geo.padding[0], geo.stride[0], geo.dilation[0]
+    total = None
+    for t, part in enumerate(jnp.split(shares, kernel, 1)):
+        low = t * d - lo
+        around = (low, x_shape[2] - low - ((out - 1) * s + 1), s - 1)
+        config = [(0, 0, 0), (0, 0, 0), around] + [(0, 0, 0)] * (len(x_shape) - 3)
+        placed = lax.pad(_unfolded(part, x_shape[0]), jnp.zeros((), shares.dtype), config)
+        total = placed if total is None else total + placed
+    assert total is not None
+    return total
+
+
+def _depth_as_channels(w: Array) -> Array:
+    """``(O, C, D, ...)`` as ``(O, D * C, ...)``."""
+    return jnp.swapaxes(w, 1, 2).reshape(w.shape[0], -1, *w.shape[3:])
+
+
+def _folded(x: Array) -> Array:
+    """The first spatial dimension among the samples."""
+    return jnp.swapaxes(x, 1, 2).reshape(-1, x.shape[1], *x.shape[3:])
+
+
+def _unfolded(x: Array, n: int) -> Array:
+    """The inverse of ``_folded`` for ``n`` samples."""
+    return jnp.swapaxes(x.reshape(n, -1, *x.shape[1:]), 1, 2)
 
 
 def _flipped(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> Array:

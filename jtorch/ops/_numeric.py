@@ -71,6 +71,20 @@ def wide(x: Array) -> Array:
     return x.astype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else x
 
 
+def quotient(a: Array, b: Any) -> Array:
+    """``a / b`` of floating-point operands, correctly rounded.
+
+    XLA turns the division by a constant or a broadcast value into a product with its reciprocal, whose last bit is often wrong. Here it
+    cannot see that the divisor is one: where ``a`` is not a number the quotient is none either, whatever it is divided by.
+    """
+    if not is_float(a) or a.ndim == 0 or getattr(b, "shape", ()) == a.shape:
+        return a / b
+    b = b if isinstance(b, jnp.ndarray) else jnp.asarray(b, a.dtype)
+    shape = jnp.broadcast_shapes(a.shape, b.shape)
+    a = jnp.broadcast_to(a, shape)
+    return a / jnp.where(a == a, jnp.broadcast_to(b, shape), a)
+
+
 def cast(x: Array, dtype: Any) -> Array:
     """``x`` as ``dtype``, a higher one in torch's lattice."""
     return x if x.dtype == dtype else x.astype(dtype)

@@ -6,10 +6,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .. import dtypes
 from ._declare import Array, Number, binary, defvjp, guard, pointwise, unary
-from ._numeric import conj, default_float, is_bool, is_complex, is_float, is_integral, require, rounded, scalar_name, wide, zeros_where
+from ._numeric import (
+    conj,
+    default_float,
+    is_bool,
+    is_complex,
+    is_float,
+    is_integral,
+    quotient,
+    require,
+    rounded,
+    scalar_name,
+    wide,
+    zeros_where,
+)
 
 _NO_BOOL_MINUS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+_NO_MINUS_BOOL = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead."
+)
 
 
 def _scaled(x: Array, alpha: Number | Array) -> Array:
@@ -25,19 +43,26 @@ def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
     return jnp.add(input, _scaled(other, alpha))
 
 
-@binary(inplace=True, operators="-", aliases=("subtract",), saves=(), aten="sub.Tensor")
+def _no_bools(kinds: list[dtypes.dtype]) -> None:
+    """Refuses bool operands, before they are promoted."""
+    bools = sum(kind is dtypes.bool_ for kind in kinds)
+    if bools == 2:
+        raise RuntimeError(_NO_BOOL_MINUS)
+    if bools:
+        raise RuntimeError(_NO_MINUS_BOOL)
+
+
+@binary(inplace=True, operators="-", aliases=("subtract",), saves=(), check=_no_bools, aten="sub.Tensor")
 def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * other`` from ``input``.
 
     Raises:
         RuntimeError: for bool operands.
     """
-    if is_bool(input):
-        raise RuntimeError(_NO_BOOL_MINUS)
     return jnp.subtract(input, _scaled(other, alpha))
 
 
-@binary(method=False, saves=(), out=False, aten="rsub.Tensor")
+@binary(method=False, saves=(), out=False, check=_no_bools, aten="rsub.Tensor")
 def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged."""
     return sub(other, input, alpha=alpha)
@@ -106,7 +131,7 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
         RuntimeError: for integers divided by zero with a rounding mode.
     """
     if rounding_mode is None:
-        return jnp.true_divide(default_float(input), default_float(other))
+        return quotient(default_float(input), default_float(other))
     if rounding_mode == "floor":
         return floor_divide(input, other)
     if rounding_mode != "trunc":
@@ -122,8 +147,8 @@ def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str 
     if rounding_mode is not None:
         return jnp.zeros_like(g), jnp.zeros_like(g)
     input, other = input.astype(g.dtype), other.astype(g.dtype)
-    by_input = g / conj(other)
-    return by_input, -by_input * conj(input / other)
+    by_input = quotient(g, conj(other))
+    return by_input, -by_input * conj(quotient(input, other))
 
 
 defvjp(div, _div_rule)
@@ -132,7 +157,7 @@ defvjp(div, _div_rule)
 @binary(promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor")
 def true_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides ``input`` by ``other``; integers become the default floating-point type."""
-    return jnp.true_divide(input, other)
+    return quotient(input, other)
 
 
 defvjp(true_divide, _div_rule)

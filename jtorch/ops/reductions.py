@@ -12,7 +12,7 @@ from .. import dtypes
 from ..errors import canonical_dim, canonical_dims
 from ._axes import accumulated, category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, to_dtype
 from ._declare import Array, Dtype, defvjp, op, reduction
-from ._numeric import is_complex, scalar_name, unsupported, wide
+from ._numeric import is_complex, quotient, scalar_name, unsupported, wide
 
 
 def _summed(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
@@ -51,7 +51,7 @@ def _mean_dtype(input: Array, dtype: Dtype | None) -> np.dtype:
 def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     count = int(np.prod([x.shape[d] for d in dims], dtype=np.int64))
     total = jnp.sum(wide(x), axis=dims, keepdims=keepdim)
-    return to_dtype(total / count if count else jnp.full_like(total, np.nan), x.dtype)
+    return to_dtype(quotient(total, count) if count else jnp.full_like(total, np.nan), x.dtype)
 
 
 @reduction(saves=(), aten="mean.dim")
@@ -311,6 +311,22 @@ def any(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
     Dtypes: the result is bool, for uint8 inputs uint8.
     """
     return _truth(input, dim, keepdim, "any")
+
+
+@op(method=False, differentiable=False, aten="_is_all_true")
+def _is_all_true(self: Array) -> Array:
+    """Whether all elements of a bool tensor are true."""
+    if self.dtype != np.bool_:
+        raise RuntimeError("Expected self.scalar_type() == at::kBool to be true, but got false.")
+    return jnp.all(self)
+
+
+@op(method=False, differentiable=False, aten="_is_any_true")
+def _is_any_true(self: Array) -> Array:
+    """Whether any element of a bool tensor is true."""
+    if self.dtype != np.bool_:
+        raise RuntimeError("Expected self.scalar_type() == at::kBool to be true, but got false.")
+    return jnp.any(self)
 
 
 @reduction(differentiable=False, out=False, aten="count_nonzero")

@@ -101,3 +101,14 @@ def test_fused_products() -> None:
     assert torch.addcdiv(x, x, x, value=2).tolist() == [3.0, 4.0]
     with pytest.raises(RuntimeError, match="Integer division with addcdiv is no longer supported"):
         torch.addcdiv(x.long(), x.long(), x.long())
+
+
+def test_quotients_by_numbers_and_rows_are_correctly_rounded() -> None:
+    x = (np.random.RandomState(0).rand(50, 60) * 1000).astype("float32")
+    row = np.random.RandomState(1).rand(60).astype("float32")
+    for divisor in (7, 1000.0, 3):
+        np.testing.assert_array_equal((torch.tensor(x) / divisor).numpy(), x / np.float32(divisor))
+    np.testing.assert_array_equal((torch.tensor(x) / torch.tensor(row)).numpy(), x / row)
+    assert (torch.tensor([3.0, float("nan"), float("inf"), 0.0]) / 0.0).tolist()[0] == float("inf")
+    found = (torch.tensor([float("nan"), float("inf")]) / 2.0).tolist()
+    assert np.isnan(found[0]) and found[1] == float("inf")
