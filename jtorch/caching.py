@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import jax
 
-
-def cache_folder() -> Path:
-    """Where compiled programs are kept: ``JTORCH_CACHE_DIR``, or a folder in the user's cache."""
-    own = os.environ.get("JTORCH_CACHE_DIR")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "jtorch" / "xla"
+from ._code_cache import folder as cache_folder
 
 
 def enable() -> None:
     """Turns JAX's persistent cache on, unless the user configured it or set ``JTORCH_CACHE=0``."""
-    if os.environ.get("JTORCH_CACHE", "1") == "0" or jax.config.jax_compilation_cache_dir is not None:
-        return
     folder = cache_folder()
+    if folder is None or jax.config.jax_compilation_cache_dir is not None:
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a read-only home: run without
