@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64
+#: How many bytes one may become, at most, that was deflated.
+_DEFLATED = 1032
 _CORRUPT = (
     "PytorchStreamReader failed {}. This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
     "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was transferred incorrectly, or the file was "
@@ -65,7 +67,8 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(file)
             names = self._zip.namelist()
-        except (zipfile.BadZipFile, ValueError, struct.error) as e:  # what zipfile raises depends on where the damage is
+            self._size = file.seek(0, 2)
+        except Exception as e:  # what zipfile raises depends on where the damage is
             raise RuntimeError(_CORRUPT.format("reading zip archive: failed finding central directory")) from e
         self._folder = names[0].split("/")[0] if names else ""
         self._names = set(names)
@@ -90,6 +93,9 @@ class Archive:
             info = self._zip.getinfo(f"{self._folder}/{name}")
         except KeyError:
             raise RuntimeError(_CORRUPT.format(f"locating file {name}: file not found")) from None
+        # A directory that was tampered with may promise more than the file can hold, deflated at best.
+        if info.file_size > (self._size if info.compress_type == zipfile.ZIP_STORED else _DEFLATED * self._size):
+            raise RuntimeError(_CORRUPT.format(f"reading file {name}: file read failed"))
         data = np.empty(info.file_size, np.uint8)
         try:
             with self._zip.open(info) as stream:
@@ -100,15 +106,21 @@ class Archive:
                         raise zipfile.BadZipFile("the record is shorter than its header says")
                     start += got
                 stream.read(1)  # compares the checksum
-        except (zipfile.BadZipFile, EOFError) as e:
+        except Exception as e:  # of many kinds, as above
             raise RuntimeError(_CORRUPT.format(f"reading file {name}: file read failed")) from e
         return data
 
     def offset(self, name: str) -> tuple[int, int]:
         """Where the bytes of a record begin in the file, and how many they are."""
-        info = self._zip.getinfo(f"{self._folder}/{name}")
+        try:
+            info = self._zip.getinfo(f"{self._folder}/{name}")
+        except KeyError:
+            raise RuntimeError(_CORRUPT.format(f"locating file {name}: file not found")) from None
         at = self.file.tell()
         self.file.seek(info.header_offset + 26)
-        name_length, extra_length = struct.unpack("<HH", self.file.read(4))
+        lengths = self.file.read(4)
         self.file.seek(at)
-        return info.header_offset + 30 + name_length + extra_length, info.file_size
+        start = info.header_offset + 30 + sum(struct.unpack("<HH", lengths)) if len(lengths) == 4 else self._size
+        if info.compress_type != zipfile.ZIP_STORED or start + info.file_size > self._size:
+            raise RuntimeError(_CORRUPT.format(f"reading file {name}: it cannot be mapped into memory"))
+        return start, info.file_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ TYPED = {
     torch.complex64: "ComplexFloatStorage",
 }
 DTYPE_OF = {name: dtype for dtype, name in TYPED.items()}
+#: Sizes, strides and offsets are below this.
+_LIMIT = 1 << 63
 
 
 class Piece:
@@ -116,11 +119,17 @@ class LoadedStorage:
             RuntimeError: if it reaches beyond the storage.
         """
         size, stride = tuple(size), tuple(stride)
+        if not isinstance(dtype, torch.dtype):
+            raise TypeError(f"the dtype of a saved tensor must be a torch.dtype, not {type(dtype).__name__}")
+        if len(size) != len(stride) or not all(type(n) is int and 0 <= n < _LIMIT for n in (offset, *size, *stride)):
+            raise RuntimeError(f"setStorage: sizes {size!r}, strides {stride!r} and storage offset {offset!r} are not those of a tensor")
         if self.location == "meta":
             return torch.empty_strided(size, stride, dtype=dtype, device="meta")
         elements = self.data.nbytes // dtype.itemsize
-        count = int(np.prod(size, dtype=np.int64))
+        count = math.prod(size)
         reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride)) if count else 0
+        if count >= _LIMIT:
+            raise RuntimeError(f"setStorage: a tensor of sizes {list(size)} has too many elements")
         if reach > elements:
             raise RuntimeError(
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {dtype.itemsize} requiring "
@@ -138,7 +147,8 @@ class LoadedStorage:
             return whole.detach().as_strided(size, stride, offset).detach()
 
     def _make(self, dtype: torch.dtype, size: tuple[int, ...]) -> torch.Tensor:
-        return from_host(self.data.view(dtype.np)[: int(np.prod(size, dtype=np.int64))].reshape(size), self.device)  # type: ignore
+        count = math.prod(size)
+        return from_host(self.data[: count * dtype.itemsize].view(dtype.np).reshape(size), self.device)  # type: ignore
 
 
 def _contiguous(size: Sequence[int]) -> tuple[int, ...]:

@@ -72,6 +72,10 @@ def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], stat
     return _set_obj_state(made, state)
 
 
+#: Attributes of tensors that are jtorch's own.
+_OWN = frozenset(dir(torch.Tensor))
+
+
 def _get_obj_state(obj: Any) -> Any:
     return obj.__getstate__()
 
@@ -85,8 +89,25 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
         parts = (state,)
     for part in parts:
         for name, value in (part or {}).items():
+            if name.startswith("_") and name in _OWN:  # files must not reach what a tensor is made of
+                raise RuntimeError(f"Invalid serialized state: {name!r} is not an attribute that programs set")
             setattr(obj, name, value)
     return obj
+
+
+def _rebuild_sparse_tensor(layout: Any, data: tuple[Any, ...]) -> Any:
+    """The sparse tensor of a layout's parts."""
+    import jtorch.sparse  # noqa: F401 (its modules need each other in this order)
+    from jtorch.sparse._methods import rebuild
+
+    return rebuild(layout, data)
+
+
+def _rebuild_nested_tensor(buffer: torch.Tensor, sizes: torch.Tensor, strides: torch.Tensor, storage_offsets: torch.Tensor) -> torch.Tensor:
+    """The strided nested tensor of a buffer and where its items lie."""
+    from jtorch.wrappers.nested.strided import from_parts
+
+    return from_parts(buffer, sizes, strides, storage_offsets)
 
 
 # ---- flat buffers ------------------------------------------------------------------------------------------------------------------------

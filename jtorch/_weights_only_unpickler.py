@@ -7,6 +7,7 @@ table holds. What a user trusts is added by ``add_safe_globals``.
 from __future__ import annotations
 
 import pickle
+import struct
 import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -91,6 +92,8 @@ def _get_allowed_globals() -> dict[str, Any]:
         from _codecs import encode
 
         from . import _utils, devices, dtypes, serialization
+        from .nested._internal import nested_tensor
+        from .wrappers.nested import StridedNestedTensor
 
         table: dict[str, Any] = {
             "collections.OrderedDict": OrderedDict,
@@ -101,25 +104,54 @@ def _get_allowed_globals() -> dict[str, Any]:
             "torch.Tensor": torch.Tensor,
             "torch.device": devices.device,
             "_codecs.encode": encode,
-            "builtins.bytearray": bytearray,
+            "builtins.bytearray": _bytes,
             "builtins.set": set,
             "builtins.complex": complex,
-            "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
+            "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
             "torch.storage.UntypedStorage": UntypedStorageType(),
         }
         for name in (
             "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
-            "_rebuild_meta_tensor_no_storage",
+            "_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor", "_rebuild_nested_tensor",
         ):  # fmt: skip
             table[f"torch._utils.{name}"] = getattr(_utils, name)
+        for name in ("NestedTensor", "_rebuild_njt"):
+            table[f"torch.nested._internal.nested_tensor.{name}"] = getattr(nested_tensor, name)
+        table[public_name(StridedNestedTensor)] = StridedNestedTensor
         table.update({f"torch.{name}": dtype for name, dtype in dtypes.BY_NAME.items()})
         table.update({f"torch.{name}": StorageType(name) for name in DTYPE_OF})
         _allowed.update(table)
     return _allowed
 
 
+def _is_by_user(obj: Any) -> bool:
+    return any(obj is known for known in _user_allowed().values())
+
+
 def _is_allowed(obj: Any) -> bool:
-    return any(obj is known for known in _get_allowed_globals().values()) or any(obj is known for known in _user_allowed().values())
+    return any(obj is known for known in _get_allowed_globals().values()) or _is_by_user(obj)
+
+
+#: What a damaged pickle raises, in the opcodes and in the functions that it calls.
+_MALFORMED = (
+    ArithmeticError, AssertionError, AttributeError, IndexError, MemoryError, RecursionError, TypeError, ValueError, struct.error,
+)  # fmt: skip
+
+
+def _rebuild_from_type(func: Any, new_type: Any, args: Any, state: Any) -> Any:
+    """What rebuilds tensors of subclasses: it takes a function and a class from the file, so both must be what they seem."""
+    if getattr(func, "__module__", None) != torch._utils.__name__ or not _is_allowed(func):
+        raise UnpicklingError(f"Trying to call reduce for unrecognized function {func}")
+    if not (isinstance(new_type, type) and issubclass(new_type, torch.Tensor) and _is_allowed(new_type)):
+        raise UnpicklingError(f"Can only rebuild tensors of allowed classes, but got {new_type}")
+    return torch._utils._rebuild_from_type_v2(func, new_type, args, state)
+
+
+def _bytes(*args: Any) -> bytearray:
+    """``bytearray`` of data, not of a size, which may be any."""
+    if args and isinstance(args[0], int):
+        raise UnpicklingError("Can only make a bytearray of data")
+    return bytearray(*args)
 
 
 class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
@@ -139,10 +171,24 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
 
     def load(self) -> Any:
         """The object that the pickle describes."""
+        self._trusted = False
         try:
             return super().load()
         except KeyError as error:  # from the table of opcodes, or of memoized objects
+            if self._trusted:
+                raise
             raise UnpicklingError(f"Unsupported operand {error.args[0]}") from None
+        except _MALFORMED as error:
+            if self._trusted:
+                raise
+            raise UnpicklingError(f"The pickle is damaged: {type(error).__name__}: {error}") from error
+
+    def _call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Calls what the user trusts, whose errors are the user's own."""
+        self._trusted = True
+        result = function(*args)
+        self._trusted = False
+        return result
 
     def find_class(self, module: str, name: str) -> Any:
         """The allowed class or function of that name."""
@@ -181,6 +227,8 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
         cls = self.stack.pop()
         if cls is torch.nn.Parameter:
             self.append(torch.nn.Parameter(*args))
+        elif _is_by_user(cls):
+            self.append(self._call(cls.__new__, cls, *args))
         elif _is_allowed(cls):
             self.append(cls.__new__(cls, *args))
         else:
@@ -197,7 +245,7 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
             if hasattr(func, "__self__"):
                 message += f" which belongs to {func.__self__}"
             raise UnpicklingError(message)
-        self.stack[-1] = func(*args)
+        self.stack[-1] = self._call(func, *args) if _is_by_user(func) else func(*args)
 
     def load_build(self) -> None:
         """Gives an object of an allowed class its state."""
@@ -208,7 +256,7 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
             inst.__dict__.update(state)
         elif kind is torch.nn.Parameter or (kind is not torch.Tensor and _is_allowed(kind)):
             if hasattr(inst, "__setstate__"):
-                inst.__setstate__(state)
+                self._call(inst.__setstate__, state) if _is_by_user(kind) else inst.__setstate__(state)
                 return
             slots = None
             if isinstance(state, tuple) and len(state) == 2:
@@ -263,7 +311,7 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
             raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(pid)}")
         if type(pid) is tuple and len(pid) > 0 and pid[0] not in ("storage", b"storage"):
             raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {type(pid[0])}")
-        self.append(self.persistent_load(pid))
+        self.append(self._call(self.persistent_load, pid))
 
     def persistent_load(self, pid: Any) -> Any:
         """Set by the caller."""

@@ -66,12 +66,42 @@ class _Distribution(importlib.metadata.Distribution):
         return Path(_ROOT) / path
 
 
+#: Modules of other packages that read a tensor's memory by its address, which here is not one, and who replaces those functions.
+_ADAPTED = {"safetensors.torch": "jtorch._safetensors"}
+
+
+class _AdaptingLoader(importlib.abc.Loader):
+    """Loads a module as it is, and lets an adaptation replace functions in it."""
+
+    def __init__(self, loader: Any, adaptation: str) -> None:
+        self.loader, self.adaptation = loader, adaptation
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.loader.exec_module(module)
+        importlib.import_module(self.adaptation).adapt(module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
+
+def _adapted(fullname: str, path: Any) -> importlib.machinery.ModuleSpec | None:
+    spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+    if spec is not None and spec.loader is not None:
+        spec.loader = _AdaptingLoader(spec.loader, _ADAPTED[fullname])
+    return spec
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     """Resolves ``torch`` and ``torch.*``, as modules and as a distribution."""
 
     stands_for_torch = True
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if fullname in _ADAPTED:
+            return _adapted(fullname, path)
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         name = _real(fullname)

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from . import dtypes
 from .core import Tensor, wrap
@@ -13,9 +14,13 @@ from .engine import check, flush
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "get_num_interop_threads",
-    "get_num_threads", "is_complex", "is_floating_point", "is_nonzero", "is_storage", "is_tensor", "numel", "result_type", "can_cast",
+    "get_num_threads", "is_storage", "is_tensor", "result_type", "can_cast",
     "set_num_interop_threads", "set_num_threads", "synchronize", "to_dlpack", "use_deterministic_algorithms",
-    "get_float32_matmul_precision", "set_float32_matmul_precision", "is_inference", "is_same_size", "typename", "set_flush_denormal",
+    "get_float32_matmul_precision", "set_float32_matmul_precision", "typename", "set_flush_denormal",
+    "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "get_deterministic_debug_mode", "set_warn_always",
+    "is_warn_always_enabled", "is_vulkan_available", "init_num_threads", "thread_safe_generator", "get_device_module",
+    "set_default_tensor_type", "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "has_lapack", "has_mkl",
+    "has_openmp", "has_spectral", "from_file",
 ]  # fmt: skip
 
 
@@ -32,11 +37,41 @@ def from_jax(x: Any) -> Tensor:
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor of any object that speaks DLPack, without a copy where the platform allows."""
+    """A tensor of any object that speaks DLPack, or of a capsule. NumPy's memory is shared; other memory where the platform allows.
+
+    Raises:
+        RuntimeError: for anything else.
+    """
     if isinstance(ext_tensor, Tensor):
-        return ext_tensor.detach()  # type: ignore[attr-defined]
-    made = wrap(jnp.from_dlpack(ext_tensor, copy=copy))
+        made = ext_tensor.detach()  # type: ignore[attr-defined]
+        return made if device is None and not copy else made.to(device or made.device, copy=bool(copy))
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
+    elif not hasattr(ext_tensor, "__dlpack__"):
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already "
+            "constructed a tensor from it once."
+        )
+    if isinstance(ext_tensor, np.ndarray) and ext_tensor.flags.writeable and not copy:
+        from .functional import PUBLIC
+
+        made = PUBLIC["from_numpy"](ext_tensor)
+    else:
+        made = wrap(jnp.from_dlpack(ext_tensor, copy=copy))
     return made if device is None else made.to(device)  # type: ignore[attr-defined]
+
+
+class _Capsule:
+    """A capsule that a tensor on the CPU was packed in, as the object that the protocol speaks with today."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 def to_dlpack(tensor: Tensor) -> Any:
@@ -54,42 +89,16 @@ def is_storage(obj: Any) -> bool:
     return type(obj).__name__ in ("UntypedStorage", "TypedStorage")
 
 
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a real floating-point type."""
-    return input.dtype.is_floating_point
-
-
-def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex."""
-    return input.dtype.is_complex
-
-
-def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made in inference mode."""
-    return input._inference
-
-
-def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
-    return tuple(input.shape) == tuple(other.shape)
-
-
-def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero."""
-    if input.numel() != 1:
-        raise RuntimeError(f"Boolean value of Tensor with {'no values' if input.numel() == 0 else 'more than one value'} is ambiguous")
-    return bool(input)
-
-
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return input.numel()
-
-
-def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
-    """The dtype that an arithmetic operation on the two would give."""
+def result_type(
+    tensor1: Any = None, tensor2: Any = None, *, tensor: Any = None, other: Any = None, scalar: Any = None, scalar1: Any = None,
+    scalar2: Any = None,
+) -> dtypes.dtype:  # fmt: skip
+    """The dtype that an arithmetic operation on two tensors or numbers would give."""
+    given = [x for x in (tensor1, tensor2, tensor, other, scalar, scalar1, scalar2) if x is not None]
+    if len(given) != 2:
+        raise TypeError(f"result_type() takes 2 tensors or numbers, but {len(given)} were given")
     operands = []
-    for x in (tensor1, tensor2):
+    for x in given:
         if isinstance(x, Tensor):
             operands.append((x.dtype, dtypes.DIMENSIONED if x.dim() else dtypes.ZERO_DIM))
         else:
@@ -121,13 +130,13 @@ def synchronize() -> None:
 _threads = {"intra": 0, "inter": 0}
 
 
-def set_num_threads(value: int) -> None:
+def set_num_threads(num: int) -> None:
     """Accepted for compatibility: XLA chooses its threads when the process starts (``XLA_FLAGS``, ``OMP_NUM_THREADS``)."""
-    if not isinstance(value, int):
-        raise TypeError(f"set_num_threads expects an int, but got {type(value).__name__}")
-    if value <= 0:
+    if not isinstance(num, int):
+        raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
+    if num <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    _threads["intra"] = value
+    _threads["intra"] = num
 
 
 def get_num_threads() -> int:
@@ -137,11 +146,11 @@ def get_num_threads() -> int:
     return _threads["intra"] or os.cpu_count() or 1
 
 
-def set_num_interop_threads(value: int) -> None:
+def set_num_interop_threads(num: int) -> None:
     """Accepted for compatibility, see ``set_num_threads``."""
-    if value <= 0:
+    if num <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
-    _threads["inter"] = value
+    _threads["inter"] = num
 
 
 def get_num_interop_threads() -> int:
@@ -156,12 +165,183 @@ _deterministic = {"on": False, "warn": False}
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Remembers the wish: XLA's CPU programs are deterministic anyway."""
-    _deterministic["on"], _deterministic["warn"] = bool(mode), warn_only
+    _deterministic["on"], _deterministic["warn"] = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """What was last asked for."""
     return _deterministic["on"]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether only a warning was asked for."""
+    return _deterministic["warn"]
+
+
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` by a number or its name: 0 default, 1 warn, 2 error.
+
+    Raises:
+        TypeError, RuntimeError: for anything else.
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _DEBUG_MODES:
+            raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+        debug_mode = _DEBUG_MODES.index(debug_mode)
+    if not 0 <= debug_mode < len(_DEBUG_MODES):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """The number that ``set_deterministic_debug_mode`` takes."""
+    return (1 if _deterministic["warn"] else 2) if _deterministic["on"] else 0
+
+
+_warn_always = False
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Remembers the wish: warnings come from Python, whose filters decide how often each is shown."""
+    global _warn_always
+    if not isinstance(b, bool):
+        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _warn_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What was last set."""
+    return _warn_always
+
+
+def is_vulkan_available() -> bool:
+    """Whether there is a Vulkan device: none, here."""
+    return False
+
+
+def init_num_threads() -> None:
+    """Nothing to do: XLA has its own threads."""
+
+
+def thread_safe_generator() -> Any:
+    """The generator of the data loader worker that this thread is: None, workers are processes."""
+    return None
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a kind of device: ``torch.cpu``, ``torch.cuda``, ...
+
+    Raises:
+        RuntimeError: if there is none.
+    """
+    import importlib
+
+    from .devices import device as device_class
+
+    found = device if isinstance(device, device_class) else device_class(device or _best_device())
+    try:
+        return importlib.import_module(f"{__package__}.{found.type}")
+    except ModuleNotFoundError:
+        raise RuntimeError(f"Device '{found.type}' does not have a corresponding module registered as 'torch.{found.type}'.") from None
+
+
+def _best_device() -> str:
+    from .devices import of_placement
+    from .engine import default_device
+
+    return of_placement(default_device()).type
+
+
+def set_default_tensor_type(t: Any, /) -> None:
+    """Sets the default dtype to that of a tensor type, given as its class or its name; deprecated.
+
+    Raises:
+        TypeError: if the type is no floating-point one.
+    """
+    name = t if isinstance(t, str) else t.__name__
+    module, _, last = name.rpartition(".")
+    if isinstance(t, str) and module not in ("torch", "torch.cuda"):
+        import importlib
+
+        importlib.import_module(module or name)
+    found = next((d for d in dtypes.BY_NAME.values() if d.legacy == last), None)
+    if found is None:
+        raise TypeError(f"invalid type object: {name}")
+    dtypes.set_default_dtype(found)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether ``backward`` looks for anomalies."""
+    from .autograd import anomaly_mode
+
+    return anomaly_mode.is_anomaly_enabled()
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomalies include NaN."""
+    from .autograd import anomaly_mode
+
+    return anomaly_mode._state["nan"]
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Turns the look for anomalies in ``backward`` on or off."""
+    from .autograd import anomaly_mode
+
+    anomaly_mode._set(enabled, check_nan)
+
+
+#: What PyTorch was built with; here, what its place is taken by.
+has_lapack = True  # LAPACK itself, through SciPy and jaxlib
+has_mkl = False
+has_openmp = False
+has_spectral = True
+
+
+def from_file(
+    filename: str,
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of ``size`` elements on the memory of a file; with ``shared`` what is written into it is written into the file, which grows
+    to the size if need be.
+
+    Raises:
+        RuntimeError: if the file cannot be opened or is too small.
+    """
+    import os
+
+    import numpy as np
+
+    from .core import share_host
+    from .factories import check_dtype, check_options
+
+    check_options("from_file", layout, pin_memory)
+    kind = check_dtype("from_file", dtype) or dtypes.get_default_dtype()
+    wanted = size * kind.np.itemsize
+    if shared and (not os.path.exists(filename) or os.path.getsize(filename) < wanted):
+        with open(filename, "ab") as file:
+            file.truncate(wanted)
+    if not os.path.exists(filename):
+        raise RuntimeError(f"unable to open file <{filename}> in read-only mode: No such file or directory (2)")
+    if os.path.getsize(filename) < wanted:
+        raise RuntimeError(f"file <{filename}> size <{os.path.getsize(filename)}> is smaller than the required mapping size <{wanted}>")
+    memory = np.memmap(filename, kind.np, "r+" if shared else "c", shape=(size,)) if size else np.empty(0, kind.np)
+    made = share_host(np.asarray(memory))
+    if device is not None:
+        made = made.to(device)  # type: ignore[attr-defined]
+    return made.requires_grad_(True) if requires_grad else made
 
 
 _precisions = {"highest": "float32", "high": "tensorfloat32", "medium": "bfloat16"}

@@ -15,7 +15,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -39,6 +39,10 @@ __all__ = [
     "save",
     "skip_data",
 ]
+
+#: Where storages go, for annotations.
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | torch.device | str | dict[str, str] | None
+FILE_LIKE: TypeAlias = torch.types.FileLike
 
 DEFAULT_PROTOCOL = 2
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -99,8 +103,15 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
 
 
 def _get_layout(name: str) -> Any:
-    """The layout with that name."""
-    return getattr(torch, name.removeprefix("torch."))
+    """The layout with that name.
+
+    Raises:
+        KeyError: if there is none. Names come from files, so nothing else may be found.
+    """
+    found = getattr(torch, name.removeprefix("torch."), None)
+    if not isinstance(found, torch.layout):
+        raise KeyError(name)
+    return found
 
 
 copyreg.pickle(torch.layout, lambda layout: (_get_layout, (str(layout),)))
@@ -290,7 +301,7 @@ _NAMES = {
         ("torch.storage", ["UntypedStorage"]),
         ("torch._tensor", ["_rebuild_from_type_v2"]),
         ("torch._utils", ["_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state"]),
-        ("torch._utils", ["_rebuild_meta_tensor_no_storage"]),
+        ("torch._utils", ["_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor"]),
         ("torch.serialization", ["_get_layout"]),
     )
     for name in names
@@ -313,7 +324,9 @@ class _Data:
 
 def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
     if tensor.layout is not torch.strided:
-        raise NotImplementedError(f"torch.save() of tensors with layout {tensor.layout} is not offered by jtorch: use to_dense() first")
+        from .sparse._methods import parts_for_saving
+
+        return _NAMES["_rebuild_sparse_tensor"], parts_for_saving(tensor)  # type: ignore[arg-type]
     offset, size, stride = geometry(tensor)
     if tensor.device.type == "meta":
         return _NAMES["_rebuild_meta_tensor_no_storage"], (tensor.dtype, size, stride, requires_grad)
@@ -331,7 +344,11 @@ def _reduce(obj: Any) -> Any:
     """How objects of jtorch are written, so that PyTorch reads them as its own."""
     kind = type(obj)
     if isinstance(obj, torch.Tensor):
+        if kind.__reduce_ex__ is not torch.Tensor.__reduce_ex__ and not issubclass(kind, torch.nn.Parameter):
+            return NotImplemented  # a wrapper that says itself what it is made of
         state = _attributes(obj)
+        if obj.layout is not torch.strided:
+            kind = torch.nn.Parameter if isinstance(obj, torch.nn.Parameter) else torch.Tensor
         if kind is torch.nn.Parameter:
             name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
             return _NAMES[name], (_Data(obj), obj.requires_grad, OrderedDict(), *([state] if state else []))
@@ -576,6 +593,8 @@ def load(
                     "torch.save your checkpoint with this option in order to use mmap."
                 )
             return _legacy_load(file, map_location, reader, pickle_load_args)
+        except EOFError as e:
+            raise EOFError(*(e.args or ("Ran out of input: the file might be truncated",))) from None
         except pickle.UnpicklingError as e:
             if not weights_only:
                 raise
@@ -621,9 +640,9 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
     storages: dict[str, Any] = {}
 
     def persistent_load(pid: Any) -> Any:
-        kind, storage_type, key, location, _numel = pid
-        if _text(kind) != "storage":
-            raise AssertionError(f"Unknown typename for persistent_load, expected 'storage' but got '{_text(kind)}'")
+        if isinstance(pid, tuple) and pid and _text(pid[0]) != "storage":
+            raise AssertionError(f"Unknown typename for persistent_load, expected 'storage' but got '{_text(pid[0])}'")
+        storage_type, key, location, _numel = _storage_id(pid, 5)
         if key not in storages:
             name = f"data/{key}"
             if mapped is None or swapped:
@@ -638,6 +657,19 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
 
     unpickler = _make_unpickler(reader, persistent_load)(io.BytesIO(archive.record("data.pkl")), **options)
     return unpickler.load()
+
+
+def _storage_id(pid: Any, length: int) -> tuple[Any, str, str, int]:
+    """What a pickle says of a storage: its class, its key in the file, where it was, and its number of elements.
+
+    Raises:
+        RuntimeError: if it is anything else.
+    """
+    if isinstance(pid, tuple) and len(pid) >= length and _text(pid[0]) == "storage":
+        found = (pid[1], _text(pid[2]), _text(pid[3]), pid[4])
+        if isinstance(found[0], StorageType) and all(isinstance(n, str) for n in found[1:3]) and type(found[3]) is int and found[3] >= 0:
+            return found
+    raise RuntimeError(f"Unknown saved id: {str(pid)[:100]}. The file might be corrupted.")
 
 
 class _Stub:
@@ -665,26 +697,35 @@ class _Stub:
         """Does nothing."""
 
 
-def _storages_in(file: Any, options: dict[str, Any]) -> dict[str, tuple[Any, str, int]]:
+def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, tuple[Any, str, int]]:
     """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing is run."""
     found: dict[str, tuple[Any, str, int]] = {}
 
-    class Scanner(pickle.Unpickler):
+    # Not the one in C, which makes room for as many objects as a number in the file says.
+    class Scanner(pickle._Unpickler):  # type: ignore[name-defined]
+        if reader is _weights_only_unpickler:
+            dispatch: ClassVar[dict[int, Any]] = {code: pickle._Unpickler.dispatch[code] for code in reader.Unpickler.dispatch}  # type: ignore[attr-defined]
+
         def find_class(self, module: str, name: str) -> Any:
             if module in ("torch", "torch.storage") and (name in DTYPE_OF or name == "UntypedStorage"):
                 return UntypedStorageType() if name == "UntypedStorage" else StorageType(name)
             return _Stub
 
         def persistent_load(self, pid: Any) -> Any:
-            if isinstance(pid, int) or _text(pid[0]) != "storage":
-                raise RuntimeError(f"Unknown saved id type: {_text(pid[0]) if isinstance(pid, tuple) else pid}")
-            _, storage_type, key, location, numel, *view = pid
-            if view and view[0] is not None:
+            storage_type, key, location, numel = _storage_id(pid, 5)
+            if len(pid) > 5 and pid[5] is not None:
                 raise NotImplementedError("torch.load() of storages that are views of storages is not offered by jtorch (a format of 2017)")
-            found[_text(key)] = (storage_type, _text(location), numel)
+            found[key] = (storage_type, location, numel)
             return _Stub()
 
-    Scanner(file, **options).load()
+    try:
+        Scanner(file, **options).load()
+    except KeyError as e:
+        raise pickle.UnpicklingError(f"Unsupported operand {e.args[0]}") from None
+    except (NotImplementedError, RuntimeError, EOFError, pickle.UnpicklingError):
+        raise
+    except Exception as e:
+        raise pickle.UnpicklingError(f"The pickle is damaged: {type(e).__name__}: {e}") from e
     return found
 
 
@@ -692,7 +733,14 @@ def _legacy_load(file: Any, map_location: Any, reader: Any, options: dict[str, A
     """Reads the format before archives, in which storages come after the pickle that names them."""
     restore = _get_restore_location(map_location)
     storages: dict[str, Any] = {}
-    read = _make_unpickler(reader, lambda pid: storages[_text(pid[2])])
+
+    def persistent_load(pid: Any) -> Any:
+        key = _storage_id(pid, 5)[1]
+        if key not in storages:
+            raise RuntimeError(f"There is no storage {key!r} in the file. The file might be corrupted.")
+        return storages[key]
+
+    read = _make_unpickler(reader, persistent_load)
     if read(file, **options).load() != MAGIC_NUMBER:
         raise RuntimeError("Invalid magic number; corrupt file?")
     version = read(file, **options).load()
@@ -700,15 +748,21 @@ def _legacy_load(file: Any, map_location: Any, reader: Any, options: dict[str, A
         raise RuntimeError(f"Invalid protocol version: {version}")
     read(file, **options).load()
     start = file.tell()
-    named = _storages_in(file, options)
-    for key in read(file, **options).load():
-        storage_type, location, numel = named[_text(key)]
+    named = _storages_in(file, reader, options)
+    at = file.tell()
+    left = file.seek(0, 2) - at
+    file.seek(at)
+    keys = read(file, **options).load()
+    if not isinstance(keys, list) or not all(isinstance(_text(key), str) and _text(key) in named for key in keys):
+        raise RuntimeError("The list of storages is damaged. The file might be corrupted.")
+    for key in map(_text, keys):
+        storage_type, location, numel = named[key]
         size = numel * (1 if storage_type.dtype is None else storage_type.dtype.itemsize)
         header = file.read(8)
-        data = np.frombuffer(bytearray(file.read(size)), np.uint8)
+        data = np.frombuffer(bytearray(file.read(size) if size <= left else b""), np.uint8)
         if len(header) != 8 or data.nbytes != size:
             raise RuntimeError("unexpected EOF. The file might be corrupted.")
-        storages[_text(key)] = restore(LoadedStorage(data, storage_type.dtype, "cpu"), location)
+        storages[key] = restore(LoadedStorage(data, storage_type.dtype, "cpu"), location)
     end = file.tell()
     file.seek(start)
     result = read(file, **options).load()

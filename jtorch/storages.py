@@ -72,7 +72,19 @@ class UntypedStorage:
         return list(self._to_bytes())
 
     def __getitem__(self, index: Any) -> Any:
-        return self.tolist()[index]
+        """A byte as a number, or for a slice a storage of these bytes."""
+        found = self.memory().view(np.uint8)[index]
+        return UntypedStorage(_storage=alias_of(share_host(found)).storage) if isinstance(index, slice) else int(found)
+
+    def untyped(self) -> UntypedStorage:
+        """This storage."""
+        return self
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first ``nbytes`` bytes of a file, read when they are looked at; with ``shared``, what is written goes to the file."""
+        memory = np.memmap(filename, np.uint8, "r+" if shared else "c", 0, (nbytes,)) if nbytes else np.empty(0, np.uint8)
+        return cls(_storage=alias_of(share_host(memory)).storage)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and self._storage is other._storage

@@ -91,9 +91,11 @@ class Harmless:
 def test_refusals() -> None:
     with pytest.raises(pickle.UnpicklingError, match=r"Unsupported global: GLOBAL .*Harmless was not an allowed global by default"):
         round_trip(Harmless())
+    before = list(serialization.get_safe_globals())
     with serialization.safe_globals([Harmless]):
         assert isinstance(round_trip(Harmless()), Harmless)
-    assert serialization.get_safe_globals() == []
+    assert serialization.get_safe_globals() == before
+    assert Harmless not in before
     assert isinstance(round_trip(Harmless(), weights_only=False), Harmless)
 
     class Evil:

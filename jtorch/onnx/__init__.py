@@ -1,0 +1,150 @@
+"""Names of ``torch.onnx``, so that programs which can export may be imported. Exporting is not offered: using them says so."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jtorch.errors import not_offered
+
+from . import errors as errors
+from .errors import OnnxExporterError as OnnxExporterError
+
+__all__ = [
+    "errors", "ops", "export", "is_in_onnx_export", "OnnxExporterError", "ONNXProgram", "ExportableModule", "InputObserver",
+]  # fmt: skip
+
+producer_name = "pytorch"
+_WHY = "jtorch has no exporter to ONNX; export the function with jax2onnx or jax.export, or the model with PyTorch"
+
+
+def _refused(name: str) -> NotImplementedError:
+    return not_offered(f"torch.onnx.{name}", _WHY)
+
+
+def export(*args: Any, **kwargs: Any) -> Any:
+    """Not offered."""
+    raise _refused("export")
+
+
+def is_in_onnx_export() -> bool:
+    """Whether a model is being exported: never."""
+    return False
+
+
+class _Refused:
+    """A class that cannot be instantiated."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise _refused(type(self).__name__)
+
+
+class ONNXProgram(_Refused):
+    """What an export would give. Not offered."""
+
+
+class ExportableModule(_Refused):
+    """Not offered."""
+
+
+class InputObserver(_Refused):
+    """Not offered."""
+
+
+class JitScalarType(enum.IntEnum):
+    """Element types as TorchScript numbers them."""
+
+    UINT8 = 0
+    INT8 = 1
+    INT16 = 2
+    INT = 3
+    INT64 = 4
+    HALF = 5
+    FLOAT = 6
+    DOUBLE = 7
+    COMPLEX32 = 8
+    COMPLEX64 = 9
+    COMPLEX128 = 10
+    BOOL = 11
+
+
+class OperatorExportTypes(enum.IntEnum):
+    """What becomes of operators that ONNX lacks."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
+
+
+class TrainingMode(enum.IntEnum):
+    """In which mode models are exported."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+class TensorProtoDataType(enum.IntEnum):
+    """Element types as ONNX numbers them."""
+
+    UNDEFINED = 0
+    FLOAT = 1
+    UINT8 = 2
+    INT8 = 3
+    UINT16 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    STRING = 8
+    BOOL = 9
+    FLOAT16 = 10
+    DOUBLE = 11
+    UINT32 = 12
+    UINT64 = 13
+    COMPLEX64 = 14
+    COMPLEX128 = 15
+    BFLOAT16 = 16
+
+
+#: Functions that programs registered, by operator and version: they would be called by an export.
+_registered: dict[tuple[str, int], Callable[..., Any]] = {}
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
+    """Notes how a program would export an operator. No export ever asks for it."""
+    _registered[symbolic_name, opset_version] = symbolic_fn
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    """Forgets what was registered."""
+    _registered.pop((symbolic_name, opset_version), None)
+
+
+@contextlib.contextmanager
+def select_model_mode_for_export(model: Any, mode: TrainingMode) -> Iterator[None]:
+    """A block in which a model is in training or evaluation mode, as ``mode`` says."""
+    before = model.training
+    if mode is not TrainingMode.PRESERVE:
+        model.train(mode is TrainingMode.TRAINING)
+    try:
+        yield
+    finally:
+        model.train(before)
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "producer_version":
+        from jtorch.version import __version__
+
+        return __version__
+    if name in ("ops", "symbolic_helper", "utils") or name.startswith("symbolic_opset"):
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError:
+            pass
+    raise AttributeError(f"module 'torch.onnx' has no attribute '{name}'")

@@ -1,0 +1,28 @@
+"""What functions that export an operator are written with: importable, and refused when called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import _refused
+
+
+def parse_args(*arg_descriptors: str) -> Callable[[Any], Any]:
+    """A decorator for functions that export an operator; as none is called, it leaves them as they are."""
+    return lambda function: function
+
+
+def quantized_args(*arg_q_descriptors: Any, **options: Any) -> Callable[[Any], Any]:
+    """A decorator for functions that export an operator; as none is called, it leaves them as they are."""
+    return lambda function: function
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'torch.onnx.symbolic_helper' has no attribute '{name}'")
+
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        raise _refused(f"symbolic_helper.{name}")
+
+    return refused

@@ -1,0 +1,17 @@
+"""Functions of ``torch.onnx.symbolic_opset11``: importable, and refused when called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _refused
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'torch.onnx.symbolic_opset11' has no attribute '{name}'")
+
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        raise _refused(f"symbolic_opset11.{name}")
+
+    return refused
