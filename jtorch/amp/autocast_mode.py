@@ -33,7 +33,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 def get_autocast_dtype(device_type: str) -> Any:
     """The lower precision of a device type."""
-    return _state.dtypes.get(device_type, torch.float16 if device_type in ("cuda", "mps") else torch.bfloat16)
+    return _state.dtypes.get(device_type, torch.float16 if device_type in ("cuda", "mps", "ipu") else torch.bfloat16)
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
@@ -87,6 +87,81 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 def clear_autocast_cache() -> None:
     """Nothing to do: there is no cache."""
+
+
+_nesting = 0
+
+
+def autocast_increment_nesting() -> int:
+    """Counts one block more, and gives the number."""
+    global _nesting
+    _nesting += 1
+    return _nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Counts one block less, and gives the number."""
+    global _nesting
+    _nesting -= 1
+    return _nesting
+
+
+# The switches of single device types, from before they were arguments.
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """Turns casting on or off for the CPU."""
+    set_autocast_enabled("cpu", enabled)
+
+
+def set_autocast_cpu_dtype(dtype: Any) -> None:
+    """Sets the lower precision of the CPU."""
+    set_autocast_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype: Any) -> None:
+    """Sets the lower precision of CUDA."""
+    set_autocast_dtype("cuda", dtype)
+
+
+def is_autocast_xla_enabled() -> bool:
+    """Whether a block is active for XLA devices."""
+    return is_autocast_enabled("xla")
+
+
+def set_autocast_xla_enabled(enabled: bool) -> None:
+    """Turns casting on or off for XLA devices."""
+    set_autocast_enabled("xla", enabled)
+
+
+def get_autocast_xla_dtype() -> Any:
+    """The lower precision of XLA devices."""
+    return get_autocast_dtype("xla")
+
+
+def set_autocast_xla_dtype(dtype: Any) -> None:
+    """Sets the lower precision of XLA devices."""
+    set_autocast_dtype("xla", dtype)
+
+
+def is_autocast_ipu_enabled() -> bool:
+    """Whether a block is active for IPUs."""
+    return is_autocast_enabled("ipu")
+
+
+def set_autocast_ipu_enabled(enabled: bool) -> None:
+    """Turns casting on or off for IPUs."""
+    set_autocast_enabled("ipu", enabled)
+
+
+def get_autocast_ipu_dtype() -> Any:
+    """The lower precision of IPUs."""
+    return get_autocast_dtype("ipu")
+
+
+def set_autocast_ipu_dtype(dtype: Any) -> None:
+    """Sets the lower precision of IPUs."""
+    set_autocast_dtype("ipu", dtype)
 
 
 class _Casting(TorchFunctionMode):

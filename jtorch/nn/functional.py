@@ -2,7 +2,55 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as TYPE_CHECKING
+from typing import Any
+from typing import Optional as Optional
+
 from .._namespace import fill as _fill
+from ..dispatch import handle_torch_function as handle_torch_function
+from ..dispatch import has_torch_function as has_torch_function
+from ..dispatch import has_torch_function_unary as has_torch_function_unary
+from ..dispatch import has_torch_function_variadic as has_torch_function_variadic
 
 __all__: list[str] = []
 _fill(globals(), "nn.functional")
+
+
+def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str, func_name: str) -> Any:
+    """A function that calls ``if_true`` or ``if_false``, whichever one of its arguments says.
+
+    Args:
+        arg_name, arg_index, default: the argument, its place among the positional ones, and its value if it is left out.
+        module_name, func_name: where the function says it comes from.
+    """
+
+    def fn(*args: Any, **kwargs: Any) -> Any:
+        flag = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
+        return (if_true if flag else if_false)(*args, **kwargs)
+
+    doc = if_true.__doc__ if if_true.__doc__ is not None else if_false.__doc__
+    fn.__doc__, fn.__module__, fn.__name__ = doc, module_name, func_name
+    return fn
+
+
+def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
+    """Checks that an argument is a number or two of them.
+
+    Raises:
+        AssertionError: with ``message``, formatted with the argument's name.
+    """
+    if not isinstance(arg, int) and len(arg) != 2:
+        raise AssertionError(message.format(arg_name))
+
+
+def _threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """``threshold``, under its old name."""
+    return globals()["threshold"](input, threshold, value, inplace)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("_canonical_mask", "_none_or_dtype"):
+        from .modules import _masks
+
+        return getattr(_masks, name[1:])
+    raise AttributeError(f"module 'torch.nn.functional' has no attribute '{name}'")

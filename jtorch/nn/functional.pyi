@@ -13,6 +13,8 @@ from jtorch import Generator, Number, Size, Tensor
 from jtorch.devices import device as _device
 from jtorch.dtypes import dtype as _dtype
 
+def _sym_int(a: Any) -> Tensor:
+    """``int(a)``: towards zero."""
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
     """Averages a sequence over ``output_size`` windows that cover it evenly."""
 def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
@@ -115,6 +117,8 @@ def grid_sample(input: Tensor, grid: Any, mode: str = 'bilinear', padding_mode: 
     """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first; see ``torch.grid_sampler``."""
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
     """Normalises each sample's channels in ``num_groups`` groups to mean 0 and (biased) variance 1, then applies the ..."""
+def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Tensor:
+    """One matrix product for each group: a dimension of a 2-d operand is cut into groups that end at ``offs``."""
 def gumbel_softmax(logits: Any, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
     """A sample of the Gumbel-softmax distribution along ``dim``; with ``hard`` one-hot, with the gradient of the soft sample."""
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
@@ -193,6 +197,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | 
     """The sum of ``max(0, 1 - (input[label] - input[other])) / C`` over a sample's labels and all classes that are none of ..."""
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The mean over classes of the binary cross entropy between the sigmoid of the scores and the labels 0 or 1."""
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """``channel_shuffle``: the channels of ``groups`` interleaved."""
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The negative log likelihood of the classes ``target`` under the log probabilities ``input``."""
 def normalize(input: Tensor, p: _float = 2.0, dim: Any = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor:
@@ -227,11 +233,15 @@ def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333
     """In-place form of ``rrelu``."""
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: _float = 0.0, is_causal: _bool = False, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
     """``softmax(query @ key.T * scale + attn_mask) @ value``, the probabilities dropped out with ``dropout_p``."""
+def scaled_grouped_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Any = None, offs: Any = None, output_dtype: Any = ..., contraction_dim: Any = (), use_fast_accum: Any = False) -> Tensor:
+    """Not offered: it multiplies float8 blocks by their scales in one CUDA kernel; multiply by the scales and use matmul ..."""
+def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Any = None, output_dtype: Any = ..., contraction_dim: Any = (), use_fast_accum: Any = False) -> Tensor:
+    """Not offered: it multiplies float8 blocks by their scales in one CUDA kernel; multiply by the scales and use matmul ..."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1."""
 def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
     """In-place form of ``selu``."""
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def sigmoid(input: Tensor) -> Tensor:
     """``1 / (1 + exp(-input))``."""
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     """``input * sigmoid(input)``, also called swish."""
@@ -249,7 +259,7 @@ def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None)
     """Moves elements towards 0 by ``lambd``, and those within it to 0."""
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + abs(input))``."""
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent."""
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""

@@ -53,15 +53,20 @@ def _split(x: Array, parts: int) -> list[Array]:
     return jnp.split(x, parts, axis=-1)
 
 
-def _lstm_step(x_part: Array, h_part: Array, state: State) -> State:
+def _lstm_gates(x_part: Array, h_part: Array) -> Array:
+    """The gates after their activations, side by side: what the step needs and the gradient keeps, so that nothing is computed twice."""
     i, f, g, o = _split(x_part + h_part, 4)
-    c = jax.nn.sigmoid(f) * state[1] + jax.nn.sigmoid(i) * jnp.tanh(g)
-    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+    return jnp.concatenate([jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)], axis=-1)
+
+
+def _lstm_step(x_part: Array, h_part: Array, state: State) -> State:
+    i, f, g, o = _split(lax.optimization_barrier(_lstm_gates(x_part, h_part)), 4)
+    c = f * state[1] + i * g
+    return o * jnp.tanh(c), c
 
 
 def _lstm_slopes(x_part: Array, kept: State, before: State, after: State) -> State:
     i, f, g, o = _split(kept[0], 4)
-    i, f, g, o = jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
     tanh_c = jnp.tanh(after[1])
     by_c = jnp.concatenate([g * i * (1 - i), before[1] * f * (1 - f), i * (1 - g * g)], axis=-1)
     return by_c, tanh_c * o * (1 - o), o * (1 - tanh_c * tanh_c), f
@@ -123,7 +128,7 @@ def _relu_slopes(x_part: Array, kept: State, before: State, after: State) -> Sta
 
 
 CELLS: dict[str, Cell] = {
-    "LSTM": Cell(_lstm_step, lambda x, h: (x + h,), _lstm_slopes, _lstm_back),
+    "LSTM": Cell(_lstm_step, lambda x, h: (lax.optimization_barrier(_lstm_gates(x, h)),), _lstm_slopes, _lstm_back),
     "GRU": Cell(_gru_step, lambda x, h: (h,), _gru_slopes, _gru_back),
     "RNN_TANH": Cell(_tanh_step, lambda x, h: (), _tanh_slopes, _simple_back),
     "RNN_RELU": Cell(_relu_step, lambda x, h: (), _relu_slopes, _simple_back),

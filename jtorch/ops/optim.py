@@ -1,4 +1,7 @@
-"""Optimiser steps over whole lists of parameters at once, and gradient norms. The optimisers write the results back."""
+"""Optimiser steps over whole lists of parameters at once, and gradient norms. The optimisers write the results back.
+
+Steps are of the family ``program``: even alone in a trace they are compiled with donation, so that parameters are updated in place.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def _with_decay(grad: Array, param: Array, weight_decay: Array) -> Array:
     return jnp.where(weight_decay == 0, grad, grad + _as(weight_decay, param) * param)
 
 
-@op(namespace="_C", differentiable=False)
+@op(namespace="_C", differentiable=False, family="program")
 def _fused_sgd(
     params: list[Array],
     grads: list[Array],
@@ -56,7 +59,7 @@ def _fused_sgd(
     return tuple(new_params + new_buffers)
 
 
-@op(namespace="_C", differentiable=False)
+@op(namespace="_C", differentiable=False, family="program")
 def _fused_adam(
     params: list[Array],
     grads: list[Array],

@@ -16,6 +16,8 @@ __all__ = ["Muon"]
 EPS = 1e-7
 DEFAULT_A, DEFAULT_B, DEFAULT_C = 3.4445, -4.7750, 2.0315
 DEFAULT_NS_STEPS = 5
+#: What a group says about how to step.
+_OPTIONS = ("lr", "weight_decay", "momentum", "nesterov", "ns_coefficients", "eps", "ns_steps", "adjust_lr_fn")
 
 
 def _zeropower_via_newtonschulz(
@@ -104,7 +106,7 @@ class Muon(Optimizer):
                 grads,
                 [state["momentum_buffer"] for state in states],
                 has_complex=False,
-                **{name: group[name] for name in self.defaults},
+                **{name: group[name] for name in _OPTIONS},
             )
         return loss
 

@@ -222,7 +222,8 @@ class LBFGS(Optimizer):
                     old_stps.append(s)
                     ro.append(1.0 / ys)
                     h_diag = ys / y.dot(y)
-                d = _two_loops(flat_grad, old_dirs, old_stps, ro, h_diag)
+                al = state.setdefault("al", [None] * history_size)  # torch keeps this list between steps, and saves it
+                d = _two_loops(flat_grad, old_dirs, old_stps, ro, h_diag, al)
             prev_flat_grad, prev_loss = flat_grad.clone(), loss
             t = min(1.0, 1.0 / flat_grad.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
             gtd = flat_grad.dot(d).item()
@@ -258,11 +259,10 @@ class LBFGS(Optimizer):
 
 
 def _two_loops(
-    grad: torch.Tensor, dirs: list[torch.Tensor], steps: list[torch.Tensor], ro: list[torch.Tensor], h_diag: Any
+    grad: torch.Tensor, dirs: list[torch.Tensor], steps: list[torch.Tensor], ro: list[torch.Tensor], h_diag: Any, al: list[Any]
 ) -> torch.Tensor:
-    """The inverse Hessian's approximation times ``-grad``."""
+    """The inverse Hessian's approximation times ``-grad``; ``al`` is filled with the coefficients of the first loop."""
     q = grad.neg()
-    al: list[Any] = [None] * len(dirs)
     for i in range(len(dirs) - 1, -1, -1):
         al[i] = steps[i].dot(q) * ro[i]
         q = q - dirs[i] * al[i]

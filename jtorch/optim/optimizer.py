@@ -13,6 +13,19 @@ from typing import Any, TypeAlias
 import jtorch as torch
 from jtorch.utils.hooks import RemovableHandle
 
+from ._for_others import _capturable_doc as _capturable_doc
+from ._for_others import _default_to_fused_or_foreach as _default_to_fused_or_foreach
+from ._for_others import _differentiable_doc as _differentiable_doc
+from ._for_others import _disable_dynamo_if_unsupported as _disable_dynamo_if_unsupported
+from ._for_others import _foreach_doc as _foreach_doc
+from ._for_others import _fused_doc as _fused_doc
+from ._for_others import _get_capturable_supported_devices as _get_capturable_supported_devices
+from ._for_others import _get_value as _get_value
+from ._for_others import _maximize_doc as _maximize_doc
+from ._for_others import _params_doc as _params_doc
+from ._for_others import _stack_if_compiling as _stack_if_compiling
+from ._for_others import _view_as_real as _view_as_real
+
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 StateDict: TypeAlias = dict[str, Any]
