@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import getrefcount as _refs
 from typing import Any
 
 from . import engine
@@ -10,6 +11,7 @@ from .core import Tensor as _Tensor
 from .core import swap
 from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from .dispatch import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from .dispatch import disabled_torch_function_impl as _disabled_torch_function_impl
 from .dispatch import is_torch_function_enabled as _is_torch_function_enabled
 from .functional import _C as _ops
@@ -20,20 +22,46 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TensorBase",
+    "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
     "_is_torch_function_enabled",
 ]
 
 
+def _count_alone() -> int:
+    """References to a value that one tensor alone has, as ``_swap_`` counts them."""
+    t = _Tensor.__new__(_Tensor)
+    t._v = engine.Value()
+    old = t._v
+    return _refs(old)
+
+
+_ALONE = _count_alone()
+
+
 def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor]) -> None:
     """Gives each tensor the value of its counterpart, as an in-place update without history would."""
     for t, n in zip(tensors, news, strict=True):
-        swap(t, n._v or n._read())
+        old, v = t._v, n._v
+        # Unless a graph (or someone else) holds the old value, nobody needs to be told that it is superseded.
+        if old is None or v is None or (t._rg and _refs(old) > (_ALONE if old.trace is None else _ALONE + 1)):
+            swap(t, v or n._read())
+        else:
+            t._v = v
+            t._ver += 1
+
+
+def _get_tracing_state() -> None:
+    """Always None: PyTorch's old tracer is not there."""
+    return
 
 
 def _flush_hint() -> None:
-    """Says that a step of the program ends here: what is pending is run."""
-    engine.flush()
+    """Says that a step of the program ends here: what is pending is run, unless the step is being made a program of its own."""
+    if engine.HOLDING and engine.HOLDING[-1].trace is engine.LOCAL.trace:
+        engine.HOLDING[-1].hinted = True
+    else:
+        engine.flush()
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ import jax as _jax
 if _os.environ.get("JTORCH_X64", "1") != "0":
     _jax.config.update("jax_enable_x64", True)
 
+from . import _code_cache
 from . import caching as _caching
 
 _caching.enable()
@@ -26,7 +27,7 @@ functional.bind_everything()
 for _path, _made in functional.PUBLIC.items():
     if "." not in _path:
         globals()[_path] = _made
-for _name, _made in {**_dtypes.BY_NAME, **_dtypes.ALIASES}.items():
+for _name, _made in {**_dtypes.BY_NAME, **_dtypes.ALIASES, **_dtypes.ABSENT}.items():
     globals()[_name] = _made
 
 from math import e as e
@@ -89,19 +90,31 @@ if _iu.find_spec("jtorch.random"):
 
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
 _LAZY = (
-    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jit", "mps", "nested",
-    "nn", "onnx", "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers",
-    "xpu", "_utils", "return_types",
+    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jit", "library",
+    "masked", "mps", "nested", "nn", "onnx", "optim", "fx", "_dynamo", "overrides", "profiler",
+    "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers", "xpu", "_utils", "return_types",
 )  # fmt: skip
 #: Names that live in them.
 _LAZY_NAMES = {
-    "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func", "autocast": "amp",
+    "UntypedStorage": "storages", "TypedStorage": "storages",
+    "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func", "autocast": "amp", "fork": "jit",
+    "wait": "jit",
     "get_autocast_dtype": "amp", "set_autocast_dtype": "amp", "is_autocast_enabled": "amp", "set_autocast_enabled": "amp",
     "is_autocast_cache_enabled": "amp", "set_autocast_cache_enabled": "amp", "clear_autocast_cache": "amp",
     "get_autocast_gpu_dtype": "amp", "get_autocast_cpu_dtype": "amp", "is_autocast_cpu_enabled": "amp",
+    **dict.fromkeys((
+        "is_autocast_available", "autocast_increment_nesting", "autocast_decrement_nesting", "set_autocast_cpu_enabled",
+        "set_autocast_cpu_dtype", "set_autocast_gpu_dtype", "is_autocast_xla_enabled", "set_autocast_xla_enabled",
+        "get_autocast_xla_dtype", "set_autocast_xla_dtype", "is_autocast_ipu_enabled", "set_autocast_ipu_enabled",
+        "get_autocast_ipu_dtype", "set_autocast_ipu_dtype",
+    ), "amp.autocast_mode"),
+    "is_anomaly_enabled": "autograd.anomaly_mode", "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "FloatTensor": "legacy", "DoubleTensor": "legacy", "HalfTensor": "legacy", "BFloat16Tensor": "legacy", "ByteTensor": "legacy",
     "CharTensor": "legacy", "ShortTensor": "legacy", "IntTensor": "legacy", "LongTensor": "legacy", "BoolTensor": "legacy",
 }  # fmt: skip
+
+
+_code_cache.save()
 
 
 def __getattr__(name: str) -> _Any:

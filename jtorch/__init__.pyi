@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as _np
 
 from . import _C as _C
+from . import _dynamo as _dynamo
 from . import _utils as _utils
 from . import accelerator as accelerator
 from . import amp as amp
@@ -19,14 +20,21 @@ from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
 from . import distributed as distributed
+from . import distributions as distributions
 from . import engine as engine
 from . import fft as fft
 from . import func as func
 from . import functional as functional
+from . import fx as fx
+from . import hub as hub
 from . import jit as jit
+from . import library as library
 from . import linalg as linalg
+from . import masked as masked
 from . import mps as mps
+from . import nested as nested
 from . import nn as nn
+from . import onnx as onnx
 from . import optim as optim
 from . import overrides as overrides
 from . import profiler as profiler
@@ -34,11 +42,13 @@ from . import random as random
 from . import return_types as return_types
 from . import serialization as serialization
 from . import signal as signal
+from . import sparse as sparse
 from . import special as special
 from . import testing as testing
 from . import types as types
 from . import utils as utils
 from . import version as version
+from . import wrappers as wrappers
 from . import xpu as xpu
 from .amp import autocast as autocast
 from .amp import clear_autocast_cache as clear_autocast_cache
@@ -73,6 +83,8 @@ from .engine import execution_mode as execution_mode
 from .engine import set_execution as set_execution
 from .func import vmap as vmap
 from .install import install as install
+from .jit import fork as fork
+from .jit import wait as wait
 from .layouts import channels_last as channels_last
 from .layouts import channels_last_3d as channels_last_3d
 from .layouts import contiguous_format as contiguous_format
@@ -95,6 +107,8 @@ from .serialization import load as load
 from .serialization import save as save
 from .size import Size as Size
 from .size import SymInt as SymInt
+from .storages import TypedStorage as TypedStorage
+from .storages import UntypedStorage as UntypedStorage
 from .version import __version__ as __version__
 from math import e as e
 from math import inf as inf
@@ -125,6 +139,7 @@ float8_e4m3fn: _dtype
 float8_e5m2: _dtype
 float8_e4m3fnuz: _dtype
 float8_e5m2fnuz: _dtype
+float8_e8m0fnu: _dtype
 complex64: _dtype
 complex128: _dtype
 half: _dtype
@@ -235,6 +250,11 @@ class Tensor(_CoreTensor):
     @grad.setter
     def grad(self, value: Any) -> None: ...
     @property
+    def grad_dtype(self) -> Any:
+        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+    @grad_dtype.setter
+    def grad_dtype(self, value: Any) -> None: ...
+    @property
     def grad_fn(self) -> Any:
         """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
     @property
@@ -303,7 +323,7 @@ class Tensor(_CoreTensor):
     def mT(self) -> Tensor:
         """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
     @property
-    def names(self) -> tuple[None, ...]:
+    def name(self) -> Any:
         """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
     @property
     def nbytes(self) -> _int:
@@ -330,6 +350,11 @@ class Tensor(_CoreTensor):
     @property
     def shape(self) -> Size:
         """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+    @property
+    def volatile(self) -> Any:
+        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+    @volatile.setter
+    def volatile(self, value: Any) -> None: ...
     def __abs__(self) -> Tensor:
         """The absolute value; of complex numbers the magnitude, which is real."""
     def __add__(self, other: Tensor | Number, /) -> Tensor:
@@ -348,6 +373,10 @@ class Tensor(_CoreTensor):
         """Whether an element equals ``element``."""
     def __deepcopy__(self, memo: Any) -> Tensor:
         """A copy with its own memory."""
+    def __delitem__(self, key: Any) -> None:
+        """Elements cannot be deleted."""
+    def __div__(self, other: Tensor | Number) -> Tensor:
+        """``self / other``, under Python 2's name."""
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
         """The data as a DLPack capsule."""
     def __dlpack_device__(self) -> Any:
@@ -370,12 +399,12 @@ class Tensor(_CoreTensor):
         """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or."""
     def __iand__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in both."""
+    def __idiv__(self, other: Tensor | Number) -> Tensor:
+        """``self /= other``, under Python 2's name."""
     def __ifloordiv__(self, other: Tensor | Number, /) -> Tensor:
         """Divides and rounds the quotient downwards."""
     def __ilshift__(self, other: Tensor | Number, /) -> Tensor:
         """Moves bits up by ``other`` places: 0 if that is negative or as many as there are bits."""
-    def __imatmul__(self, other: Tensor | Number, /) -> Tensor:
-        """The matrix product of two tensors, over the broadcast of their leading dimensions."""
     def __imod__(self, other: Tensor | Number, /) -> Tensor:
         """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's ``%``."""
     def __imul__(self, other: Tensor | Number, /) -> Tensor:
@@ -389,7 +418,7 @@ class Tensor(_CoreTensor):
     def __ior__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in one or both."""
     def __ipow__(self, other: Tensor | Number, /) -> Tensor:
-        """Raises ``input`` to the power ``exponent``. A Python number as exponent is compiled in, so that ``x**2`` is a product."""
+        """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
     def __irshift__(self, other: Tensor | Number, /) -> Tensor:
         """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is negative or as many as there ..."""
     def __isub__(self, other: Tensor | Number, /) -> Tensor:
@@ -404,6 +433,8 @@ class Tensor(_CoreTensor):
         """Whether ``input <= other``."""
     def __len__(self) -> _int:
         """The size of the first dimension."""
+    def __long__(self) -> Tensor:
+        """``int(self)``, under Python 2's name."""
     def __lshift__(self, other: Tensor | Number, /) -> Tensor:
         """Moves bits up by ``other`` places: 0 if that is negative or as many as there are bits."""
     def __lt__(self, other: Tensor | Number, /) -> Tensor:
@@ -418,16 +449,20 @@ class Tensor(_CoreTensor):
         """Whether elements differ."""
     def __neg__(self) -> Tensor:
         """Changes the sign."""
+    def __nonzero__(self) -> Tensor:
+        """``bool(self)``, under Python 2's name."""
     def __or__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in one or both."""
     def __pos__(self) -> Tensor:
         """Returns ``input`` as it is."""
     def __pow__(self, other: Tensor | Number, /) -> Tensor:
-        """Raises ``input`` to the power ``exponent``. A Python number as exponent is compiled in, so that ``x**2`` is a product."""
+        """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
     def __radd__(self, other: Tensor | Number, /) -> Tensor:
         """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or."""
     def __rand__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in both."""
+    def __rdiv__(self, other: Tensor | Number) -> Tensor:
+        """``other / self``: what ``/`` calls with a number on its left."""
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles data, dtype, ``requires_grad``, class and the attributes set on the instance."""
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -447,7 +482,7 @@ class Tensor(_CoreTensor):
     def __ror__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in one or both."""
     def __rpow__(self, other: Tensor | Number, /) -> Tensor:
-        """Raises ``input`` to the power ``exponent``. A Python number as exponent is compiled in, so that ``x**2`` is a product."""
+        """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
     def __rrshift__(self, other: Tensor | Number, /) -> Tensor:
         """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is negative or as many as there ..."""
     def __rshift__(self, other: Tensor | Number, /) -> Tensor:
@@ -460,12 +495,90 @@ class Tensor(_CoreTensor):
         """The bits set in exactly one."""
     def __setitem__(self, index: Any, value: Any) -> None:
         """``t[index] = value``: writes a number or a tensor, broadcast, through the views and positions that the index means."""
+    def __setstate__(self, state: Any) -> Tensor:
+        """Gives the tensor the memory and the flags of an old pickle: ``(storage, offset, size, stride)``, or three items with ..."""
     def __sub__(self, other: Tensor | Number, /) -> Tensor:
         """Subtracts ``alpha * other`` from ``input``."""
     def __truediv__(self, other: Tensor | Number, /) -> Tensor:
         """Divides ``input`` by ``other``."""
     def __xor__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in exactly one."""
+    def _addmm_activation(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: _bool = False) -> Tensor:
+        """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``."""
+    def _autocast_to_full_precision(self, cuda_enabled: _bool, cpu_enabled: _bool) -> Tensor:
+        """The tensor in float32, if it is of half precision and its device is among those asked for."""
+    def _autocast_to_reduced_precision(self, cuda_enabled: _bool, cpu_enabled: _bool, cuda_dtype: Any, cpu_dtype: Any) -> Tensor:
+        """The tensor in the dtype for its device, if it is float32 and its device is among those asked for."""
+    def _clear_non_serializable_cached_data(self) -> None:
+        """Nothing to do: tensors cache nothing that cannot be saved."""
+    def _coalesced_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Part of sparse tensors; dense ones have no kernel for it."""
+    def _conj(self) -> Tensor:
+        """``conj``."""
+    def _conj_physical(self) -> Tensor:
+        """``conj_physical``; real tensors are returned as they are."""
+    def _dimI(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Part of sparse tensors; dense ones have no kernel for it."""
+    def _dimV(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Part of sparse tensors; dense ones have no kernel for it."""
+    def _dtensor__new__(self, local_tensor: Any, spec: Any, requires_grad: _bool) -> Tensor:
+        """Not offered: it builds PyTorch's DTensor; arrays carry their sharding themselves here."""
+    def _fix_weakref(self) -> None:
+        """Nothing to do: tensors are ordinary objects, whose weak references stay right."""
+    def _indices(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Part of sparse tensors; dense ones have no kernel for it."""
+    def _is_all_true(self) -> Tensor:
+        """Whether all elements of a bool tensor are true, as a tensor."""
+    def _is_any_true(self) -> Tensor:
+        """Whether an element of a bool tensor is true, as a tensor."""
+    def _is_view(self) -> Tensor:
+        """Whether the tensor is a view of another one."""
+    def _is_zerotensor(self) -> Tensor:
+        """Whether the tensor stands for zeros without memory: never, here."""
+    def _lazy_clone(self) -> Tensor:
+        """``clone``."""
+    def _neg_view(self) -> Tensor:
+        """``-self``."""
+    def _nested_tensor_size(self) -> Tensor:
+        """Not offered: only nested tensors have it: make them with torch.nested."""
+    def _nested_tensor_storage_offsets(self) -> Tensor:
+        """Not offered: only nested tensors have it: make them with torch.nested."""
+    def _nested_tensor_strides(self) -> Tensor:
+        """Not offered: only nested tensors have it: make them with torch.nested."""
+    def _nnz(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Part of sparse tensors; dense ones have no kernel for it."""
+    def _philox_normal_(self, key: Any, mean: Any = 0, std: Any = 1) -> Tensor:
+        """Not offered: it draws from CUDA's generator by its key; use Tensor.normal_ and Tensor.uniform_ with a generator."""
+    def _philox_uniform_(self, key: Any, low: Any = 0, high: Any = 1) -> Tensor:
+        """Not offered: it draws from CUDA's generator by its key; use Tensor.normal_ and Tensor.uniform_ with a generator."""
+    def _reduce_ex_internal(self, proto: Any) -> Tensor:
+        """Not offered: it is a part of PyTorch's pickling; use Tensor.__reduce_ex__ or save."""
+    def _rev_view_func_unsafe(self, new_base: Any) -> Tensor:
+        """Not offered: it replays a view on another base, which PyTorch's functionalisation needs; views are recorded ..."""
+    def _sparse_mask_projection(self, mask: Any, accumulate_matches: Any = False) -> Tensor:
+        """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
+    def _to_dense(self, dtype: _dtype | None = None, masked_grad: Any = None) -> Tensor:
+        """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
+    def _to_sparse(self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor:
+        """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
+    def _to_sparse_bsc(self, blocksize: Any, dense_dim: Any = None) -> Tensor:
+        """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
+    def _to_sparse_bsr(self, blocksize: Any, dense_dim: Any = None) -> Tensor:
+        """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
+    def _to_sparse_csc(self, dense_dim: Any = None) -> Tensor:
+        """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
+    def _to_sparse_csr(self, dense_dim: Any = None) -> Tensor:
+        """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
+    def _typed_storage(self) -> Tensor:
+        """``storage()``, without a warning."""
+    def _use_count(self) -> Tensor:
+        """1: Python counts the references to a tensor."""
+    def _values(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Part of sparse tensors; dense ones have no kernel for it."""
+    def _view_func(self, new_base: Any) -> Tensor:
+        """Not offered: it replays a view on another base, which PyTorch's functionalisation needs; views are recorded ..."""
+    def _view_func_unsafe(self, new_base: Any, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor:
+        """Not offered: it replays a view on another base, which PyTorch's functionalisation needs; views are recorded ..."""
     def _view_shape(self, size: Sequence[_int]) -> Tensor:
         """The same memory in another shape (``Tensor.view``, ``reshape``, ``flatten``, ...)."""
     def abs(self) -> Tensor:
@@ -568,6 +681,8 @@ class Tensor(_CoreTensor):
         """The positions of all elements that are not zero, one a row. Reads the values on the host."""
     def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """Any strided look at the tensor's storage."""
+    def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+        """Makes the tensor look at its storage by other strides."""
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
     def as_subclass(self, cls: Any) -> Tensor:
@@ -634,29 +749,34 @@ class Tensor(_CoreTensor):
         """The products of two batches of matrices, ``(b, n, k) @ (b, k, m) -> (b, n, m)``, without broadcasting."""
     def bool(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.bool; itself if it has that dtype."""
+    @overload
     def broadcast_to(self, size: Any) -> Tensor:
         """``input`` repeated along dimensions of size 1 to ``size``; a view."""
+    @overload
+    def broadcast_to(self, *size: _int) -> Tensor: ...
     def byte(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.uint8; itself if it has that dtype."""
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fills with numbers of the Cauchy distribution."""
+    def ccol_indices(self) -> Tensor:
+        """Part of sparse tensors (``sparse column compressed tensor`` layout); an error for dense ones."""
     def cdouble(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.complex128; itself if it has that dtype."""
     def ceil(self) -> Tensor:
         """The smallest integer that is not less, in the same dtype."""
     def ceil_(self) -> Tensor:
         """In-place form of ``ceil``."""
-    def celu_(self, alpha: _float = 1.0) -> Tensor:
-        """In-place form of ``celu``."""
     def cfloat(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.complex64; itself if it has that dtype."""
+    def chalf(self, *, memory_format: Any = None) -> Tensor:
+        """Not offered: JAX has no complex numbers of half precision."""
     def char(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.int8; itself if it has that dtype."""
     def cholesky(self, upper: _bool = False) -> Tensor:
         """``linalg.cholesky``."""
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
         """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``."""
-    def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
+    def cholesky_solve(self, input2: Any, upper: _bool = False) -> Tensor:
         """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``."""
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal size along a dimension (the last may be smaller)."""
@@ -678,24 +798,28 @@ class Tensor(_CoreTensor):
         """In-place form of ``clamp``."""
     def clone(self, *, memory_format: Any = ...) -> Tensor:
         """A copy with its own memory; gradients pass through."""
-    def combinations(self, r: _int = 2, with_replacement: _bool = False) -> Tensor:
-        """All ways to choose ``r`` elements of a vector, in the order of ``itertools.combinations``, one a row."""
+    def coalesce(self) -> Tensor:
+        """Part of sparse tensors (``sparse coordinate tensor`` layout); an error for dense ones."""
+    def col_indices(self) -> Tensor:
+        """Part of sparse tensors (``sparse row compressed tensor`` layout); an error for dense ones."""
     def conj(self) -> Tensor:
         """The complex conjugate; real tensors as they are."""
     def conj_physical(self) -> Tensor:
         """The complex conjugate; real tensors as they are."""
     def conj_physical_(self) -> Tensor:
         """In-place form of ``conj_physical``."""
-    def constant_pad_nd(self, pad: Sequence[_int], value: Number = 0) -> Tensor:
-        """Adds ``pad[0]`` elements of ``value`` before and ``pad[1]`` after the last dimension, the next pair for the one ..."""
+    def const_data_ptr(self) -> Tensor:
+        """``data_ptr()``, for readers."""
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself if its memory is in that order, else a copy that is."""
-    def copy_(self, src: Any, non_blocking: _bool = False) -> Tensor:
-        """Writes ``src``, broadcast and cast, into the tensor."""
+    def copy_(self, other: Tensor | Number, non_blocking: _bool = False) -> Tensor:
+        """Writes ``other``, broadcast and cast, into the tensor."""
     def copysign(self, other: Tensor | Number) -> Tensor:
         """The magnitude of ``input`` with the sign of ``other``."""
     def copysign_(self, other: Tensor | Number) -> Tensor:
         """In-place form of ``copysign``."""
+    def corrcoef(self) -> Tensor:
+        """Pearson's correlation of the variables in the rows of ``input``, whose columns are observations; see ``cov``."""
     def cos(self) -> Tensor:
         """The cosine."""
     def cos_(self) -> Tensor:
@@ -706,10 +830,14 @@ class Tensor(_CoreTensor):
         """In-place form of ``cosh``."""
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """The number of elements over ``dim`` that are not zero, in int64."""
+    def cov(self, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+        """The covariance matrix of the variables in the rows of ``input``, whose columns are observations."""
     def cpu(self, memory_format: Any = ...) -> Tensor:
         """The tensor on the host; itself if it is there."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """``linalg.cross`` along ``dim``, by default the first dimension of size 3."""
+    def crow_indices(self) -> Tensor:
+        """Part of sparse tensors (``sparse row compressed tensor`` layout); an error for dense ones."""
     def cuda(self, device: _device | str | _int | None = None, non_blocking: _bool = False, memory_format: Any = ...) -> Tensor:
         """The tensor on a GPU."""
     def cummax(self, dim: _int) -> _return_cummax:
@@ -730,6 +858,10 @@ class Tensor(_CoreTensor):
         """Degrees to radians."""
     def deg2rad_(self) -> Tensor:
         """In-place form of ``deg2rad``."""
+    def dense_dim(self) -> Tensor:
+        """How many dimensions are dense: all of a dense tensor."""
+    def dequantize(self) -> Tensor:
+        """The tensor in float32: what is left of undoing quantisation where there is none."""
     def det(self) -> Tensor:
         """``linalg.det``."""
     def detach(self) -> Tensor:
@@ -770,8 +902,10 @@ class Tensor(_CoreTensor):
         """The sum of the products of two vectors' elements, without conjugation."""
     def double(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.float64; itself if it has that dtype."""
-    def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def dsplit(self, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along the third dimension."""
+    def eig(self, eigenvectors: _bool = False) -> Tensor:
+        """Removed: use ``linalg.eig``."""
     def element_size(self) -> _int:
         """Bytes of one element."""
     def eq(self, other: Tensor | Number) -> Tensor:
@@ -815,6 +949,8 @@ class Tensor(_CoreTensor):
         """Fills with numbers of the exponential distribution with rate ``lambd``."""
     def fill_(self, value: Any) -> Tensor:
         """Writes a number, or a 0-dim tensor's value, everywhere."""
+    def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor:
+        """Writes a number along the main diagonal; in tall matrices, with ``wrap``, it begins again below."""
     def fix(self) -> Tensor:
         """The integer part: rounds towards zero."""
     def fix_(self) -> Tensor:
@@ -892,6 +1028,8 @@ class Tensor(_CoreTensor):
         """The tensor as torch.float16; itself if it has that dtype."""
     def hardshrink(self, lambd: _float = 0.5) -> Tensor:
         """0 within ``[-lambd, lambd]``, ``input`` outside."""
+    def hash_tensor(self, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int = 0) -> Tensor:
+        """A hash of the elements over ``dim`` (all by default): the exclusive or of their bits, as 64-bit numbers."""
     def heaviside(self, values: Tensor) -> Tensor:
         """The unit step: 0 for negative elements, 1 for positive ones, and ``values`` at 0."""
     def heaviside_(self, values: Tensor) -> Tensor:
@@ -900,9 +1038,7 @@ class Tensor(_CoreTensor):
         """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes ..."""
     def histogram(self, bins: Any = 100, *, range: Any = None, weight: Any = None, density: _bool = False) -> Any:
         """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges."""
-    def histogramdd(self, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False) -> Any:
-        """Counts of points in a grid of bins, and the bins' edges in each dimension."""
-    def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def hsplit(self, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along columns (along the only dimension of a vector)."""
     def hypot(self, other: Tensor) -> Tensor:
         """The hypotenuse ``sqrt(input**2 + other**2)``, without overflow on the way."""
@@ -920,6 +1056,8 @@ class Tensor(_CoreTensor):
         """The upper incomplete gamma function of order ``input``, regularised: ``1 - igamma``."""
     def igammac_(self, other: Tensor) -> Tensor:
         """In-place form of ``igammac``."""
+    def index(self, positions: Any, dims: Any) -> Tensor:
+        """Not offered: it indexes by first-class dimensions, which are left out; use Tensor.__getitem__."""
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
         """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``."""
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
@@ -942,26 +1080,36 @@ class Tensor(_CoreTensor):
         """In-place form of ``index_reduce``."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of ``input`` along ``dim`` at the positions of the vector ``index``, in its order."""
+    def indices(self) -> Tensor:
+        """Part of sparse tensors (``sparse coordinate tensor`` layout); an error for dense ones."""
     def inner(self, other: Tensor) -> Tensor:
         """The inner products over the last dimension of both, ``(*A, k), (*B, k) -> (*A, *B)``; with a scalar, the product."""
     def int(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.int32; itself if it has that dtype."""
+    def int_repr(self) -> Tensor:
+        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
     def inverse(self) -> Tensor:
         """``linalg.inv``."""
+    def ipu(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: Any = None) -> Tensor:
+        """Not offered: XLA has no such device."""
     def is_coalesced(self) -> _bool:
-        """Only sparse tensors can tell."""
+        """Part of sparse tensors (``sparse coordinate tensor`` layout); an error for dense ones."""
     def is_complex(self) -> _bool:
         """Whether the dtype is complex."""
     def is_conj(self) -> _bool:
         """Whether the conjugate bit is set: never, conjugation is computed here."""
     def is_contiguous(self, memory_format: Any = None) -> _bool:
         """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``)."""
+    def is_distributed(self) -> Tensor:
+        """False: no tensor here is one of several parts that processes hold for each other."""
     def is_floating_point(self) -> _bool:
         """Whether the dtype is a real floating-point type."""
     def is_inference(self) -> _bool:
         """Whether the tensor was made in inference mode."""
     def is_neg(self) -> _bool:
         """Whether the negative bit is set: never, negation is computed here."""
+    def is_nonzero(self) -> Tensor:
+        """Whether the only element is not zero."""
     def is_pinned(self, device: _device | str | _int | None = None) -> _bool:
         """False: JAX manages host memory itself."""
     def is_same_size(self, other: Tensor | Number) -> _bool:
@@ -1076,6 +1224,8 @@ class Tensor(_CoreTensor):
         """The logarithm of the summed exponentials over ``dim``, without overflow."""
     def long(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.int64; itself if it has that dtype."""
+    def lstsq(self, other: Tensor | Number) -> Any:
+        """Removed: use ``linalg.lstsq``."""
     def lt(self, other: Tensor | Number) -> Tensor:
         """Whether ``input < other``."""
     def lt_(self, other: Tensor | Number) -> Tensor:
@@ -1084,8 +1234,10 @@ class Tensor(_CoreTensor):
         """``linalg.lu_factor`` as a plain tuple, with ``get_infos`` also the info; deprecated."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """``linalg.lu_solve`` with the right-hand side first."""
-    def map_(self, tensor: Any, callable: Any) -> Tensor:
-        """Replaces each element by what a Python function gives for it and its counterpart; slow, on the host."""
+    def map2_(self, x: Any, y: Any, callable: Any) -> Tensor:
+        """Replaces each element by what a Python function gives for it and its counterparts in ``x`` and ``y``; slow, on the host."""
+    def map_(self, other: Tensor | Number, callable: Any) -> Tensor:
+        """Replaces each element by what a Python function gives for it and its counterpart in ``other``; slow, on the host."""
     def masked_fill(self, mask: Tensor, value: Tensor | Number) -> Tensor:
         """``input`` with ``value`` wherever ``mask`` is true. The value is cast to the input's dtype."""
     def masked_fill_(self, mask: Tensor, value: Tensor | Number) -> Tensor:
@@ -1118,12 +1270,16 @@ class Tensor(_CoreTensor):
         """The product of two matrices, ``(n, k) @ (k, m) -> (n, m)``."""
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> _return_mode:
         """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand."""
+    def module_load(self, other: Tensor | Number, assign: _bool = False) -> Tensor:
+        """What becomes of a parameter when a state dict holds ``other`` for it: a copy written into it, or (``assign``) ..."""
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """Moves dimensions to other places; the rest keep their order. A view."""
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """Moves dimensions to other places; the rest keep their order. A view."""
     def msort(self) -> Tensor:
         """Sorts along the first dimension."""
+    def mtia(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: Any = None) -> Tensor:
+        """Not offered: XLA has no such device."""
     def mul(self, other: Tensor | Number) -> Tensor:
         """Multiplies; of bool operands it is the logical and."""
     def mul_(self, other: Tensor | Number) -> Tensor:
@@ -1154,6 +1310,8 @@ class Tensor(_CoreTensor):
         """Sums over ``dim``, or over everything, taking NaN as zero."""
     def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
         """``length`` elements of a dimension from ``start`` on; a view."""
+    def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
+        """A copy of ``narrow``: ``length`` elements of a dimension from ``start`` on."""
     def ndimension(self) -> _int:
         """The number of dimensions."""
     def ne(self, other: Tensor | Number) -> Tensor:
@@ -1170,6 +1328,8 @@ class Tensor(_CoreTensor):
         """In-place form of ``neg``."""
     def nelement(self) -> _int:
         """The number of elements."""
+    def new(self, *args: Any, device: _device | str | _int | None = None) -> Tensor:
+        """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a ..."""
     def new_empty(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of values that the caller means to overwrite, of this tensor's dtype and device unless they are given."""
     def new_empty_strided(self, size: Any, stride: Any, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
@@ -1202,9 +1362,9 @@ class Tensor(_CoreTensor):
         """The number of elements."""
     def numpy(self, *, force: _bool = False) -> _np.ndarray[Any, _np.dtype[Any]]:
         """The data as a NumPy array on the same memory: changes made on either side are seen on the other."""
-    def orgqr(self, tau: Tensor) -> Tensor:
+    def orgqr(self, input2: Any) -> Tensor:
         """``linalg.householder_product``."""
-    def ormqr(self, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+    def ormqr(self, input2: Any, input3: Any, left: _bool = True, transpose: _bool = False) -> Tensor:
         """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of ..."""
     def outer(self, vec2: Tensor) -> Tensor:
         """All products of an element of one vector and one of another, ``(n), (m) -> (n, m)``."""
@@ -1223,9 +1383,9 @@ class Tensor(_CoreTensor):
         """In-place form of ``polygamma``."""
     def positive(self) -> Tensor:
         """Returns ``input`` as it is."""
-    def pow(self, exponent: Tensor | Number) -> Tensor:
-        """Raises ``input`` to the power ``exponent``. A Python number as exponent is compiled in, so that ``x**2`` is a product."""
-    def pow_(self, exponent: Tensor | Number) -> Tensor:
+    def pow(self, exponent: Any) -> Tensor:
+        """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
+    def pow_(self, exponent: Any) -> Tensor:
         """In-place form of ``pow``."""
     def prelu(self, weight: Tensor) -> Tensor:
         """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1)."""
@@ -1235,8 +1395,20 @@ class Tensor(_CoreTensor):
         """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``."""
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """In-place form of ``put``."""
+    def q_per_channel_axis(self) -> Tensor:
+        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    def q_per_channel_scales(self) -> Tensor:
+        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    def q_per_channel_zero_points(self) -> Tensor:
+        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    def q_scale(self) -> Tensor:
+        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    def q_zero_point(self) -> Tensor:
+        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
     def qr(self, some: _bool = True) -> _return_qr:
         """``linalg.qr``, complete unless ``some``."""
+    def qscheme(self) -> Tensor:
+        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
     def quantile(self, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
         """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one."""
     def rad2deg(self) -> Tensor:
@@ -1251,12 +1423,14 @@ class Tensor(_CoreTensor):
         """One over each element."""
     def reciprocal_(self) -> Tensor:
         """In-place form of ``reciprocal``."""
-    def record_stream(self, stream: Any) -> Any:
+    def record_stream(self, s: Any) -> Any:
         """Nothing to do: XLA keeps memory alive as long as it is used."""
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Calls ``hook`` with the gradient of this tensor each time it is computed; what it returns replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Calls ``hook`` with this leaf after a gradient was added to its ``grad``."""
+    def reinforce(self, reward: Any) -> Tensor:
+        """Removed: use ``torch.distributions`` and its ``log_prob``."""
     def relu(self) -> Tensor:
         """``max(input, 0)``; NaN stays NaN."""
     def relu_(self) -> Tensor:
@@ -1285,10 +1459,16 @@ class Tensor(_CoreTensor):
     def reshape(self, *shape: _int) -> Tensor: ...
     def reshape_as(self, other: Tensor | Number) -> Tensor:
         """``self.reshape(other.size())``."""
-    def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
+    def resize(self, *sizes: Any) -> Tensor:
+        """The tensor in another size of as many elements; an old name of ``reshape``."""
+    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
         """Gives the tensor another size; new elements are zero, old ones stay in memory order."""
-    def resize_as_(self, tensor: Any, *, memory_format: Any = None) -> Tensor:
+    def resize_as(self, tensor: Any) -> Tensor:
+        """``resize`` to the size of another tensor."""
+    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> Tensor:
         """``resize_`` to the size of another tensor."""
+    def resize_as_sparse_(self, the_template: Any) -> Tensor:
+        """Changes the size of a sparse tensor in place to that of another."""
     def resolve_conj(self) -> Tensor:
         """The tensor itself: there is no lazy conjugation here."""
     def resolve_neg(self) -> Tensor:
@@ -1303,6 +1483,8 @@ class Tensor(_CoreTensor):
         """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places."""
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """In-place form of ``round``."""
+    def row_indices(self) -> Tensor:
+        """Part of sparse tensors (``sparse column compressed tensor`` layout); an error for dense ones."""
     def rsqrt(self) -> Tensor:
         """One over the square root."""
     def rsqrt_(self) -> Tensor:
@@ -1323,10 +1505,8 @@ class Tensor(_CoreTensor):
         """One element of a dimension, which disappears; a view."""
     def select_scatter(self, src: Any, dim: _int, index: _int) -> Tensor:
         """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``."""
-    def selu_(self) -> Tensor:
-        """In-place form of ``selu``."""
     def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor:
-        """Makes the tensor look at another tensor's memory, or at none."""
+        """Makes the tensor look at the memory of another tensor, of a storage, or at none."""
     def sgn(self) -> Tensor:
         """``input / abs(input)``, and 0 at 0: the sign, also of complex numbers."""
     def sgn_(self) -> Tensor:
@@ -1359,14 +1539,28 @@ class Tensor(_CoreTensor):
         """In-place form of ``sinh``."""
     def size(self, dim: _int | None = None) -> Any:
         """The sizes of all dimensions, or of one."""
+    def slice_inverse(self, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+        """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s memory."""
     def slice_scatter(self, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``."""
     def slogdet(self) -> _return_slogdet:
         """``linalg.slogdet``."""
+    def smm(self, mat2: Any) -> Tensor:
+        """A sparse matrix times a dense one, as a sparse matrix."""
     def softmax(self, dim: _int, dtype: _dtype | None = None) -> Tensor:
         """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given."""
+    def solve(self, other: Tensor | Number) -> Tensor:
+        """Removed: use ``linalg.solve``."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool | None = False) -> _return_sort:
         """The elements along ``dim`` in order, and the places they came from; NaN counts as largest."""
+    def sparse_dim(self) -> Tensor:
+        """How many dimensions are indexed: none of a dense tensor."""
+    def sparse_mask(self, mask: Any) -> Tensor:
+        """The elements at the places that a sparse ``mask`` specifies, as a sparse tensor."""
+    def sparse_resize_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Part of sparse tensors; dense ones have no kernel for it."""
+    def sparse_resize_and_clear_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Part of sparse tensors; dense ones have no kernel for it."""
     def split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of the sizes listed."""
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1383,6 +1577,8 @@ class Tensor(_CoreTensor):
         """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view."""
     def squeeze_(self, dim: Any = None) -> Tensor:
         """In-place form of ``squeeze``."""
+    def sspaddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix."""
     def std(self, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The standard deviation over ``dim``, or of everything: the root of ``var``."""
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
@@ -1391,30 +1587,34 @@ class Tensor(_CoreTensor):
         """The memory the tensor looks at, with its dtype."""
     def storage_offset(self) -> _int:
         """Elements before the first one in the storage."""
+    def storage_type(self) -> Tensor:
+        """The class of the tensor's typed storage."""
     def stride(self, dim: _int | None = None) -> Any:
         """Elements to step in memory from one index to the next, for each dimension or one."""
     def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Subtracts ``alpha * other`` from ``input``."""
     def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """In-place form of ``sub``."""
-    def subtract(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    def subtract(self, other: Tensor | Number, alpha: Number = 1) -> Tensor:
         """Subtracts ``alpha * other`` from ``input``."""
     def subtract_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """In-place form of ``sub``."""
     def sum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """Sums over ``dim``, or over everything."""
-    def sum_to_size(self, *size: Any) -> Tensor:
+    def sum_to_size(self, *sizes: Any, size: Any = None) -> Tensor:
         """The tensor summed over the dimensions along which ``size`` would have to be repeated."""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> _return_svd:
         """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros."""
-    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+    def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
         """Exchanges two dimensions; a view."""
-    def swapaxes_(self, dim0: Any, dim1: Any) -> Tensor:
+    def swapaxes_(self, axis0: Any, axis1: Any) -> Tensor:
         """In-place form of ``swapaxes``."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Exchanges two dimensions; a view."""
     def swapdims_(self, dim0: Any, dim1: Any) -> Tensor:
         """In-place form of ``swapdims``."""
+    def symeig(self, eigenvectors: _bool = False) -> Tensor:
+        """Removed: use ``linalg.eigh``."""
     def t(self) -> Tensor:
         """Transposes a matrix; tensors of fewer dimensions are seen as they are. A view."""
     def t_(self) -> Tensor:
@@ -1431,10 +1631,8 @@ class Tensor(_CoreTensor):
         """The hyperbolic tangent."""
     def tanh_(self) -> Tensor:
         """In-place form of ``tanh``."""
-    def tensor_split(self, indices_or_sections: Any, dim: _int = 0, **kwargs: Any) -> tuple[Tensor, ...]:
+    def tensor_split(self, indices_or_sections: Any = None, dim: _int = 0, *, sections: Any = None, indices: Any = None, tensor_indices_or_sections: Any = None) -> tuple[Tensor, ...]:
         """Views of a dimension's parts: ``indices_or_sections`` nearly equal ones, or cut at the positions listed."""
-    def threshold_(self, threshold: Number, value: Number) -> Tensor:
-        """In-place form of ``threshold``."""
     @overload
     def tile(self, dims: Sequence[_int]) -> Tensor:
         """Copies the tensor ``dims[i]`` times along dimension ``i``, counted from the last one; missing counts are 1."""
@@ -1442,6 +1640,24 @@ class Tensor(_CoreTensor):
     def tile(self, *dims: _int) -> Tensor: ...
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """The tensor in another dtype and on another device; itself if nothing changes and ``copy`` is false."""
+    def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _bool | None = None) -> Tensor:
+        """The tensor with all its elements: a dense tensor itself."""
+    def to_mkldnn(self, dtype: _dtype | None = None) -> Tensor:
+        """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
+    def to_padded_tensor(self, padding: Any, output_size: Any = None) -> Tensor:
+        """Not offered: only nested tensors have it: make them with torch.nested."""
+    def to_sparse(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The tensor in a sparse layout: COO, or ``layout``; ``to_sparse(sparse_dim)`` leaves the last dimensions dense."""
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The tensor in blocks, with compressed columns of blocks."""
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The tensor in blocks, with compressed rows of blocks."""
+    def to_sparse_coo(self) -> Tensor:
+        """The tensor in coordinate format."""
+    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor:
+        """The tensor with compressed columns."""
+    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor:
+        """The tensor with compressed rows."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers (a number for a 0-dim tensor)."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> _return_topk:
@@ -1494,8 +1710,12 @@ class Tensor(_CoreTensor):
         """``split_with_sizes`` whose parts are no views."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """Inserts a dimension of size 1 before position ``dim``; a view."""
+    def unsqueeze_(self, dim: Any) -> Tensor:
+        """In-place form of ``unsqueeze``."""
     def untyped_storage(self) -> Any:
         """The memory the tensor looks at."""
+    def values(self) -> Tensor:
+        """Part of sparse tensors (``sparse tensor`` layout); an error for dense ones."""
     def var(self, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1."""
     def vdot(self, other: Tensor) -> Tensor:
@@ -1504,7 +1724,7 @@ class Tensor(_CoreTensor):
         """The same memory in another shape, or as another dtype."""
     def view_as(self, other: Tensor | Number) -> Tensor:
         """``self.view(other.size())``."""
-    def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def vsplit(self, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along rows."""
     def where(self, condition: Any, other: Tensor | Number) -> Any:
         """Keeps elements where ``condition`` holds and takes those of ``other`` elsewhere."""
@@ -1512,18 +1732,220 @@ class Tensor(_CoreTensor):
         """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
     def xlogy_(self, other: Tensor | Number) -> Tensor:
         """In-place form of ``xlogy``."""
+    def xpu(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: Any = None) -> Tensor:
+        """Not offered: XLA has no such device."""
     def zero_(self) -> Tensor:
         """Writes zero everywhere."""
     __torch_function__: Any
 
+def _assert(condition: Any, message: Any) -> None:
+    """Raises ``AssertionError(message)`` unless ``condition`` holds; a traced condition is recorded."""
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
+    """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``, divided by ``1 - x``."""
+def _foreach_abs(self: Any) -> Tensor:
+    """``torch.abs`` of each tensor of a list."""
+def _foreach_abs_(self: Any) -> Tensor:
+    """``Tensor.abs_`` of each tensor of a list."""
+def _foreach_acos(self: Any) -> Tensor:
+    """``torch.acos`` of each tensor of a list."""
+def _foreach_acos_(self: Any) -> Tensor:
+    """``Tensor.acos_`` of each tensor of a list."""
+def _foreach_add(self: Any, other: Tensor | Number | None = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """Each tensor of a list plus ``alpha`` times a number, or the items of a list of tensors or numbers."""
+def _foreach_add_(self: Any, other: Tensor | Number | None = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_add``."""
+def _foreach_addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Tensor:
+    """``torch.addcdiv`` of each tensor of three lists, with one ``value`` or a list of them."""
+def _foreach_addcdiv_(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_addcdiv``."""
+def _foreach_addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Tensor:
+    """``torch.addcmul`` of each tensor of three lists, with one ``value`` or a list of them."""
+def _foreach_addcmul_(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_addcmul``."""
+def _foreach_asin(self: Any) -> Tensor:
+    """``torch.asin`` of each tensor of a list."""
+def _foreach_asin_(self: Any) -> Tensor:
+    """``Tensor.asin_`` of each tensor of a list."""
+def _foreach_atan(self: Any) -> Tensor:
+    """``torch.atan`` of each tensor of a list."""
+def _foreach_atan_(self: Any) -> Tensor:
+    """``Tensor.atan_`` of each tensor of a list."""
+def _foreach_ceil(self: Any) -> Tensor:
+    """``torch.ceil`` of each tensor of a list."""
+def _foreach_ceil_(self: Any) -> Tensor:
+    """``Tensor.ceil_`` of each tensor of a list."""
+def _foreach_clamp_max(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """``torch.clamp_max`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
+def _foreach_clamp_max_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_clamp_max``."""
+def _foreach_clamp_min(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """``torch.clamp_min`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
+def _foreach_clamp_min_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_clamp_min``."""
+def _foreach_clone(self: Any, *, memory_format: Any = None) -> Tensor:
+    """A copy of each tensor of a list."""
+def _foreach_copy_(self: Any, src: Any, non_blocking: _bool = False) -> Tensor:
+    """``Tensor.copy_`` of the items of two lists."""
+def _foreach_cos(self: Any) -> Tensor:
+    """``torch.cos`` of each tensor of a list."""
+def _foreach_cos_(self: Any) -> Tensor:
+    """``Tensor.cos_`` of each tensor of a list."""
+def _foreach_cosh(self: Any) -> Tensor:
+    """``torch.cosh`` of each tensor of a list."""
+def _foreach_cosh_(self: Any) -> Tensor:
+    """``Tensor.cosh_`` of each tensor of a list."""
+def _foreach_div(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """``torch.div`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
+def _foreach_div_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_div``."""
+def _foreach_erf(self: Any) -> Tensor:
+    """``torch.erf`` of each tensor of a list."""
+def _foreach_erf_(self: Any) -> Tensor:
+    """``Tensor.erf_`` of each tensor of a list."""
+def _foreach_erfc(self: Any) -> Tensor:
+    """``torch.erfc`` of each tensor of a list."""
+def _foreach_erfc_(self: Any) -> Tensor:
+    """``Tensor.erfc_`` of each tensor of a list."""
+def _foreach_exp(self: Any) -> Tensor:
+    """``torch.exp`` of each tensor of a list."""
+def _foreach_exp_(self: Any) -> Tensor:
+    """``Tensor.exp_`` of each tensor of a list."""
+def _foreach_expm1(self: Any) -> Tensor:
+    """``torch.expm1`` of each tensor of a list."""
+def _foreach_expm1_(self: Any) -> Tensor:
+    """``Tensor.expm1_`` of each tensor of a list."""
+def _foreach_floor(self: Any) -> Tensor:
+    """``torch.floor`` of each tensor of a list."""
+def _foreach_floor_(self: Any) -> Tensor:
+    """``Tensor.floor_`` of each tensor of a list."""
+def _foreach_frac(self: Any) -> Tensor:
+    """``torch.frac`` of each tensor of a list."""
+def _foreach_frac_(self: Any) -> Tensor:
+    """``Tensor.frac_`` of each tensor of a list."""
+def _foreach_lerp(self: Any, tensors1: Any, weights: Any = None, *, weight: Any = None) -> Tensor:
+    """``torch.lerp`` of each tensor of two lists, with one weight or a list of them."""
+def _foreach_lerp_(self: Any, tensors1: Any, weights: Any = None, *, weight: Any = None) -> Tensor:
+    """In-place form of ``_foreach_lerp``."""
+def _foreach_lgamma(self: Any) -> Tensor:
+    """``torch.lgamma`` of each tensor of a list."""
+def _foreach_lgamma_(self: Any) -> Tensor:
+    """``Tensor.lgamma_`` of each tensor of a list."""
+def _foreach_log(self: Any) -> Tensor:
+    """``torch.log`` of each tensor of a list."""
+def _foreach_log10(self: Any) -> Tensor:
+    """``torch.log10`` of each tensor of a list."""
+def _foreach_log10_(self: Any) -> Tensor:
+    """``Tensor.log10_`` of each tensor of a list."""
+def _foreach_log1p(self: Any) -> Tensor:
+    """``torch.log1p`` of each tensor of a list."""
+def _foreach_log1p_(self: Any) -> Tensor:
+    """``Tensor.log1p_`` of each tensor of a list."""
+def _foreach_log2(self: Any) -> Tensor:
+    """``torch.log2`` of each tensor of a list."""
+def _foreach_log2_(self: Any) -> Tensor:
+    """``Tensor.log2_`` of each tensor of a list."""
+def _foreach_log_(self: Any) -> Tensor:
+    """``Tensor.log_`` of each tensor of a list."""
+def _foreach_max(self: Any) -> Tensor:
+    """The largest element of each tensor of a list."""
+def _foreach_maximum(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """``torch.clamp_min`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
+def _foreach_maximum_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_maximum``."""
+def _foreach_minimum(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """``torch.clamp_max`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
+def _foreach_minimum_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_minimum``."""
+def _foreach_mm(self: Any, mat2: Any) -> Tensor:
+    """The matrix products of the items of two lists."""
+def _foreach_mul(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """``torch.mul`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
+def _foreach_mul_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_mul``."""
+def _foreach_neg(self: Any) -> Tensor:
+    """``torch.neg`` of each tensor of a list."""
+def _foreach_neg_(self: Any) -> Tensor:
+    """``Tensor.neg_`` of each tensor of a list."""
+def _foreach_norm(self: Any, ord: Any = 2, dtype: _dtype | None = None) -> Tensor:
+    """The vector norm of each tensor of a list, over all its elements."""
+def _foreach_pow(self: Any, exponent: Any) -> Tensor:
+    """``torch.pow`` of each tensor of a list and a number or the items of a list; or of a number and each tensor of a list."""
+def _foreach_pow_(self: Any, exponent: Any) -> Tensor:
+    """In-place form of ``_foreach_pow``."""
+def _foreach_powsum(self: Any, ord: Any = 2, dtype: _dtype | None = None) -> Tensor:
+    """The sum of the absolute values to the power ``ord`` of each tensor of a list: its norm before the root."""
+def _foreach_reciprocal(self: Any) -> Tensor:
+    """``torch.reciprocal`` of each tensor of a list."""
+def _foreach_reciprocal_(self: Any) -> Tensor:
+    """``Tensor.reciprocal_`` of each tensor of a list."""
+def _foreach_round(self: Any) -> Tensor:
+    """``torch.round`` of each tensor of a list."""
+def _foreach_round_(self: Any) -> Tensor:
+    """``Tensor.round_`` of each tensor of a list."""
+def _foreach_rsqrt(self: Any) -> Tensor:
+    """``torch.rsqrt`` of each tensor of a list."""
+def _foreach_rsqrt_(self: Any) -> Tensor:
+    """``Tensor.rsqrt_`` of each tensor of a list."""
+def _foreach_sigmoid(self: Any) -> Tensor:
+    """``torch.sigmoid`` of each tensor of a list."""
+def _foreach_sigmoid_(self: Any) -> Tensor:
+    """``Tensor.sigmoid_`` of each tensor of a list."""
+def _foreach_sign(self: Any) -> Tensor:
+    """``torch.sign`` of each tensor of a list."""
+def _foreach_sign_(self: Any) -> Tensor:
+    """``Tensor.sign_`` of each tensor of a list."""
+def _foreach_sin(self: Any) -> Tensor:
+    """``torch.sin`` of each tensor of a list."""
+def _foreach_sin_(self: Any) -> Tensor:
+    """``Tensor.sin_`` of each tensor of a list."""
+def _foreach_sinh(self: Any) -> Tensor:
+    """``torch.sinh`` of each tensor of a list."""
+def _foreach_sinh_(self: Any) -> Tensor:
+    """``Tensor.sinh_`` of each tensor of a list."""
+def _foreach_sqrt(self: Any) -> Tensor:
+    """``torch.sqrt`` of each tensor of a list."""
+def _foreach_sqrt_(self: Any) -> Tensor:
+    """``Tensor.sqrt_`` of each tensor of a list."""
+def _foreach_sub(self: Any, other: Tensor | Number | None = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """Each tensor of a list minus ``alpha`` times a number, or the items of a list of tensors or numbers."""
+def _foreach_sub_(self: Any, other: Tensor | Number | None = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Tensor:
+    """In-place form of ``_foreach_sub``."""
+def _foreach_tan(self: Any) -> Tensor:
+    """``torch.tan`` of each tensor of a list."""
+def _foreach_tan_(self: Any) -> Tensor:
+    """``Tensor.tan_`` of each tensor of a list."""
+def _foreach_tanh(self: Any) -> Tensor:
+    """``torch.tanh`` of each tensor of a list."""
+def _foreach_tanh_(self: Any) -> Tensor:
+    """``Tensor.tanh_`` of each tensor of a list."""
+def _foreach_trunc(self: Any) -> Tensor:
+    """``torch.trunc`` of each tensor of a list."""
+def _foreach_trunc_(self: Any) -> Tensor:
+    """``Tensor.trunc_`` of each tensor of a list."""
+def _foreach_zero_(self: Any) -> Tensor:
+    """Writes zero into every tensor of a list."""
+def _functional_sym_constrain_range(size: Any, min: Any, max: Any, dep_token: Any) -> Tensor:
+    """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
+def _is_all_true(self: Tensor) -> Tensor:
+    """Whether all elements of a bool tensor are true."""
+def _is_any_true(self: Tensor) -> Tensor:
+    """Whether any element of a bool tensor is true."""
+def _make_dep_token(*, memory_format: Any = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
+def _sample_dirichlet(self: Any, generator: Generator | None = None) -> Tensor:
+    """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations."""
+def _standard_gamma(self: Any, generator: Generator | None = None) -> Tensor:
+    """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those of implicit ..."""
+def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
+    """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations ``self``."""
+def _sym_sqrt(a: Any) -> Tensor:
+    """The square root of a number."""
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers the magnitude, which is real."""
 def abs_(input: Tensor) -> Tensor:
     """In-place form of ``abs``."""
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers the magnitude, which is real."""
-def absolute_(input: Tensor) -> Tensor:
-    """In-place form of ``abs``."""
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine, in [0, pi]."""
 def acos_(input: Tensor) -> Tensor:
@@ -1534,7 +1956,7 @@ def acosh_(input: Tensor) -> Tensor:
     """In-place form of ``acosh``."""
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
     """Averages a sequence over ``output_size`` windows that cover it evenly."""
-def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool1d`` that always returns the indices too; ``torch.adaptive_max_pool1d`` is this one."""
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or."""
@@ -1556,6 +1978,8 @@ def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
 def affine_grid_generator(theta: Tensor, size: Sequence[_int], align_corners: _bool) -> Tensor:
     """The grid, for ``grid_sampler``, of the affine maps ``theta`` applied to the places of an output of ``size``."""
+def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor."""
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether all elements over ``dim`` are true (not zero)."""
 def allclose(input: Tensor, other: Tensor | Number, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
@@ -1612,6 +2036,10 @@ def argwhere(input: Tensor) -> Tensor:
     """The positions of all elements that are not zero, one a row. Reads the values on the host."""
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """Any strided look at the tensor's storage."""
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """Makes the tensor look at its storage by other strides."""
+def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``as_strided``'s look at the tensor's memory."""
 def as_strided_scatter(input: Tensor, src: Any, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
 def as_tensor(data: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None) -> Tensor:
@@ -1650,14 +2078,30 @@ def bartlett_window(window_length: _int, periodic: _bool = True, *, out: Tensor 
     """The Bartlett window: a triangle that reaches zero."""
 def batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """``nn.functional.batch_norm``, without its check for single values."""
+def batch_norm_backward_elemt(grad_out: Any, input: Tensor, mean: Any, invstd: Any, weight: Any, sum_dy: Any, sum_dy_xmu: Any, count: Any) -> Tensor:
+    """The gradient of normalisation from the sums over all processes, each of which saw ``count`` elements a channel."""
+def batch_norm_backward_reduce(grad_out: Any, input: Tensor, mean: Any, invstd: Any, weight: Any, input_g: _bool, weight_g: _bool, bias_g: _bool) -> Tensor:
+    """The sums that the gradient of normalisation needs from all processes, and the gradients of weight and bias (None if ..."""
+def batch_norm_elemt(input: Tensor, weight: Any, bias: Any, mean: Any, invstd: Any, eps: _float, *, out: Tensor | None = None) -> Tensor:
+    """Normalises channels by given moments: ``(input - mean) * invstd * weight + bias``."""
+def batch_norm_gather_stats(input: Tensor, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: _float, eps: _float, count: _int) -> Tensor:
+    """``batch_norm_gather_stats_with_counts`` for processes that all saw ``count`` elements a channel."""
+def batch_norm_gather_stats_with_counts(input: Tensor, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: _float, eps: _float, counts: Any) -> Tensor:
+    """The moments of all processes from those of each, which stand in rows; running statistics are moved towards them in ..."""
+def batch_norm_stats(input: Tensor, eps: _float) -> Tensor:
+    """The mean of each channel, and one over the root of its variance and ``eps``."""
+def batch_norm_update_stats(input: Tensor, running_mean: Any, running_var: Any, momentum: _float) -> Tensor:
+    """The mean and variance of each channel, towards which the running statistics are moved in place."""
 def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every ``k``."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Any, weight: Any = None, pos_weight: Any = None, reduction: _int = 1) -> Tensor:
     """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number."""
-def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences."""
+def binomial(count: Any, prob: Any, generator: Generator | None = None) -> Tensor:
+    """Binomial numbers: how many of ``count`` trials succeed, each with probability ``prob``, of the dtype of ``count``."""
 def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The bits set in both."""
 def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -1694,6 +2138,8 @@ def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
 def cartesian_prod(*tensors: _int) -> Tensor: ...
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes."""
+def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the compressed column indices of a sparse tensor."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str | None = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``."""
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1710,10 +2156,12 @@ def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Interleaves ``groups`` equal groups of channels: ``(N, g * c, *)`` seen as ``(g, c)`` is transposed to ``(c, g)``."""
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``linalg.cholesky``."""
-def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``."""
-def cholesky_solve(input: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_solve(input: Tensor, input2: Any, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``."""
+def choose_qparams_optimized(input: Tensor, numel: Any, n_bins: Any, ratio: Any, bit_width: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal size along a dimension (the last may be smaller)."""
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -1734,6 +2182,8 @@ def clip_(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Numbe
     """In-place form of ``clamp``."""
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
     """A copy with its own memory; gradients pass through."""
+def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the column indices of a sparse tensor with compressed rows."""
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the second dimension; one-dimensional ones are columns."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -1744,6 +2194,8 @@ def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = Non
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes."""
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes."""
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Tensor:
+    """``true_fn(*operands)`` if ``pred`` holds, else ``false_fn(*operands)``."""
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; real tensors as they are."""
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1770,6 +2222,8 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequ
     """The general form of the convolutions in one to three dimensions, plain or ``transposed``; every input has a batch ..."""
 def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The magnitude of ``input`` with the sign of ``other``."""
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlation of the variables in the rows of ``input``, whose columns are observations; see ``cov``."""
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine."""
 def cos_(input: Tensor) -> Tensor:
@@ -1784,10 +2238,30 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``, over the broadcast ..."""
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """The number of elements over ``dim`` that are not zero, in int64."""
+def cov(input: Tensor, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """The covariance matrix of the variables in the rows of ``input``, whose columns are observations."""
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3."""
+def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the compressed row indices of a sparse tensor."""
 def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
     """``nn.functional.ctc_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
+def cudnn_affine_grid_generator(theta: Any, N: Any, C: Any, H: Any, W: Any) -> Tensor:
+    """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
+def cudnn_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, exponential_average_factor: Any, epsilon: Any, *, out: Tensor | None = None) -> Tensor:
+    """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
+def cudnn_convolution(input: Tensor, weight: Any, padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any, allow_tf32: Any, *, out: Tensor | None = None) -> Tensor:
+    """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
+def cudnn_convolution_add_relu(input: Tensor, weight: Any, z: Any, alpha: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+    """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
+def cudnn_convolution_relu(input: Tensor, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+    """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
+def cudnn_convolution_transpose(input: Tensor, weight: Any, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any, allow_tf32: Any) -> Tensor:
+    """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
+def cudnn_grid_sampler(input: Tensor, grid: Any) -> Tensor:
+    """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
+def cudnn_is_acceptable(input: Tensor) -> Tensor:
+    """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
 def cummax(input: Tensor, dim: _int, *, out: Any = None) -> _return_cummax:
     """Running maxima along ``dim`` and the last places so far where they stand. Gradient: to those places."""
 def cummin(input: Tensor, dim: _int, *, out: Any = None) -> _return_cummin:
@@ -1802,10 +2276,14 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Degrees to radians."""
 def deg2rad_(input: Tensor) -> Tensor:
     """In-place form of ``deg2rad``."""
+def dequantize(input: Tensor) -> Tensor:
+    """The tensor in float32: what is left of undoing quantisation where there is none."""
 def det(input: Tensor) -> Tensor:
     """``linalg.det``."""
 def detach(input: Tensor) -> Tensor:
     """The same data without history; in-place changes are seen in both."""
+def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor without history."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix ``input`` as a new vector."""
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
@@ -1814,13 +2292,15 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
     """A square matrix with all elements of ``input``, in order, on the given diagonal."""
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dimensions, put last; ``offset`` counts upwards from the main one. A view."""
+def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``diagonal``."""
 def diagonal_scatter(input: Tensor, src: Any, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``."""
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``."""
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of ``lgamma``: infinite at 0 with the opposite sign, NaN at negative integers."""
-def dist(input: Tensor, other: Tensor, p: _float = 2, *, out: Tensor | None = None) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector."""
 def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """Divides ``input`` by ``other``."""
@@ -1832,23 +2312,31 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ..."""
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place form of ``dropout``."""
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsmm(input: Tensor, mat2: Any) -> Tensor:
+    """``mm``, under an old name."""
+def dsplit(input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
     """``tensor_split`` along the third dimension."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the third dimension, which is appended where missing."""
+def eig(self: Any, eigenvectors: _bool = False, *, e: Any = None, v: Any = None) -> Tensor:
+    """Removed: use ``linalg.eig``."""
 def einsum(*args: Any) -> Tensor:
     """Sums products of elements, as an equation over the operands' dimensions says: ``einsum("ij,jk->ik", a, b)``."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient."""
+def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
+    """``nn.functional.embedding_bag`` with ``mode`` 0, 1 or 2 for sum, mean and maximum, and what its gradient needs."""
 @overload
-def empty(size: Sequence[_int], *, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def empty(size: Sequence[_int], *, dtype: _dtype | None = None, memory_format: Any = ..., out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor whose values the caller means to overwrite."""
 @overload
-def empty(*size: _int, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
+def empty(*size: _int, dtype: _dtype | None = None, memory_format: Any = ..., out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 def empty_like(input: Tensor, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of the shape and dtype of ``input`` whose values the caller means to overwrite."""
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
+def empty_quantized(size: Any, qtensor: Any, *, memory_format: Any = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
 def empty_strided(size: Any, stride: Any, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here)."""
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -1873,12 +2361,32 @@ def exp2_(input: Tensor) -> Tensor:
     """In-place form of ``exp2``."""
 def exp_(input: Tensor) -> Tensor:
     """In-place form of ``exp``."""
+def expand_copy(input: Tensor, size: Any, *, implicit: _bool = False, out: Tensor | None = None) -> Tensor:
+    """A copy of ``Tensor.expand``: repeated elements have memory of their own."""
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``exp(input) - 1``, exact near 0."""
 def expm1_(input: Tensor) -> Tensor:
     """In-place form of ``expm1``."""
 def eye(n: _int, m: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """An ``n`` by ``m`` matrix (square by default) with ones on the diagonal and zeros elsewhere."""
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor:
+    """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make with a scale and zero point for ..."""
+def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int) -> Tensor:
+    """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make: ``scale * (n - zero_point)``."""
+def fbgemm_linear_fp16_weight(input: Tensor, packed_weight: Any, bias: Any, output: Any = None) -> Tensor:
+    """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
+def fbgemm_linear_fp16_weight_fp32_activation(input: Tensor, packed_weight: Any, bias: Any, output: Any = None) -> Tensor:
+    """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
+def fbgemm_linear_int8_weight(input: Tensor, weight: Any, packed: Any, col_offsets: Any, weight_scale: Any, weight_zero_point: Any, bias: Any) -> Tensor:
+    """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
+def fbgemm_linear_int8_weight_fp32_activation(input: Tensor, weight: Any, packed: Any, col_offsets: Any, weight_scale: Any, weight_zero_point: Any, bias: Any) -> Tensor:
+    """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
+def fbgemm_linear_quantize_weight(input: Tensor) -> Tensor:
+    """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
+def fbgemm_pack_gemm_matrix_fp16(input: Tensor) -> Tensor:
+    """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
+def fbgemm_pack_quantized_matrix(input: Tensor, K: Any = None, N: Any = None) -> Tensor:
+    """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """``alpha_dropout`` of whole channels."""
 def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
@@ -1934,6 +2442,8 @@ def full(size: Sequence[_int], fill_value: Number, *, out: Tensor | None = None,
     """A tensor of one number. Without ``dtype`` its kind decides: bool, int64, or the default floating or complex type."""
 def full_like(input: Tensor, fill_value: Number, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """One number in the shape and, unless ``dtype`` is given, the dtype of ``input``."""
+def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Any, fake_quant_on: Any, running_min: Any, running_max: Any, scale: Any, zero_point: Any, averaging_const: Any, quant_min: Any, quant_max: Any, ch_axis: Any, per_row_fake_quant: Any = False, symmetric_quant: Any = False) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix."""
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1946,6 +2456,10 @@ def geqrf(input: Tensor, *, out: Any = None) -> _return_geqrf:
     """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """All products of an element of one vector and one of another, ``(n), (m) -> (n, m)``."""
+def get_device(input: Tensor) -> _int:
+    """The index of the accelerator, or -1 on the CPU."""
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: _int = 1) -> Tensor:
+    """Estimates of the partial derivatives of a function sampled on a grid: central differences, to second order inside."""
 def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether ``input > other``."""
 def greater_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -1970,6 +2484,8 @@ def hann_window(window_length: _int, periodic: _bool = True, *, out: Tensor | No
     """The Hann window: a raised cosine."""
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 within ``[-lambd, lambd]``, ``input`` outside."""
+def hash_tensor(input: Tensor, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int = 0, out: Tensor | None = None) -> Tensor:
+    """A hash of the elements over ``dim`` (all by default): the exclusive or of their bits, as 64-bit numbers."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The unit step: 0 for negative elements, 1 for positive ones, and ``values`` at 0."""
 def hinge_embedding_loss(input: Tensor, target: Any, margin: _float = 1.0, reduction: _int = 1) -> Tensor:
@@ -1978,10 +2494,14 @@ def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, 
     """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes ..."""
 def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: _bool = False, out: Any = None) -> Any:
     """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges."""
-def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False) -> Any:
+def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None, density: _bool = False) -> Any:
     """Counts of points in a grid of bins, and the bins' edges in each dimension."""
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsmm(input: Tensor, mat2: Any) -> Tensor:
+    """``hspmm``, under an old name."""
+def hsplit(input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
     """``tensor_split`` along columns (along the only dimension of a vector)."""
+def hspmm(mat1: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
+    """A sparse matrix times a dense one, as a tensor with sparse rows of dense elements."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the second dimension, or the first if they are one-dimensional. 0-dim tensors count as one element."""
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1996,6 +2516,10 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     """The upper incomplete gamma function of order ``input``, regularised: ``1 - igamma``."""
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts of a complex tensor, as a view."""
+def import_ir_module(*args: Any, **kwargs: Any) -> Tensor:
+    """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
+def import_ir_module_from_buffer(*args: Any, **kwargs: Any) -> Tensor:
+    """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``."""
 def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2008,16 +2532,34 @@ def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce
     """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ..."""
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of ``input`` along ``dim`` at the positions of the vector ``index``, in its order."""
+def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the indices of a sparse tensor in coordinate format."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner products over the last dimension of both, ``(*A, k), (*B, k) -> (*A, *B)``; with a scalar, the product."""
 def instance_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """``nn.functional.instance_norm``, without its check for single elements."""
+def int_repr(input: Tensor) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``linalg.inv``."""
+def is_complex(input: Tensor) -> _bool:
+    """Whether the dtype is complex."""
 def is_conj(input: Tensor) -> _bool:
     """Whether the conjugate bit is set: never, conjugation is computed here."""
+def is_distributed(input: Tensor) -> Tensor:
+    """False: no tensor here is one of several parts that processes hold for each other."""
+def is_floating_point(input: Tensor) -> _bool:
+    """Whether the dtype is a real floating-point type."""
+def is_inference(input: Tensor) -> _bool:
+    """Whether the tensor was made in inference mode."""
 def is_neg(input: Tensor) -> _bool:
     """Whether the negative bit is set: never, negation is computed here."""
+def is_nonzero(input: Tensor) -> Tensor:
+    """Whether the only element is not zero."""
+def is_same_size(input: Tensor, other: Tensor | Number) -> _bool:
+    """Whether both have one shape."""
+def is_signed(input: Tensor) -> _bool:
+    """Whether the dtype holds negative numbers."""
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Whether ``abs(input - other) <= atol + rtol * abs(other)``."""
 def isfinite(input: Tensor) -> Tensor:
@@ -2058,8 +2600,6 @@ def le(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> T
     """Whether ``input <= other``."""
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Interpolates linearly: ``input + weight * (end - input)``."""
-def lerp_(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
-    """In-place form of ``lerp``."""
 def less(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether ``input < other``."""
 def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -2068,6 +2608,8 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function's magnitude."""
 def linspace(start: Any, end: Any, steps: _int, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+def lobpcg(A: Any, k: _int | None = None, B: Any = None, X: Any = None, n: _int | None = None, iK: Any = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> Tensor:
+    """The ``k`` (by default 1) largest, or with ``largest=False`` smallest, eigenvalues of ``A x = l B x`` and their vectors."""
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm."""
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2114,6 +2656,8 @@ def lstm(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num
     """An LSTM over a packed or a padded batch; ``hx`` is the pair (h, c). Returns the outputs and the final h and c."""
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """One step of an LSTM. Shapes: input ``(B, F)``, ``hx`` the pair h and c ``(B, H)`` -> h and c."""
+def lstsq(input: Tensor, A: Any, *, out: Any = None) -> Any:
+    """Removed: use ``linalg.lstsq``."""
 def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether ``input < other``."""
 def lu(A: Any, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
@@ -2132,19 +2676,21 @@ def masked_select(input: Tensor, mask: Any, *, out: Tensor | None = None) -> Ten
     """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on ..."""
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product of two tensors, over the broadcast of their leading dimensions."""
-def matrix_exp(A: Tensor) -> Tensor:
+def matrix_exp(input: Tensor) -> Tensor:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation."""
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """``linalg.matrix_power``."""
+def matrix_rank(input: Tensor, tol: Any = None, symmetric: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Removed: use ``linalg.matrix_rank``."""
 def max(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Tensor | Number | None = None, out: Any = None) -> Any:
     """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ..."""
-def max_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+def max_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> Any:
     """The maximum of each window of a sequence; with ``return_indices`` also its place."""
-def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> tuple[Tensor, Tensor]:
+def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]:
     """``max_pool1d`` that always returns the indices too."""
-def max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+def max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> Any:
     """The maximum of each window of an image; with ``return_indices`` also its place, counted row by row."""
-def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> Any:
     """The maximum of each window of a volume; with ``return_indices`` also its place, counted plane by plane and row by row."""
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of each pair; NaN if one is NaN."""
@@ -2152,12 +2698,42 @@ def mean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool
     """Averages over ``dim``, or over everything."""
 def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
     """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if ..."""
+def merge_type_from_type_comment(*args: Any, **kwargs: Any) -> Tensor:
+    """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids of vectors: tensor ``i`` varies along dimension ``i``; with ``indexing="xy"`` the first two are ..."""
 def min(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Tensor | Number | None = None, out: Any = None) -> Any:
     """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ..."""
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of each pair; NaN if one is NaN."""
+def miopen_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, exponential_average_factor: Any, epsilon: Any) -> Tensor:
+    """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
+def miopen_convolution(input: Tensor, weight: Any, bias: Any, padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any) -> Tensor:
+    """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
+def miopen_convolution_add_relu(input: Tensor, weight: Any, z: Any, alpha: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+    """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
+def miopen_convolution_relu(input: Tensor, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+    """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
+def miopen_convolution_transpose(input: Tensor, weight: Any, bias: Any, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any) -> Tensor:
+    """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
+def miopen_ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: Any, deterministic: Any, zero_infinity: Any) -> Tensor:
+    """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
+def miopen_depthwise_convolution(input: Tensor, weight: Any, bias: Any, padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any) -> Tensor:
+    """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
+def miopen_rnn(input: Tensor, weight: Any, weight_stride0: Any, hx: Any, cx: Any, mode: Any, hidden_size: Any, num_layers: Any, batch_first: Any, dropout: Any, train: Any, bidirectional: Any, batch_sizes: Any, dropout_state: Any) -> Tensor:
+    """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
+def mkldnn_adaptive_avg_pool2d(input: Tensor, output_size: Any, *, out: Tensor | None = None) -> Tensor:
+    """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
+def mkldnn_convolution(input: Tensor, weight: Any, bias: Any, padding: Any, stride: Any, dilation: Any, groups: Any) -> Tensor:
+    """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
+def mkldnn_linear_backward_weights(grad_output: Any, input: Tensor, weight: Any, bias_defined: Any) -> Tensor:
+    """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
+def mkldnn_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
+    """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
+def mkldnn_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
+    """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
+def mkldnn_rnn_layer(input: Tensor, weight0: Any, weight1: Any, weight2: Any, weight3: Any, hx_: Any, cx_: Any, reverse: Any, batch_sizes: Any, mode: Any, hidden_size: Any, num_layers: Any, has_biases: Any, bidirectional: Any, batch_first: Any, train: Any) -> Tensor:
+    """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices, ``(n, k) @ (k, m) -> (n, m)``."""
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> _return_mode:
@@ -2192,12 +2768,20 @@ def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bo
     """Sums over ``dim``, or over everything, taking NaN as zero."""
 def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
     """``length`` elements of a dimension from ``start`` on; a view."""
-def native_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: _bool, momentum: _float, eps: _float) -> Any:
+def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``narrow``: ``length`` elements of a dimension from ``start`` on."""
+def native_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: _bool, momentum: _float, eps: _float, *, out: Any = None) -> Any:
     """``batch_norm``, and in training the means and reciprocal standard deviations."""
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """``channel_shuffle``: the channels of ``groups`` interleaved."""
+def native_dropout(input: Tensor, p: _float, train: _bool | None) -> Tensor:
+    """``dropout`` and the mask of the elements that stay: all of them unless ``train`` (None trains too)."""
 def native_group_norm(input: Tensor, weight: Any, bias: Any, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> Any:
     """``group_norm`` of ``N`` samples of ``C`` channels, and the groups' means and reciprocal standard deviations."""
 def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: _float) -> Any:
     """``nn.functional.layer_norm``, and the means and reciprocal standard deviations."""
+def native_norm(input: Tensor, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: _dtype | None = None) -> Tensor:
+    """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
 def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements differ."""
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2216,12 +2800,16 @@ def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Ten
     """The first ``size`` positions of elements that are not zero, ``(size, ndim)``; rows that are left over hold ..."""
 def norm(input: Tensor, p: _float | str | None = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
     """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices."""
+def norm_except_dim(v: Any, pow: _int = 2, dim: _int = 0) -> Tensor:
+    """The ``pow``-norm over all dimensions but ``dim``, which keeps its place; over all with ``dim=-1``."""
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Normal numbers with a ``mean`` and ``std`` each, numbers or tensors that broadcast; of two numbers as many as ..."""
 def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements differ."""
 def nuclear_norm(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The sums of the singular values of the matrices in ``dim``."""
+def numel(input: Tensor) -> _int:
+    """The number of elements."""
 @overload
 def ones(size: Sequence[_int], *, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of ones."""
@@ -2229,24 +2817,36 @@ def ones(size: Sequence[_int], *, dtype: _dtype | None = None, out: Tensor | Non
 def ones(*size: _int, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 def ones_like(input: Tensor, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Ones of the shape and, unless ``dtype`` is given, of the dtype of ``input``."""
-def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+def orgqr(input: Tensor, input2: Any, *, out: Tensor | None = None) -> Tensor:
     """``linalg.householder_product``."""
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def ormqr(input: Tensor, input2: Any, input3: Any, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of ..."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """All products of an element of one vector and one of another, ``(n), (m) -> (n, m)``."""
 def pairwise_distance(x1: Any, x2: Any, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """The ``p``-norms over the last dimension of ``x1 - x2 + eps``."""
+def parse_ir(*args: Any, **kwargs: Any) -> Tensor:
+    """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
+def parse_schema(*args: Any, **kwargs: Any) -> Tensor:
+    """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
+def parse_type_comment(*args: Any, **kwargs: Any) -> Tensor:
+    """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
+def pca_lowrank(A: Any, q: _int | None = None, center: _bool = True, niter: _int = 2) -> Tensor:
+    """The ``q`` (by default 6, or as many as there are) principal components of the rows of ``A``, centred unless ..."""
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to those after it, ..."""
 def permute(input: Tensor, dims: Sequence[_int]) -> Tensor:
     """Reorders the dimensions; a view."""
+def permute_copy(input: Tensor, dims: Any, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``permute``."""
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """``linalg.pinv`` with ``rtol=rcond``."""
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
     """Turns channels into space: ``(*, C * r**2, H, W)`` to ``(*, C, H * r, W * r)`` with ``r = upscale_factor``."""
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Turns space into channels: ``(*, C, H * r, W * r)`` to ``(*, C * r**2, H, W)`` with ``r = downscale_factor``."""
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers of the rates that ``input`` holds, of its dtype. Gradients are zero."""
 def poisson_nll_loss(input: Tensor, target: Any, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
     """``nn.functional.poisson_nll_loss`` with the reduction as a number."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2255,18 +2855,54 @@ def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th derivative of ``digamma``."""
 def positive(input: Tensor) -> Tensor:
     """Returns ``input`` as it is."""
-def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Raises ``input`` to the power ``exponent``. A Python number as exponent is compiled in, so that ``x**2`` is a product."""
+def pow(input: Tensor, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1)."""
 def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Multiplies over ``dim``, or over everything."""
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``."""
+def q_per_channel_axis(input: Tensor) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def q_per_channel_scales(input: Tensor) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def q_per_channel_zero_points(input: Tensor) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def q_scale(input: Tensor) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def q_zero_point(input: Tensor) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
 def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> _return_qr:
     """``linalg.qr``, complete unless ``some``."""
 def quantile(input: Tensor, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one."""
+def quantize_per_channel(input: Tensor, scales: Any, zero_points: Any, axis: Any, dtype: _dtype | None) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype | None) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype | None, reduce_range: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_batch_norm(input: Tensor, weight: Any, bias: Any, mean: Any, var: Any, eps: Any, output_scale: Any, output_zero_point: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_gru(*args: Any, **kwargs: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_lstm(*args: Any, **kwargs: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_max_pool1d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_rnn_relu_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+def quantized_rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians to degrees."""
 def rad2deg_(input: Tensor) -> Tensor:
@@ -2303,12 +2939,14 @@ def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | N
     """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's ``%``."""
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
     """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the others stay."""
-def repeat_interleave(input: Tensor, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
     """Repeats every slice along ``dim`` (every element of the flattened tensor without it), each as often as ``repeats`` says."""
 def reshape(input: Tensor, shape: Any) -> Tensor:
     """The elements in another shape: a view where strides allow it, else a copy."""
 def resize_as_(input: Tensor, the_template: Any, *, memory_format: Any = None) -> Tensor:
-    """Resizes ``input`` in place to the size of another tensor."""
+    """``resize_`` to the size of another tensor."""
+def resize_as_sparse_(input: Tensor, the_template: Any) -> Tensor:
+    """Changes the size of a sparse tensor in place to that of another."""
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: there is no lazy conjugation here."""
 def resolve_neg(input: Tensor) -> Tensor:
@@ -2331,6 +2969,8 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
     """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places."""
 def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """In-place form of ``round``."""
+def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the row indices of a sparse tensor with compressed columns."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the first dimension; one-dimensional ones are rows."""
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Generator | None = None) -> Tensor:
@@ -2341,9 +2981,11 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over the square root."""
 def rsqrt_(input: Tensor) -> Tensor:
     """In-place form of ``rsqrt``."""
-def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+def rsub(input: Tensor, other: Tensor | Number, alpha: Number = 1) -> Tensor:
     """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged."""
-def scalar_tensor(s: Number, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def saddmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``sspaddmm``, under an old name."""
+def scalar_tensor(s: Number, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A 0-dim tensor of one number, of the default floating type unless ``dtype`` says otherwise."""
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor | Number | None = None, *, reduce: str | None = None, value: Number | None = None, out: Tensor | None = None) -> Tensor:
     """Writes ``src``, a tensor or one number, at positions along ``dim``: ``result[index[i][j]][j] = src[i][j]`` for ..."""
@@ -2353,8 +2995,12 @@ def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce:
     """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ..."""
 def searchsorted(sorted_sequence: Tensor, input: Tensor | Number, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The places where ``input`` would be inserted into the innermost dimension of ``sorted_sequence`` to keep it sorted."""
+def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: _float | None = None) -> Tensor:
+    """The sum, mean, product, maximum or minimum (``reduce``) of each of the consecutive segments of a dimension."""
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One element of a dimension, which disappears; a view."""
+def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``select``: one element of a dimension, which disappears."""
 def select_scatter(input: Tensor, src: Any, dim: _int, index: _int) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``."""
 def selu(input: Tensor) -> Tensor:
@@ -2383,18 +3029,44 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine."""
 def sinh_(input: Tensor) -> Tensor:
     """In-place form of ``sinh``."""
-def slice_scatter(input: Tensor, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``input[start:end:step]`` along a dimension."""
+def slice_inverse(input: Tensor, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+    """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s memory."""
+def slice_scatter(input: Tensor, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``."""
 def slogdet(input: Tensor, *, out: Any = None) -> _return_slogdet:
     """``linalg.slogdet``."""
+def smm(input: Tensor, mat2: Any) -> Tensor:
+    """A sparse matrix times a dense one, as a sparse matrix."""
 def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given."""
+def solve(input: Tensor, A: Any, *, out: Tensor | None = None) -> Tensor:
+    """Removed: use ``linalg.solve``."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool | None = False, *, out: Any = None) -> _return_sort:
     """The elements along ``dim`` in order, and the places they came from; NaN counts as largest."""
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor of blocks: ``ccol_indices`` say where columns of blocks begin in ``row_indices`` and ``values``."""
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor of blocks: ``crow_indices`` say where rows of blocks begin in ``col_indices`` and ``values``."""
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor of the compressed ``layout``: CSR, CSC, BSR or BSC."""
+def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+    """A sparse tensor in coordinate format: ``values[k]`` stands at ``indices[:, k]``, and values at equal indices add up."""
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor with compressed columns: ``ccol_indices`` say where they begin in ``row_indices`` and ``values``."""
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor with compressed rows: ``crow_indices`` say where they begin in ``col_indices`` and ``values``."""
 def split(tensor: Any, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed."""
+def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned if that is given."""
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of the sizes listed."""
+def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Copies of the parts that ``split_with_sizes`` gives; see ``split_copy``."""
+def spmm(input: Tensor, mat2: Any) -> Tensor:
+    """The matrix product, of sparse matrices too."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root."""
 def sqrt_(input: Tensor) -> Tensor:
@@ -2405,6 +3077,10 @@ def square_(input: Tensor) -> Tensor:
     """In-place form of ``square``."""
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view."""
+def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``squeeze``."""
+def sspaddmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors of one shape along a new dimension ``dim``."""
 def std(input: Tensor, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
@@ -2415,18 +3091,46 @@ def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length:
     """Fourier transforms of overlapping windows of a signal, ``hop_length`` (a quarter of ``n_fft``) apart."""
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Subtracts ``alpha * other`` from ``input``."""
-def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+def subtract(input: Tensor | Number, other: Tensor | Number, alpha: Number = 1, *, out: Tensor | None = None) -> Tensor:
     """Subtracts ``alpha * other`` from ``input``."""
 def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Sums over ``dim``, or over everything."""
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> _return_svd:
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros."""
-def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+def svd_lowrank(A: Any, q: _int | None = 6, niter: _int | None = 2, M: Any = None) -> Tensor:
+    """The ``q`` largest singular values of ``A`` (or of ``A - M``) and their vectors, found with random numbers."""
+def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
     """Exchanges two dimensions; a view."""
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Exchanges two dimensions; a view."""
+def sym_constrain_range(size: Any, *, min: _int | None = None, max: _int | None = None) -> None:
+    """Checks that a size lies within bounds."""
+def sym_constrain_range_for_size(size: Any, *, min: _int | None = None, max: _int | None = None) -> None:
+    """``sym_constrain_range`` with 0 as the least bound."""
+def sym_float(a: Any) -> Tensor:
+    """``float(a)``."""
+def sym_fresh_size(expr: Any) -> Tensor:
+    """Not offered: there are no symbolic sizes."""
+def sym_int(a: Any) -> Tensor:
+    """``int(a)``: towards zero."""
+def sym_ite(b: Any, t: Any, f: Any) -> Tensor:
+    """``t if b else f``, for two values of one type."""
+def sym_max(a: Any, b: Any) -> Tensor:
+    """The larger of two numbers; a float if either is one."""
+def sym_min(a: Any, b: Any) -> Tensor:
+    """The smaller of two numbers; a float if either is one."""
+def sym_not(a: Any) -> Tensor:
+    """``not a``."""
+def sym_sqrt(a: Any) -> Tensor:
+    """The square root of a number."""
+def sym_sum(*args: Any) -> Tensor:
+    """The sum of numbers, spread or in one sequence."""
+def symeig(input: Tensor, eigenvectors: _bool = False, upper: _bool = True, *, out: Tensor | None = None) -> Tensor:
+    """Removed: use ``linalg.eigh``."""
 def t(input: Tensor) -> Tensor:
     """Transposes a matrix; tensors of fewer dimensions are seen as they are. A view."""
+def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the transpose of a matrix."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of the flattened ``input`` at the positions ``index``; negative ones count from the end."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -2441,9 +3145,9 @@ def tanh_(input: Tensor) -> Tensor:
     """In-place form of ``tanh``."""
 def tensor(data: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A new tensor with a copy of ``data``: a number, nested sequences of numbers, a NumPy array or a tensor."""
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: _int = 0, **kwargs: Any) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: _int = 0, *, sections: Any = None, indices: Any = None, tensor_indices_or_sections: Any = None) -> tuple[Tensor, ...]:
     """Views of a dimension's parts: ``indices_or_sections`` nearly equal ones, or cut at the positions listed."""
-def tensordot(a: Tensor, b: Tensor, dims: _int | tuple[Sequence[_int], Sequence[_int]] = 2, *, out: Tensor | None = None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: _int | tuple[Sequence[_int], Sequence[_int]] = 2, out: Tensor | None = None) -> Tensor:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions."""
 def threshold(input: Tensor, threshold: Number, value: Number, *, out: Tensor | None = None) -> Tensor:
     """``input`` where it exceeds ``threshold``, else ``value``."""
@@ -2460,6 +3164,8 @@ def trace(input: Tensor) -> Tensor:
     """The sum of a matrix' diagonal. Integers are summed as int64."""
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Exchanges two dimensions; a view."""
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``transpose``."""
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
     """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points ``dx`` (by default 1) apart."""
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
@@ -2468,13 +3174,13 @@ def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _
     """The solution of ``A X = input`` for triangular ``A`` (of ``A.T X = input`` with ``transpose``), and a copy of ``A``."""
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of each matrix, up to the given diagonal; the rest is zero."""
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``."""
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 1) -> Tensor:
     """``nn.functional.triplet_margin_loss`` with the reduction as a number."""
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of each matrix, from the given diagonal on; the rest is zero."""
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on."""
 def true_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Divides ``input`` by ``other``; integers become the default floating-point type."""
@@ -2484,12 +3190,20 @@ def trunc_(input: Tensor) -> Tensor:
     """In-place form of ``trunc``."""
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """A tuple of views, one for each index of a dimension."""
+def unbind_copy(input: Tensor, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Copies of what ``unbind`` gives; see ``split_copy``."""
 def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
     """Splits one dimension into several; a view."""
+def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``Tensor.unfold``: windows along a dimension."""
+def unify_type_list(*args: Any, **kwargs: Any) -> Tensor:
+    """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
 def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
     """The distinct elements (or slices along ``dim``) in ascending order, with ``sorted=False`` too."""
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
     """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``."""
+def unravel_index(indices: Any, shape: Any) -> Tensor:
+    """Where flat positions lie in a tensor of ``shape``: a tensor of coordinates for each dimension."""
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """``chunk`` whose parts are no views, so that they may be changed in place without rules."""
 def unsafe_split(input: Tensor, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -2498,6 +3212,10 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> t
     """``split_with_sizes`` whose parts are no views."""
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Inserts a dimension of size 1 before position ``dim``; a view."""
+def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``unsqueeze``."""
+def values_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the values of a sparse tensor."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``."""
 def var(input: Tensor, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
@@ -2508,14 +3226,22 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of the products of two vectors' elements, those of ``input`` conjugated."""
 def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers in the last dimension as complex ones; a view."""
+def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``view_as_complex``."""
 def view_as_real(input: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones in a new last dimension of size 2; a view."""
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``view_as_real``."""
+def view_copy(input: Tensor, size: Any = None, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """A copy of ``Tensor.view``: another shape, or the same bytes as another dtype."""
+def vsplit(input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
     """``tensor_split`` along rows."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the first dimension; one-dimensional ones are rows."""
 def where(condition: Any, input: Tensor | None = None, other: Tensor | Number | None = None, *, out: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of its nonzero elements by ..."""
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Tensor:
+    """Replaces ``carried_inputs`` by what ``body_fn`` makes of them for as long as ``cond_fn`` of them holds."""
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
 def xlogy_(input: Tensor | Number, other: Tensor | Number) -> Tensor:

@@ -387,6 +387,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         ValueError: if ``copy=False`` and only a copy can be made.
     """
     wanted = check_dtype("asarray", dtype)
+    if type(obj).__name__ == "UntypedStorage":
+        obj = obj.memory().view(np.uint8)
     if isinstance(obj, (np.ndarray, np.generic)):
         source: Any = share_host(_from_array(obj)) if isinstance(obj, np.ndarray) else from_host(np.asarray(obj))
         if isinstance(obj, np.generic) and copy is False:

@@ -359,9 +359,9 @@ class DeviceContext(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def set_default_device(value: device | str | int | None) -> None:
+def set_default_device(device: Any) -> None:
     """Sets the device of factories in this thread, as the outermost device context would; None takes it off."""
-    entry = None if value is None else DeviceContext(value)
+    entry = None if device is None else DeviceContext(device)
     if _current.default is not None:
         remove_mode(_current.default)
     _current.default = entry

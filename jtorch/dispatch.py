@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import groupby
 from typing import Any
 
 
@@ -31,12 +32,18 @@ MISSING: Any = _Missing()
 
 
 class _Active:
-    """Whether any function mode is entered, in any thread: the flag that plain calls look at."""
+    """Whether any mode is entered, in any thread: the flag that plain calls look at.
 
-    __slots__ = ("modes",)
+    ``modes`` has one item for each entered mode. Adding and taking one is atomic, and an empty list is false, so that neither counting
+    nor looking needs a lock. ``below`` is asked about calls that no handler has answered, once a floor above has set it: it runs
+    ``__torch_dispatch__``.
+    """
+
+    __slots__ = ("modes", "below")
 
     def __init__(self) -> None:
-        self.modes = 0
+        self.modes: list[None] = []
+        self.below: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None = None
 
 
 ACTIVE = _Active()
@@ -51,8 +58,10 @@ TENSORS: set[type] = set()
 #: Bound getters whose results the default handler does not convert (``Tensor.grad.__get__`` and the like).
 NOWRAP: set[Any] = set()
 
+#: Tensor classes of other layouts, with what runs the calls that have them as operands (``call``, ``get``, ``set``); never in PLAIN.
+LAYOUTS: dict[type, Any] = {}
+
 _tensor_type: type | None = None
-_lock = threading.RLock()  # re-entrant: a collected mode stack may count down at any moment
 
 
 def add_plain(*types: type) -> None:
@@ -74,17 +83,27 @@ def tensor_type() -> type | None:
     return _tensor_type
 
 
+def of_layout(operands: Iterable[Any]) -> Any:
+    """The first operand of a class in ``LAYOUTS``, also inside lists and tuples; None if there is none."""
+    for operand in operands:
+        if type(operand) in LAYOUTS:
+            return operand
+        if type(operand) in _SEQUENCES:
+            for item in operand:
+                if type(item) in LAYOUTS:
+                    return item
+    return None
+
+
 # ------------------------------------------------------------------------------------------------ state of a thread
 
 
 class _ModeStack(list["TorchFunctionMode"]):
     """The function modes of one thread, outermost first."""
 
-    def __del__(self, lock: Any = _lock, active: _Active = ACTIVE) -> None:
+    def __del__(self, active: _Active = ACTIVE) -> None:
         # A thread may end inside a mode: the global count must not stay up. At interpreter shutdown module globals are gone already.
-        if self:
-            with lock:
-                active.modes -= len(self)
+        del active.modes[: len(self)]
 
 
 class _State(threading.local):
@@ -101,8 +120,10 @@ _warned_plain_method = False
 
 
 def _count(change: int) -> None:
-    with _lock:
-        ACTIVE.modes += change
+    if change > 0:
+        ACTIVE.modes.extend([None] * change)
+    else:
+        del ACTIVE.modes[:-change]
 
 
 class _Disabling:
@@ -173,6 +194,29 @@ class _DisabledHandler:
 disabled_torch_function_impl = _DisabledHandler()
 
 
+class _DisabledDispatch:
+    """``__torch_dispatch__`` of classes that take no part; calling it runs the operator on the data itself."""
+
+    __name__ = "_disabled_torch_dispatch_impl"
+
+    def __call__(self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        return run_default_dispatch(func, types, args, kwargs)
+
+    def __repr__(self) -> str:
+        return "<built-in method _disabled_torch_dispatch_impl>"
+
+    def __reduce__(self) -> str:
+        return "disabled_torch_dispatch_impl"
+
+
+disabled_torch_dispatch_impl = _DisabledDispatch()
+
+
+def run_default_dispatch(func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: Any) -> Any:  # noqa: ARG001
+    """Runs an operator on data; replaced by the floor that has operators."""
+    return func(*args, **(kwargs or {}))
+
+
 def _handler_of(operand: Any) -> Any:
     """The operand's handler, or None if it has none or the disabled one."""
     cls = type(operand)
@@ -185,7 +229,8 @@ def _handler_of(operand: Any) -> Any:
         return None
     if handler is not disabled_torch_function_impl:
         return handler
-    if cls.__module__.startswith("jtorch.") and "__torch_function__" in cls.__dict__ and "__torch_dispatch__" not in cls.__dict__:
+    own = cls.__module__.startswith("jtorch.") and cls not in LAYOUTS
+    if own and "__torch_function__" in cls.__dict__ and "__torch_dispatch__" not in cls.__dict__:
         add_plain(cls)  # Parameter: nobody but this package changes its handler, so it need not be looked at again
     return None
 
@@ -211,8 +256,9 @@ def _collect(operands: Iterable[Any], with_tensor: bool, depth: int = 1) -> list
         else:
             handler = _handler_of(operand)
             if handler is None:
-                if depth and isinstance(operand, (list, tuple)) and (with_tensor or not PLAIN.issuperset(map(type, operand))):
-                    for item in _collect(operand, with_tensor, 0):
+                if depth and isinstance(operand, (list, tuple)) and (with_tensor or not all_plain(operand)):
+                    # Of a run of items of one class the first one counts, so that long lists are read at the speed of C.
+                    for item in _collect([next(run) for _, run in groupby(operand, type)], with_tensor, 0):
                         _insert(found, item)
                 continue
         if found:
@@ -220,6 +266,18 @@ def _collect(operands: Iterable[Any], with_tensor: bool, depth: int = 1) -> list
         else:
             found.append((cls, operand, handler))
     return found
+
+
+def all_plain(items: Sequence[Any]) -> bool:
+    """Whether no item of a list or tuple has to be asked."""
+    if len(items) < MANY:
+        return PLAIN.issuperset(map(type, items))
+    # Faster for the long lists of one class that programs have.
+    return all(cls in PLAIN for cls, _ in groupby(items, type))
+
+
+#: From here on lists are looked through run by run.
+MANY = 24
 
 
 def _insert(found: list[tuple[type, Any, Any]], new: tuple[type, Any, Any]) -> None:
@@ -257,10 +315,12 @@ def _ask_mode(func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any
     if getattr(handler, "__self__", mode) is not mode:
         raise RuntimeError("Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method")
     del stack[place:]
+    _count(-len(taken))  # so that the handler's own calls are plain ones
     try:
         return handler(func, types, args, kwargs)
     finally:
         stack.extend(taken)
+        _count(len(taken))
 
 
 def _mode_for(func: Callable[..., Any], body_is_opaque: bool) -> int:
@@ -321,6 +381,82 @@ def override(
     raise _all_declined(func, asked, state.modes[place] if place >= 0 else None, native)
 
 
+def quick(caller: Any) -> Callable[..., Any]:
+    """A short way through ``override`` for two frequent cases of calls of ``caller``; whatever else goes the long way.
+
+    The cases: one class to ask, whose handler is a classmethod; and one mode that sees every call, on plain operands. What is returned
+    takes the arguments given by position and, if there are any, those given by keyword, both with ``MISSING`` where none was given.
+    """
+    is_method, extract, state, plain, entered, names = caller.is_method, caller.extract, _state, PLAIN, ACTIVE.modes, caller.names
+
+    def ask(args: tuple[Any, ...], named: tuple[Any, ...] | None = None) -> Any:
+        if args and args[-1] is MISSING:
+            count = len(args) - 1
+            while count and args[count - 1] is MISSING:
+                count -= 1
+            args = args[:count]
+        kwargs = None if named is None else {n: x for n, x in zip(names, named) if x is not MISSING}
+        if extract is not None:
+            operands = extract(*args) if kwargs is None else extract(*args, **kwargs)
+        else:
+            operands = args if kwargs is None else (*args, *kwargs.values())
+        if entered:
+            return ask_mode(args, kwargs, operands)
+        cls: Any = None
+        operand = None
+        for x in operands:
+            kind = type(x)
+            if kind in plain or kind is cls:
+                continue
+            if kind in _SEQUENCES:
+                if len(x) > MANY:
+                    x = [next(run) for _, run in groupby(x, type)]
+                for item in x:
+                    kind = type(item)
+                    if kind in plain or kind is cls:
+                        continue
+                    if cls is not None:
+                        return caller(args, kwargs or {})
+                    cls, operand = kind, item
+                continue
+            if cls is not None:
+                return caller(args, kwargs or {})
+            cls, operand = kind, x
+        handler = getattr(operand, "__torch_function__", None)
+        if getattr(handler, "__self__", None) is not cls or cls is None or state.level or (is_method and not _is_tensor(args)):
+            return caller(args, kwargs or {})
+        answer = handler(caller.func, (cls,), args, kwargs)  # type: ignore[misc]
+        if answer is NotImplemented:
+            raise _all_declined(caller.func, (cls,), None, caller.native)
+        return answer
+
+    def ask_mode(args: tuple[Any, ...], kwargs: dict[str, Any] | None, operands: Iterable[Any]) -> Any:
+        stack = state.modes
+        if not stack or state.level or state.skip or not plain.issuperset(map(type, operands)):
+            return caller(args, kwargs or {})
+        mode = stack[-1]
+        handler = mode.__torch_function__
+        if mode.acts_on is not None or getattr(handler, "__self__", None) is not mode or (is_method and not _is_tensor(args)):
+            return caller(args, kwargs or {})
+        del stack[-1]
+        entered.pop()
+        try:
+            answer = handler(caller.func, (type(args[0]),) if caller.alone else (), args, kwargs)
+        finally:
+            stack.append(mode)
+            entered.append(None)
+        if answer is NotImplemented:
+            raise _all_declined(caller.func, (type(args[0]),) if caller.alone else (), mode, caller.native)
+        return answer
+
+    return ask
+
+
+def _is_tensor(args: tuple[Any, ...]) -> bool:
+    """Whether a method's self is one."""
+    return bool(args) and (type(args[0]) in TENSORS or isinstance(args[0], _tensor_type or object))
+
+
 def _all_declined(func: Callable[..., Any], types: tuple[type, ...], mode: TorchFunctionMode | None, native: bool) -> TypeError:
     name = name_of(func)
     if not native:
@@ -351,7 +487,10 @@ def name_of(func: Callable[..., Any]) -> str:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether an item has a handler that is not disabled (exact Tensor does not count), or a function mode is active."""
-    operands = tuple(relevant_args)
+    try:
+        operands = tuple(relevant_args)
+    except TypeError:
+        raise TypeError("expected a sequence") from None
     state = _state
     if state.skip:
         state.skip = False
@@ -438,11 +577,16 @@ def default_handler(cls: type, func: Callable[..., Any], types: Collection[type]
     """
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    with DisableTorchFunctionSubclass():
+    state = _state
+    before = state.level
+    state.level = before or 1
+    try:
         result = func(*args, **(kwargs or {}))
         if cls is _tensor_type or func in NOWRAP:
             return result
         return _convert(result, cls)
+    finally:
+        state.level = before
 
 
 def _convert(result: Any, cls: type) -> Any:
@@ -572,3 +716,12 @@ def register(path: str, function: Any, *, overridable: bool = True, native: bool
     """Enters a public callable, or an alias of one, into the table that ``overrides.py`` reads."""
     PUBLIC[path] = Public(path, function, overridable, native)
     NAMES.setdefault(function, path)
+
+
+def __getattr__(name: str) -> Any:
+    # For library authors the decorator belongs here; it is written where public callables are made.
+    if name in ("torch_function_dispatch", "verify_matching_signatures"):
+        from . import overridable
+
+        return getattr(overridable, name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

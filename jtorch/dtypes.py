@@ -70,7 +70,25 @@ class dtype:
 
 
 def _by_name(name: str) -> dtype:
-    return BY_NAME[name]
+    return BY_NAME.get(name) or ABSENT[name]
+
+
+class _Absent(dtype):
+    """An element type that programs name and compare, but that no array of JAX can have."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, category: int, itemsize: int, legacy: str, abbr: str) -> None:
+        self._name, self.category, self.itemsize, self.legacy, self.abbr = name, category, itemsize, legacy, abbr
+
+    @property
+    def np(self) -> Any:  # type: ignore[override]
+        """There is none.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(f"torch.{self._name} is not offered by jtorch: JAX has no arrays of this type")
 
 
 def _define(name: str, np_dtype: Any, category: int, legacy: str, abbr: str) -> dtype:
@@ -100,8 +118,26 @@ float8_e4m3fn = _define("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING, "Flo
 float8_e5m2 = _define("float8_e5m2", ml_dtypes.float8_e5m2, FLOATING, "Float8_e5m2Tensor", "f8")
 float8_e4m3fnuz = _define("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOATING, "Float8_e4m3fnuzTensor", "f8")
 float8_e5m2fnuz = _define("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOATING, "Float8_e5m2fnuzTensor", "f8")
+float8_e8m0fnu = _define("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOATING, "Float8_e8m0fnuTensor", "f8")
 complex64 = _define("complex64", np.complex64, COMPLEX, "ComplexFloatTensor", "c64")
 complex128 = _define("complex128", np.complex128, COMPLEX, "ComplexDoubleTensor", "c128")
+
+complex32 = _Absent("complex32", COMPLEX, 4, "ComplexHalfTensor", "c32")
+#: Types that exist by name only: half complex numbers, quantised ones, and those of less than a byte.
+ABSENT: dict[str, dtype] = {
+    "complex32": complex32,
+    "chalf": complex32,
+    **{
+        name: _Absent(name, INTEGRAL, size, legacy, name)
+        for name, size, legacy in (
+            ("quint8", 1, "QUInt8Tensor"), ("qint8", 1, "QInt8Tensor"), ("qint32", 4, "QInt32Tensor"), ("quint4x2", 1, "QUInt4x2Tensor"),
+            ("quint2x4", 1, "QUInt2x4Tensor"), ("bits8", 1, "Bits8Tensor"), ("bits16", 2, "Bits16Tensor"),
+            ("bits1x8", 1, "Bits1x8Tensor"), ("bits2x4", 1, "Bits2x4Tensor"), ("bits4x2", 1, "Bits4x2Tensor"),
+            *[(f"int{n}", 1, f"Int{n}Tensor") for n in range(1, 8)], *[(f"uint{n}", 1, f"UInt{n}Tensor") for n in range(1, 8)],
+        )
+    },
+    "float4_e2m1fn_x2": _Absent("float4_e2m1fn_x2", FLOATING, 1, "Float4_e2m1fn_x2Tensor", "f4"),
+}  # fmt: skip
 
 #: Other spellings that torch offers.
 ALIASES = {
@@ -185,6 +221,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """
     if type1 is type2:
         return type1
+    if any(t.itemsize == 1 and t.category == FLOATING for t in (type1, type2)):
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {type1.scalar_name} and {type2.scalar_name}")
     low, high = sorted((type1, type2), key=lambda t: t.category)
     if high.category == COMPLEX:
         return complex128 if complex128 in (low, high) or low is float64 else complex64
@@ -198,8 +236,6 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 def _promote_float(low: dtype, high: dtype) -> dtype:
     if low.category < FLOATING:
         return high
-    if low.itemsize == 1 or high.itemsize == 1:
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {low.scalar_name} and {high.scalar_name}")
     if low.itemsize == high.itemsize:  # float16 with bfloat16
         return float32
     return low if low.itemsize > high.itemsize else high
@@ -267,7 +303,8 @@ class finfo:
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        # A power of ten: the decimal digits that survive, as C counts them.
+        self.resolution = {8: 1.0, 16: 1e-3 if d is float16 else 1e-2, 32: 1e-6, 64: 1e-15}[self.bits]
         self.dtype = d._name
 
     def __eq__(self, other: object) -> bool:
@@ -301,4 +338,4 @@ class iinfo:
         return hash((iinfo, self.dtype))
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -68,6 +68,60 @@ def _broadcast_two(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
+#: Functions whose ``out`` must have the result's dtype exactly, by what torch says otherwise. ``{its}`` is the result's dtype, ``{mine}``
+#: that of ``out``; in lower case they are the names of C++.
+_EXACT_OUT: dict[str, str] = {
+    name: words
+    for names, words in (
+        (
+            """addmm addmv aminmax baddbmm bmm cross cumsum diag gather index_add index_copy cholesky cholesky_ex det eigh eigvalsh inv
+            inv_ex ldl_factor ldl_factor_ex ldl_solve lu_factor lu_factor_ex lu_solve qr slogdet solve solve_ex svd svdvals vector_norm
+            log_softmax lu_unpack matmul mm msort renorm scatter scatter_add softmax sort take_along_dim topk triangular_solve tril
+            triu""",
+            "Expected out tensor to have dtype {its_cpp}, but got {mine_cpp} instead",
+        ),
+        ("abs ceil conj_physical floor frac neg round sgn sign trunc", "Found dtype {mine} but expected {its}"),
+        ("cummax cummin logcumsumexp", "expected scalar_type {its} but found {mine}"),
+        ("dot vdot", "result dtype {mine} does not match input dtype {its}"),
+        ("index_select masked_select", "{name}(): self and result must have the same scalar type"),
+        ("take", "take(): self and out expected to have the same dtype, but got self.dtype = {its} and out.dtype = {mine}"),
+        ("amax amin", "Expected the dtype for input and out to match, but got {its} for input's dtype and {mine} for out's dtype."),
+        ("where", "Expected out type to be {its} but got {mine}"),
+        ("complex", "Expected object of scalar type {its} but got scalar type {mine} for argument 'out'"),
+        ("polar", "Expected object of scalar type {its} but got scalar type {mine} for argument 'out'"),
+        ("nan_to_num", "nan_to_num: dtype of out: {mine} should be same as input: {its}"),
+        ("kthvalue", "output values must be of same type as input"),
+        ("mode", "expected scalar type '{its}' but got '{mine}' for values output"),
+        ("quantile nanquantile", "quantile() out tensor must be same dtype as the input tensor"),
+        ("solve_triangular logsigmoid", "expected scalar type {its} but found {mine}"),
+        ("tensordot inner", "tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}"),
+        ("vecdot", "linalg.vecdot: Expected out of dtype{its} but found {mine}"),
+        ("multi_dot", "multi_dot(): expected out tensor to have dtype {its_cpp} but got {mine_cpp}"),
+        ("matrix_norm", "linalg.matrix_norm expected out tensor dtype {its} but got: {mine}"),
+    )
+    for name in names.split()
+}  # fmt: skip
+
+
+_CPP = {
+    "Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int", "Int": "int",
+    "Short": "short int", "Char": "signed char", "Byte": "unsigned char", "Bool": "bool", "ComplexFloat": "c10::complex<float>",
+    "ComplexDouble": "c10::complex<double>",
+}  # fmt: skip
+
+
+def check_out_dtype(name: str, result: str, out: str) -> None:
+    """Refuses ``out`` of another dtype where a function does not convert; dtypes by their names in messages, ``Float``.
+
+    Raises:
+        RuntimeError: in the function's own words.
+    """
+    words = _EXACT_OUT.get(name)
+    if words is not None:
+        cpp = {"its_cpp": _CPP.get(result, result), "mine_cpp": _CPP.get(out, out)}
+        raise RuntimeError(words.format(name=name, its=result, mine=out, **cpp))
+
+
 def must_be_tensor(function: str, argument: str, position: int, value: object) -> TypeError:
     """The TypeError for a wrong operand: ``add(): argument 'other' (position 2) must be Tensor, not str``."""
     return TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")

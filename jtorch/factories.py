@@ -11,7 +11,7 @@ import jax
 from . import devices, dtypes, layouts
 from .applying import preserve_layout, write_out
 from .binding import KINDS, number, plain
-from .core import Tensor, format_strides, from_value
+from .core import Tensor, contiguous_strides, format_strides, from_value
 from .engine import META, concrete, default_device, meta_value, record
 from .engine.calls import shapes_of
 from .errors import must_be_tensor
@@ -19,6 +19,8 @@ from .ops._declare import DTYPE, NUMBER, TENSOR, Op
 from .ops._kernel import Fixed, T, call_of
 from .overridable import specialise
 
+#: Factories that torch gives no ``out=``.
+_WITHOUT_OUT = frozenset(("scalar_tensor", "tril_indices", "triu_indices"))
 _KW = inspect.Parameter.KEYWORD_ONLY
 _POS = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -50,6 +52,19 @@ def check_options(name: str, layout: Any, pin_memory: Any) -> None:
     if layout is not None and layout is not layouts.strided:
         raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
     del pin_memory  # accepted: JAX manages host memory itself
+
+
+def _in_layout(name: str, layout: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+    """A tensor of zeros in another layout than strided: one without specified elements."""
+    if name in ("zeros", "empty", "zeros_like", "empty_like"):
+        import jtorch.sparse
+        from jtorch.sparse._make import empty
+
+        del jtorch
+        return empty(size, layout, check_dtype(name, dtype), device, 0, requires_grad)
+    if name in ("ones", "full"):
+        raise RuntimeError("full(...) is not implemented for sparse layout")
+    raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
 
 
 def check_dtype(name: str, dtype: Any) -> dtypes.dtype | None:
@@ -106,9 +121,10 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         requires_grad: bool = False,
         **kwargs: Any,
     ) -> Any:
-        check_options(op.name, layout, pin_memory)
-        kwargs.pop("memory_format", None)
-        kwargs.pop("names", None)
+        del pin_memory  # accepted: JAX manages host memory itself
+        memory_format = kwargs.pop("memory_format", None) if op.name == "empty" else None
+        if out is not None and op.name in _WITHOUT_OUT:
+            raise TypeError(f"{op.name}() got an unexpected keyword argument 'out'")
         arguments = dict(defaults)
         if spread is not None and spread not in kwargs:
             place = names.index(spread)
@@ -127,6 +143,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         missing = [n for n in names if n in required and n not in arguments]
         if missing:
             raise TypeError(f'{op.name}() missing {len(missing)} required positional arguments: "{missing[0]}"')
+        if layout is not None and layout is not layouts.strided:
+            return _in_layout(op.name, layout, arguments.get("size"), dtype, device, requires_grad)
         given = check_dtype(op.name, dtype)
         if given is None and isinstance(out, Tensor):
             given = out.dtype
@@ -134,6 +152,9 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         result = make(call_of(op, entries), numbers, device if device is not None or out is None else out.device)
         if out is not None:
             return write_out(result, out, op.name)
+        if memory_format is not None:
+            strides = format_strides(result._aval.shape, memory_format)
+            result._strides = None if strides == contiguous_strides(result._aval.shape) else strides
         return _finish(result, requires_grad)
 
     params = (
@@ -141,8 +162,11 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         if spread == names[0]
         else [inspect.Parameter(n, _POS, default=defaults.get(n, inspect.Parameter.empty)) for n in names]
     )
+    if op.name == "empty":
+        params.append(inspect.Parameter("memory_format", _KW, default=layouts.contiguous_format))
+    if op.name not in _WITHOUT_OUT:
+        params.append(inspect.Parameter("out", _KW, default=None))
     params += [
-        inspect.Parameter("out", _KW, default=None),
         inspect.Parameter("dtype", _KW, default=None),
         inspect.Parameter("layout", _KW, default=layouts.strided),
         inspect.Parameter("device", _KW, default=None),
@@ -170,9 +194,11 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         memory_format: Any = None,
         **kwargs: Any,
     ) -> Any:
+        del pin_memory
         if not isinstance(input, Tensor):
             raise must_be_tensor(op.name, op.params[0].name, 1, input)
-        check_options(op.name, layout, pin_memory)
+        if layout is not None and layout is not layouts.strided:
+            return _in_layout(op.name, layout, tuple(input.shape), dtype or input.dtype, device or input.device, requires_grad)
         arguments = {p.name: p.default for p in extra if not p.required}
         arguments.update(zip([p.name for p in extra], args, strict=False))
         for k, v in kwargs.items():

@@ -17,6 +17,7 @@ from .core import Tensor
 from .devices import FACTORIES
 from .ops import views as view_ops
 from .ops._declare import OPS, Op
+from .overridable import signature_of as function_signature
 from .overridable import specialise
 
 #: Every public callable by its path without ``torch.``: ``add``, ``Tensor.add_``, ``nn.functional.relu``, ``_C._slice``.
@@ -72,7 +73,7 @@ def _bind_op(op: Op) -> None:
             made_method = made_method or found
     if op.inplace:
         for name in [op.name, *[a for a in op.aliases if "." not in a]]:
-            if op.namespace in ("torch", "Tensor"):
+            if op.namespace == "Tensor" or (op.namespace == "torch" and op.method is not False):
                 PUBLIC[f"Tensor.{name}_"] = binding.inplace_method(op, f"{name}_")
             if op.namespace == "torch" and name in INPLACE_FUNCTIONS:
                 PUBLIC[f"{name}_"] = binding.inplace_method(op, f"{name}_", "torch")
@@ -85,8 +86,8 @@ def _bind_op(op: Op) -> None:
 
 #: Functions of ``torch`` that write into their first argument.
 INPLACE_FUNCTIONS = frozenset(
-    """abs acos acosh asin asinh atan atanh arccos arccosh arcsin arcsinh arctan arctanh absolute ceil celu clamp clamp_max clamp_min clip
-    conj_physical cos cosh deg2rad dropout elu erf erfc exp exp2 expm1 fill fix floor frac i0 ldexp lerp log log10 log1p log2 logit
+    """abs acos acosh asin asinh atan atanh arccos arccosh arcsin arcsinh arctan arctanh ceil celu clamp clamp_max clamp_min clip
+    conj_physical cos cosh deg2rad dropout elu erf erfc exp exp2 expm1 fill fix floor frac i0 ldexp log log10 log1p log2 logit
     nan_to_num neg negative rad2deg reciprocal relu round rsqrt selu sigmoid sin sinc sinh sqrt square tan tanh threshold trunc xlogy
     leaky_relu hardtanh addmv gcd lcm index_put""".split()
 )
@@ -141,13 +142,13 @@ def _bind_composite(c: Composite) -> None:
 
 
 def _spellings(body: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
-    names = inspect.signature(body).parameters
+    names = function_signature(body).parameters
     return {n: binding.ALIASES[n] for n in ("dim", "keepdim") if n in names}
 
 
 def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
     body = c.body
-    signature = inspect.signature(body)
+    signature = function_signature(body)
     params = list(signature.parameters.values())
     first = params[0]
     operands = ["self" if n == first.name else n for n in c.operands]
@@ -172,7 +173,7 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
     from .core import check_inplace
 
     body = c.body
-    signature = inspect.signature(body)
+    signature = function_signature(body)
     params = [p for p in signature.parameters.values() if p.name != "out"]
     params[0] = params[0].replace(name="self")
 
@@ -220,6 +221,9 @@ def bind_everything() -> None:
                 PUBLIC[path] = made
     for c in COMPOSITES:
         _bind_composite(c)
+    from . import _not_offered
+
+    PUBLIC.update(_not_offered.public())
     globals().update({name: PUBLIC[name] for name in _OWN if name in PUBLIC})
     _bind_indexing()
     _bind_tensor(tensor_methods)
@@ -235,6 +239,10 @@ def _bind_tensor(methods: Any) -> None:
         setattr(Tensor, name, getattr(methods, name))
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
     Tensor._make_subclass = staticmethod(methods._make_subclass)  # type: ignore[attr-defined]
+    Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)  # type: ignore[attr-defined]
+    Tensor.__torch_dispatch__ = dispatch.disabled_torch_dispatch_impl  # type: ignore[attr-defined]
+    Tensor._python_dispatch = property(_python_dispatch)  # type: ignore[attr-defined]
+    Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[assignment,method-assign]
     Tensor.__new__ = staticmethod(methods._new_tensor)  # type: ignore[assignment,method-assign]
     Tensor.__init__ = _init  # type: ignore[method-assign]
     Tensor.__torch_function__ = classmethod(dispatch.default_handler)  # type: ignore[attr-defined]
@@ -278,7 +286,7 @@ def _bind_tensor(methods: Any) -> None:
 
 def _bind_indexing() -> None:
     """``t[index]`` and ``t[index] = value``: handlers are looked for inside tuples and nested lists of the index too."""
-    from .dispatch import ACTIVE, MISSING, PLAIN, TENSORS, override
+    from .dispatch import ACTIVE, LAYOUTS, MISSING, PLAIN, TENSORS, override
     from .indexing import getitem, setitem
 
     all_plain = PLAIN.issuperset
@@ -289,6 +297,10 @@ def _bind_indexing() -> None:
             answer = override(Tensor.__getitem__, [self, *_inside(index)], (self, index), None)  # type: ignore[attr-defined]
             if answer is not MISSING:
                 return answer
+            if ACTIVE.below is not None and (answer := ACTIVE.below(callers[0], (self, index), {})) is not MISSING:
+                return answer
+            if type(self) in LAYOUTS:
+                return LAYOUTS[type(self)].item(self, index)
         return getitem(self, index)
 
     def __setitem__(self: Any, index: Any, value: Any) -> None:
@@ -302,12 +314,27 @@ def _bind_indexing() -> None:
             answer = override(Tensor.__setitem__, [self, *_inside(index), value], (self, index, value), None)  # type: ignore[attr-defined]
             if answer is not MISSING:
                 return
+            if ACTIVE.below is not None and ACTIVE.below(callers[1], (self, index, value), {}) is not MISSING:
+                return
+            if type(self) in LAYOUTS:
+                LAYOUTS[type(self)].set_item(self, index, value)
+                return
         setitem(self, index, value)
 
+    callers = [_body_of(body, made) for body, made in ((getitem, __getitem__), (setitem, __setitem__))]
     for made, body in ((__getitem__, getitem), (__setitem__, setitem)):
         made.__doc__, made.__qualname__ = body.__doc__, f"Tensor.{made.__name__}"
         PUBLIC[f"Tensor.{made.__name__}"] = made
         dispatch.register(f"torch.Tensor.{made.__name__}", made)
+
+
+def _body_of(body: Callable[..., Any], public: Any) -> Any:
+    """A function's body as those below ``__torch_function__`` are told of it."""
+    from .overridable import _Caller, _Layout
+
+    caller = _Caller(body, body.__name__, _Layout(inspect.signature(body), True, {}), True, True, True)
+    caller.func, caller.all_positional = public, True
+    return caller
 
 
 def _inside(index: Any) -> list[Any]:
@@ -315,6 +342,39 @@ def _inside(index: Any) -> list[Any]:
     if isinstance(index, (tuple, list)) and not hasattr(index, "__torch_function__"):
         return [found for item in index for found in _inside(item)]
     return [index]
+
+
+def _make_wrapper_subclass(cls: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+    """An instance of ``cls`` with this metadata and no data: what ``__torch_dispatch__`` gives a meaning to.
+
+    Args:
+        cls: a subclass of Tensor that defines ``__torch_dispatch__``.
+        size: the shape; ``strides``, ``storage_offset``, ``memory_format``, ``dtype`` (default: the default dtype), ``layout``, ``device``
+            and ``requires_grad`` may follow.
+
+    Raises:
+        TypeError: if the class does not define ``__torch_dispatch__``.
+        RuntimeError: if an integer tensor is to require grad.
+    """
+    from .aten.wrapping import make_wrapper_subclass
+
+    return make_wrapper_subclass(cls, size, *args, **kwargs)
+
+
+def _python_dispatch(t: Tensor) -> bool:
+    """Whether operators on the tensor go to ``__torch_dispatch__`` of its class."""
+    return type(t).__torch_dispatch__ is not dispatch.disabled_torch_dispatch_impl  # type: ignore[attr-defined]
+
+
+def _init_subclass(cls: Any, **kwargs: Any) -> None:
+    """A class with ``__torch_dispatch__`` and no ``__torch_function__`` of its own takes no part in the latter."""
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    if cls.__torch_dispatch__ is dispatch.disabled_torch_dispatch_impl:
+        return
+    importlib.import_module(f"{__package__}.aten.lowering")  # who runs such classes' operators
+    handler = cls.__torch_function__
+    if getattr(handler, "__func__", handler) is dispatch.default_handler:
+        cls.__torch_function__ = dispatch.disabled_torch_function_impl
 
 
 def _init(self: Tensor, *args: Any, **kwargs: Any) -> None:
@@ -409,14 +469,16 @@ def _layout(t: Tensor) -> Any:
     return layouts.strided
 
 
-def _names(t: Tensor) -> tuple[None, ...]:
-    """No dimension has a name."""
-    return (None,) * t._aval.ndim
-
-
 def _hooks_dict(t: Tensor) -> Any:
     """The tensor's backward hooks, or None."""
-    return t._hooks
+    from .tensor_methods import hooks_of
+
+    return hooks_of(t)
+
+
+def _grad_fn(t: Tensor) -> Any:
+    """The node of the operation that made the tensor, or None."""
+    return t.grad_fn
 
 
 def _set_hooks_dict(t: Tensor, hooks: Any) -> None:
@@ -429,6 +491,6 @@ PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "is_sparse_csr": _never("sparse"), "is_quantized": _never("quantised"), "is_mkldnn": _never("in MKLDNN's layout"),
     "is_nested": _never("nested"), "is_vulkan": _never("on Vulkan"), "is_ipu": _never("on an IPU"), "is_maia": _never("on MAIA"),
     "is_mtia": _never("on MTIA"),
-    "retains_grad": _retains_grad, "layout": _layout, "names": _names, "_backward_hooks": _hooks_dict,
+    "retains_grad": _retains_grad, "layout": _layout, "_backward_hooks": _hooks_dict, "_grad_fn": _grad_fn,
 }  # fmt: skip
 PROPERTY_SETTERS: dict[str, Callable[[Tensor, Any], None]] = {"real": _set_real, "imag": _set_imag, "_backward_hooks": _set_hooks_dict}

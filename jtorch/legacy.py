@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import dtypes
+from . import dtypes, layouts
 from .core import Tensor
 
 
@@ -43,6 +43,35 @@ def _make(name: str, on: str) -> Any:
 
 
 _made: dict[tuple[str, str], Any] = {}
+
+
+class _SparseType(_TensorType):
+    """The class of ``torch.sparse.FloatTensor`` and its like: an instance is any COO tensor of the dtype and device."""
+
+    def __instancecheck__(cls, other: object) -> bool:
+        return super().__instancecheck__(other) and other.layout is layouts.sparse_coo  # type: ignore[attr-defined]
+
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        """A COO tensor of indices and values, or without elements of the given sizes."""
+        import jtorch
+
+        place = cls.on if device is None else device
+        if args and isinstance(args[0], Tensor):
+            return jtorch.sparse_coo_tensor(*args, dtype=cls.dtype, device=place)
+        size = tuple(args[0]) if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
+        return jtorch.sparse_coo_tensor(size, dtype=cls.dtype, device=place)
+
+
+def sparse_tensor_type(name: str, on: str = "cpu") -> Any:
+    """The class for a name in ``torch.sparse``."""
+    if name not in NAMES:
+        raise AttributeError(f"module 'torch.sparse' has no attribute '{name}'")
+    found = _made.get((name, f"sparse.{on}"))
+    if found is None:
+        made = _SparseType(name, (), {"dtype": NAMES[name], "on": on, "__doc__": f"COO tensors of {NAMES[name]} on the device type {on}."})
+        made.__module__ = "torch.sparse" if on == "cpu" else f"torch.{on}.sparse"
+        found = _made[name, f"sparse.{on}"] = made
+    return found
 
 
 def tensor_type(name: str, on: str = "cpu") -> Any:

@@ -61,11 +61,11 @@ class _return_linalg_svd(NamedTuple):
     S: Tensor
     Vh: Tensor
 
-def cholesky(A: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
+def cholesky(input: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``."""
-def cholesky_ex(A: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> _return_linalg_cholesky_ex:
+def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> _return_linalg_cholesky_ex:
     """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive; raises only with ..."""
-def cond(A: Tensor, p: _float | str | None = None, *, out: Tensor | None = None) -> Tensor:
+def cond(input: Tensor, p: _float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm."""
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """The cross products of vectors of length 3 along ``dim``, over the broadcast of the other dimensions."""
@@ -73,13 +73,13 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinants of square matrices."""
 def diagonal(A: Any, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """``torch.diagonal`` with the last two dimensions by default."""
-def eig(A: Tensor, *, out: Any = None) -> _return_linalg_eig:
+def eig(input: Tensor, *, out: Any = None) -> _return_linalg_eig:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only."""
-def eigh(A: Tensor, UPLO: str = 'L', *, out: Any = None) -> _return_linalg_eigh:
+def eigh(input: Tensor, UPLO: str = 'L', *, out: Any = None) -> _return_linalg_eigh:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one ..."""
-def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex eigenvalues of square matrices. On the CPU only."""
-def eigvalsh(A: Tensor, UPLO: str = 'L', *, out: Tensor | None = None) -> Tensor:
+def eigvalsh(input: Tensor, UPLO: str = 'L', *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle."""
 def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of the product of the Householder reflections that ``geqrf`` returns."""
@@ -87,14 +87,14 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices."""
 def inv_ex(A: Tensor, *, check_errors: _bool = False, out: Any = None) -> _return_linalg_inv_ex:
     """The inverses, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
-def ldl_factor(A: Any, *, hermitian: _bool = False, out: Any = None) -> Any:
+def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Any = None) -> Any:
     """``ldl_factor_ex`` without the info."""
-def ldl_factor_ex(A: Any, *, hermitian: _bool = False, check_errors: _bool = False, out: Any = None) -> Any:
+def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _bool = False, out: Any = None) -> Any:
     """The LDL factorisation of symmetric (or ``hermitian``) matrices, packed, with pivots and for each matrix LAPACK's info."""
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
     """The solution of ``A X = B`` from ``ldl_factor(A)``. Runs on the host."""
-def lstsq(A: Any, B: Any, rcond: _float | None = None, *, driver: str | None = None) -> Any:
-    """The least squares solution of ``A X = B``, the one of least norm if there are many; by the pseudoinverse for every ..."""
+def lstsq(input: Tensor, b: Any, rcond: _float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
+    """The least squares solution of ``input X = b``, the one of least norm if there are many; by the pseudoinverse for ..."""
 def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> _return_linalg_lu:
     """``A = P @ L @ U``: a permutation, a lower triangular matrix with ones on the diagonal, and an upper triangular one."""
 def lu_factor(A: Tensor, *, pivot: _bool = True, out: Any = None) -> _return_linalg_lu_factor:
@@ -105,19 +105,19 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoi
     """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with ``adjoint``) from ..."""
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product of two tensors, over the broadcast of their leading dimensions."""
-def matrix_exp(A: Tensor) -> Tensor:
+def matrix_exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation."""
-def matrix_norm(A: Tensor, ord: _float | str = 'fro', dim: Sequence[_int] = ..., keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def matrix_norm(input: Tensor, ord: _float | str = 'fro', dim: Sequence[_int] = ..., keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """A norm of the matrices in two dimensions."""
-def matrix_power(A: Any, n: _int, *, out: Tensor | None = None) -> Tensor:
+def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th powers of square matrices; for a negative ``n`` of their inverses."""
-def matrix_rank(A: Tensor, *, atol: Tensor | Number | None = None, rtol: Tensor | Number | None = None, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
+def matrix_rank(input: Tensor, tol: Tensor | Number | None = None, hermitian: _bool = False, *, atol: Tensor | Number | None = None, rtol: Tensor | Number | None = None, out: Tensor | None = None) -> Tensor:
     """How many singular values (or absolute eigenvalues of ``hermitian`` matrices) exceed ``max(atol, rtol * largest)``."""
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of two or more matrices, in the order that takes the fewest multiplications."""
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: _bool = False, *, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
+def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: _bool = False, *, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
     """A matrix norm over two dimensions or a vector norm over one: that of ``ord``, by default the 2-norm of all elements ..."""
-def pinv(A: Tensor, *, atol: Tensor | Number | None = None, rtol: Tensor | Number | None = None, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
+def pinv(input: Tensor, rcond: Tensor | Number | None = None, hermitian: _bool = False, *, atol: Tensor | Number | None = None, rtol: Tensor | Number | None = None, out: Tensor | None = None) -> Tensor:
     """The pseudoinverses; singular values up to ``max(atol, rtol * largest)`` count as zero."""
 def qr(A: Tensor, mode: str = 'reduced', *, out: Any = None) -> _return_linalg_qr:
     """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``."""
@@ -127,16 +127,16 @@ def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Tensor | None = None
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``."""
 def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False, out: Any = None) -> _return_linalg_solve_ex:
     """``solve``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
-def solve_triangular(A: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Tensor | None = None) -> Tensor:
+def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Tensor | None = None) -> Tensor:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read."""
 def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, out: Any = None) -> _return_linalg_svd:
     """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors."""
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values in descending order."""
-def tensorinv(A: Any, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of ``A`` as a map between tensors of its last dimensions and of its first ``ind``."""
-def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The ``X`` with ``tensordot(A, X, X.ndim) == B``; the dimensions ``dims`` of ``A`` are moved to the end first."""
+def tensorinv(input: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of ``input`` as a map between tensors of its last dimensions and of its first ``ind``."""
+def tensorsolve(input: Tensor, other: Tensor | Number, dims: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """The ``X`` with ``tensordot(input, X, X.ndim) == other``; the dimensions ``dims`` of ``input`` are moved to the end ..."""
 def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds ``x ** j``."""
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:

@@ -7,14 +7,31 @@ calls it by its fastest path, which ``*args`` and ``**kwargs`` would forbid. ``i
 
 from __future__ import annotations
 
+import functools
 import inspect
 import linecache
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from . import dispatch
+from . import _code_cache, dispatch
 from .devices import FACTORIES, FACTORY_PATHS
-from .dispatch import ACTIVE, MISSING, NOWRAP, PLAIN, STATIC, TENSORS, DisableTorchFunctionSubclass, add_plain, override, register
+from .dispatch import (
+    ACTIVE,
+    LAYOUTS,
+    MANY,
+    MISSING,
+    NOWRAP,
+    PLAIN,
+    STATIC,
+    TENSORS,
+    DisableTorchFunctionSubclass,
+    add_plain,
+    all_plain,
+    of_layout,
+    override,
+    quick,
+    register,
+)
 from .dtypes import dtype
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -24,7 +41,7 @@ _SEQUENCES = frozenset((list, tuple))
 #: What generated code finds under its names.
 _NAMES = {
     "__name__": __name__, "_M": MISSING, "_ACTIVE": ACTIVE, "_PLAIN": PLAIN, "_STATIC": STATIC, "_TENSORS": TENSORS,
-    "_SEQUENCES": _SEQUENCES, "_all_plain": PLAIN.issuperset, "_all_static": STATIC.issuperset,
+    "_SEQUENCES": _SEQUENCES, "_all_plain": PLAIN.issuperset, "_all_plain_items": all_plain, "_all_static": STATIC.issuperset,
 }  # fmt: skip
 
 
@@ -50,6 +67,31 @@ _OPERATOR_NAMES = {
     "__abs__": "abs", "__neg__": "neg", "__pos__": "positive", "__pow__": "pow", "__ipow__": "pow_", "__itruediv__": "__idiv__",
     "__rtruediv__": "__rdiv__",
 }  # fmt: skip
+
+
+#: Functions that PyTorch writes in Python around ``handle_torch_function``, whatever they are here: handlers are told the defaults, and
+#: exact Tensor among the classes.
+_IN_PYTHON = frozenset(
+    f"{prefix}.{name}"
+    for prefix, names in {
+        "torch": """atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum lobpcg
+            lu meshgrid
+            norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""",
+        "torch.nn.functional": """adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d
+            affine_grid alpha_dropout batch_norm binary_cross_entropy binary_cross_entropy_with_logits celu cosine_embedding_loss
+            cross_entropy ctc_loss dropout dropout1d dropout2d dropout3d elu embedding embedding_bag feature_alpha_dropout fold
+            fractional_max_pool2d fractional_max_pool3d gaussian_nll_loss glu grid_sample group_norm gumbel_softmax hardtanh
+            hinge_embedding_loss huber_loss instance_norm interpolate kl_div l1_loss layer_norm leaky_relu linear_cross_entropy
+            local_response_norm log_softmax lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss max_pool1d max_pool2d max_pool3d max_unpool1d
+            max_unpool2d max_unpool3d mish mse_loss multi_head_attention_forward multi_margin_loss multilabel_margin_loss
+            multilabel_soft_margin_loss nll_loss normalize pad poisson_nll_loss relu relu6 rms_norm rrelu selu silu smooth_l1_loss
+            soft_margin_loss softmax softmin softsign tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss unfold""",
+        "torch.Tensor": """__contains__ __floordiv__ __ipow__ __len__ __pow__ __rdiv__ __reversed__ __rfloordiv__ __rlshift__
+            __rmatmul__ __rmod__
+            __rpow__ __rrshift__ __rsub__ __rtruediv__ backward istft lu norm register_hook split stft unique unique_consecutive""",
+    }.items()
+    for name in names.split()
+)
 
 
 class _Layout:
@@ -85,9 +127,11 @@ class _Caller:
         self.defaults = tuple([p.default for p in params])
         required = [p.name for p in params if p.default is _EMPTY]
         self.required_after = [frozenset(required).difference(self.all_names[:n]) for n in range(len(layout.positional) + 1)]
+        self.alone = is_method and len(params) == 1 and not layout.open_ended
         self.all_positional = False
         self.takes_keywords = False
         self.func: Any = None
+        self.path = ""
         self.handlers_off = False
         self.relevant: set[str] | None = None
         self.extract: Callable[..., Iterable[Any]] | None = None
@@ -108,15 +152,45 @@ class _Caller:
                 raise TypeError(f"descriptor '{self.name}' for '{owner}' objects doesn't apply to a '{type(args[0]).__name__}' object")
         operands = self.operands(args, kwargs)
         if self.native:
-            answer = override(self.func, operands, args, kwargs or None, True, self.opaque)
+            # PyTorch tells a mode the class of a method's self where the method takes nothing else.
+            types = (type(args[0]),) if self.alone else None
+            answer = override(self.func, operands, args, kwargs or None, True, self.opaque, types)
         else:
             answer = override(self.func, operands, *self.with_defaults(args, kwargs), False, self.opaque)
         if answer is not MISSING:
             return answer
+        if ACTIVE.below is not None and (answer := ACTIVE.below(self, args, kwargs)) is not MISSING:
+            return answer
+        if LAYOUTS and (special := of_layout((*args, *kwargs.values()))) is not None:
+            return LAYOUTS[type(special)].call(self, special, args, kwargs)
         if self.handlers_off:
             with DisableTorchFunctionSubclass():
                 return self.run(args, kwargs)
         return self.run(args, kwargs)
+
+    def explained(self, positional: tuple[Any, ...], named: tuple[Any, ...] | dict[str, Any]) -> Exception | None:
+        """The error for arguments that fit no signature, in torch's words; None where they do."""
+        from .argument_errors import explain
+
+        values = named.values() if isinstance(named, dict) else named
+        if dispatch.is_torch_function_enabled() and dispatch._collect([*positional, *values], False):
+            return None  # a handler was asked: what it raises is its own
+        count = len(positional)
+        while count and positional[count - 1] is MISSING:
+            count -= 1
+        over = count - len(self.layout.positional)
+        if over > 0 and not isinstance(named, dict):
+            # More than fit by position went on into the keywords.
+            positional, count = (*positional[:count], *[x for x in named if x is not MISSING]), count + len(named)
+            named = {}
+        if not isinstance(named, dict):
+            # The body may have given keywords their values already: what was given by position, and defaults, do not count.
+            taken = dict(zip(self.all_names, self.defaults, strict=True))
+            for n in self.all_names[:count]:
+                taken[n] = MISSING
+            given = ((n, x, taken.get(n, _EMPTY)) for n, x in zip(self.names, named))
+            named = {n: x for n, x, known in given if x is not MISSING and known is not MISSING and x is not known}
+        return explain(self.path, positional[:count], named, "out" in self.all_names or self.layout.open_ended)
 
     def operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Collection[Any]:
         """Everything that may be asked, in the order of the parameters."""
@@ -150,8 +224,11 @@ class _Caller:
         layout = self.layout
         if layout.open_ended:
             return self.impl(*args, **{layout.alias_of.get(n, n): x for n, x in kwargs.items()})
-        if self.takes_keywords and self.is_complete(args, kwargs):
-            return self.impl(*args, **kwargs)
+        if self.takes_keywords:
+            if not kwargs and len(args) < len(self.required_after) and not self.required_after[len(args)]:
+                return self.impl(*args)
+            if self.is_complete(args, kwargs):
+                return self.impl(*args, **kwargs)
         values = self.bind(args, kwargs)
         if self.all_positional:
             return self.impl(*values)
@@ -198,7 +275,10 @@ def _check(value: str, kind: str) -> str:
     if kind == "self":
         return f"type({value}) not in _TENSORS"
     if kind == "list":
-        return f"type({value}) not in _SEQUENCES or not _all_plain(map(type, {value}))"
+        plain = f"_all_plain(map(type, {value})) if len({value}) < {MANY} else _all_plain_items({value})"
+        return f"type({value}) not in _SEQUENCES or not ({plain})"
+    if kind == "any":
+        return f"type({value}) not in _PLAIN and (type({value}) not in _SEQUENCES or not _all_plain_items({value}))"
     return f"type({value}) not in {'_PLAIN' if kind == 'tensor' else '_STATIC'}"
 
 
@@ -208,6 +288,8 @@ class _Source:
     def __init__(self, names: dict[str, Any]) -> None:
         self.lines: list[str] = []
         self.names = names
+        #: The tuples of what was given, as an expression.
+        self.given = ""
 
     def literal(self, value: Any, hint: str) -> str:
         """An expression for a default value."""
@@ -244,14 +326,16 @@ def _fixed_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str,
         header = [slot if caller.is_method and i == 0 else f"{slot}=_M" for i, slot in enumerate(slots)]
         header += ["_over=_M", "/"] + [f"{k}=_M" for k in caller.names]
     positional, named = slots if bare else [*slots, "_over"], caller.names
-    slow = f"return _slow(({''.join(s + ', ' for s in positional)}), ({''.join(k + ', ' for k in named)}))"
+    source.given = f"({''.join(s + ', ' for s in positional)}), ({''.join(k + ', ' for k in named)})"
+    slow = f"return _slow({source.given})"
 
     doubtful, absent, merges, values = ["_ACTIVE.modes"], [] if bare else ["_over"], [], []
     for slot, p in zip(slots, layout.positional, strict=True):
         kind = kinds.get(p.name, "static")
         if p.default is _EMPTY and (kind != "static" or p.name not in by_keyword):
             # Operands are mostly given by position: only that is fast.
-            doubtful.append(_check(slot, kind))
+            check = _check(slot, kind)
+            doubtful.append(f"({check})" if kind == "any" else check)
             values.append(slot)
             absent += [p.name] if p.name in by_keyword else []
         else:
@@ -265,7 +349,7 @@ def _fixed_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str,
     absent += list(layout.alias_of)
     if absent:
         doubtful.append(f"not (_M is {' is '.join(absent)})")
-    lines = [f"if {' or '.join(doubtful)}:", f"    {slow}", *merges]
+    lines = [f"if {' or '.join(doubtful)}:", *[f"    {line}" for line in _slow_lines(slow, slots, absent, named, caller)], *merges]
     if body is not None:
         # The inlined body reads the parameters under their own names.
         lines += [f"{n} = {v}" for n, v in zip(caller.all_names, values, strict=True)]
@@ -277,12 +361,23 @@ def _fixed_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str,
     source.lines = [f"def {name}({', '.join(header)}):", *("    " + line for line in lines)]
 
 
+def _slow_lines(slow: str, slots: list[str], absent: list[str], named: Sequence[str], caller: _Caller) -> list[str]:
+    """The way to the handlers, short if nothing was given by keyword."""
+    if not caller.native:
+        return [slow]
+    names = [*(["_over"] if "_over" in absent else []), *named]
+    ask = f"return _ask(({''.join(s + ', ' for s in slots)}))"
+    return [f"if _M is {' is '.join(names)}:", f"    {ask}", slow.replace("_slow", "_ask")] if names else [ask]
+
+
 def _open_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str, str]) -> None:
     """The text for a signature with ``*args`` or ``**kwargs``."""
     star = caller.layout.star
-    table = "_PLAIN" if star is None or kinds.get(star.name) == "tensor" else "_STATIC"
+    table = "_PLAIN" if star is None or kinds.get(star.name) in ("tensor", "any") else "_STATIC"
     self_, first = ("_0, /, ", "_0, ") if caller.is_method else ("", "")
     slow = f"return _call(({first}*_args,), _kwargs)"
+    if caller.native:
+        slow = f"return _ask(({first}*_args,)) if not _kwargs else _call(({first}*_args,), _kwargs)"
     source.lines = [
         f"def {name}({self_}*_args, **_kwargs):",
         f"    if _ACTIVE.modes{' or type(_0) not in _TENSORS' if caller.is_method else ''}:",
@@ -298,9 +393,22 @@ def _open_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str, 
     ]
 
 
-def _indent_into_try(lines: list[str]) -> list[str]:
+def _indent_into_try(lines: list[str], handler: Sequence[str]) -> list[str]:
     head, *body = lines
-    return [head, "    try:", *("    " + line for line in body), "    except TypeError:", "        return NotImplemented"]
+    return [head, "    try:", *("    " + line for line in body), *("    " + line for line in handler)]
+
+
+def _is_own(impl: Callable[..., Any]) -> bool:
+    return (getattr(impl, "__module__", None) or "").startswith("jtorch")
+
+
+def _is_tensor(value: Any) -> bool:
+    tensor = dispatch.tensor_type()
+    return tensor is None or isinstance(value, tensor)
+
+
+#: Operators leave what they cannot do to the other operand; called on what is no tensor they are methods like others.
+_DECLINE = ("except TypeError:", "    if not _is_tensor(_0): raise", "    return NotImplemented")
 
 
 def specialise(
@@ -352,7 +460,8 @@ def specialise(
         return impl
     prefix, _, name = public.rpartition(".")
     is_method = prefix == "torch.Tensor"
-    sig = signature or inspect.signature(impl)
+    parsed, native = native, native and public not in _IN_PYTHON
+    sig = signature or signature_of(impl)
     layout = _Layout(sig, is_method, aliases or {})
     caller = _Caller(impl, name, layout, is_method, native, opaque)
     caller.all_positional = all_positional
@@ -360,11 +469,12 @@ def specialise(
     caller.extract = extract
     kinds = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
     if extract is not None:
-        kinds = dict.fromkeys(sig.parameters, "tensor")
+        kinds = dict.fromkeys(sig.parameters, "any")
     if is_method and layout.positional:
         kinds[layout.positional[0].name] = "self"
 
-    source = _Source({**_NAMES, **(names or {}), "_impl": impl, "_slow": caller.given, "_call": caller})
+    own = {"_impl": impl, "_slow": caller.given, "_call": caller, "_ask": quick(caller), "_explained": caller.explained}
+    source = _Source({**_NAMES, **(names or {}), **own})
     # The code carries the public name, for tracebacks; a name that is no identifier for ``def`` is given afterwards.
     def_name = name if name.isidentifier() else "function"
     if layout.open_ended:
@@ -372,7 +482,21 @@ def specialise(
         _open_form(source, def_name, caller, kinds)
     else:
         _fixed_form(source, def_name, caller, kinds, body)
-    lines = _indent_into_try(source.lines) if operator else source.lines
+    lines = source.lines
+    if operator:
+        lines = _indent_into_try(lines, _DECLINE)
+    elif parsed and prefix in _EXPLAINED and name.isidentifier() and not name.startswith("__") and _is_own(impl):
+        caller.path = public.removeprefix("torch.")
+        given = "(*_args,), _kwargs" if layout.open_ended else source.given
+        if layout.open_ended and is_method:
+            given = "(_0, *_args), _kwargs"
+        handler = (
+            "except (TypeError, AttributeError):",
+            f"    _better = _explained({given})",
+            "    if _better is None: raise",
+            "    raise _better from None",
+        )
+        lines = _indent_into_try(lines, handler)
     function = _compile("\n".join(lines) + "\n", def_name, public, source.names)
 
     function.__name__ = _OPERATOR_NAMES.get(name, name)
@@ -381,6 +505,7 @@ def specialise(
     function.__doc__ = impl.__doc__ if doc is None else doc
     function.__signature__ = sig  # type: ignore[attr-defined]
     function.__wrapped__ = impl if wrapped is None else wrapped  # type: ignore[attr-defined]
+    function._implementation = impl  # type: ignore[attr-defined]
     caller.func = function if reports is None or public in _TOLD_BY_THEMSELVES else reports
     caller.handlers_off = public in CONSTRUCTORS
     if public in FACTORY_PATHS:
@@ -390,6 +515,10 @@ def specialise(
     return function
 
 
+#: ``inspect.signature``, asked once for each function: several public forms are made from it.
+signature_of = functools.cache(inspect.signature)
+
+
 def _no_operands(*_args: Any, **_kwargs: Any) -> tuple[Any, ...]:
     return ()
 
@@ -397,7 +526,7 @@ def _no_operands(*_args: Any, **_kwargs: Any) -> tuple[Any, ...]:
 def _fills_in(impl: Callable[..., Any], sig: inspect.Signature) -> bool:
     """Whether ``impl`` itself has the defaults of the public signature."""
     try:
-        own = inspect.signature(impl).parameters
+        own = signature_of(impl).parameters
     except (TypeError, ValueError):
         return False
     return all(n in own and own[n].default is p.default and own[n].kind is p.kind for n, p in sig.parameters.items())
@@ -407,11 +536,18 @@ def _compile(text: str, name: str, public: str, names: dict[str, Any]) -> Any:
     filename = f"<{public}>"
     # Tracebacks and debuggers find the text there, as they do for the functions that dataclasses make.
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    exec(compile(text, filename, "exec"), names)
+    exec(_code_cache.compiled(text, filename), names)
     return names.pop(name)
 
 
 # ------------------------------------------------------------------------------------------------ properties
+
+
+#: The properties that compute a tensor, and so are operators to those below.
+_COMPUTED = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
+_NAMES["_is_tensor"] = _is_tensor
+#: Namespaces whose functions parse their arguments as PyTorch's parser does.
+_EXPLAINED = frozenset(("torch", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special", "torch.nn.functional"))
 
 
 #: The properties that hand out a stored tensor: the same object each time, of its own class.
@@ -447,11 +583,19 @@ def specialise_property(
             answer = ask("__get__", self)
             if answer is not MISSING:
                 return answer
+            if name in _COMPUTED and ACTIVE.below is not None and (answer := ACTIVE.below(caller, (self,), {})) is not MISSING:
+                return answer
+            if type(self) in LAYOUTS:
+                return LAYOUTS[type(self)].get(name, self, get)
         return get(self)
 
     def setter(self: Any, value: Any) -> None:
-        if (ACTIVE.modes or type(self) not in TENSORS) and ask("__set__", self, value) is not MISSING:
-            return
+        if ACTIVE.modes or type(self) not in TENSORS:
+            if ask("__set__", self, value) is not MISSING:
+                return
+            if type(self) in LAYOUTS:
+                LAYOUTS[type(self)].set(name, self, value, set)
+                return
         set(self, value)  # type: ignore[misc]
 
     def deleter(self: Any) -> None:
@@ -462,6 +606,8 @@ def specialise_property(
     made = TensorProperty(getter, setter if set else None, deleter if delete else None, doc or get.__doc__)
     made.__name__ = name
     slot.append(made)
+    caller = _Caller(get, name, _Layout(inspect.signature(get), True, {}), False, True, True)
+    caller.func, caller.all_positional = made.__get__, True
     register(f"torch.Tensor.{name}.__get__", made.__get__)
     if name in _STORED:
         NOWRAP.add(made.__get__)
@@ -495,14 +641,40 @@ def torch_function_dispatch(
     extractor: Callable[..., Iterable[Any]] | None,
     *,
     public: str | None = None,
-    native: bool = False,
+    native: bool = True,
     verify: bool = True,
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator for functions written with other public functions: makes them overridable.
+    """Decorator that makes a function overridable, at the cost that the functions of ``torch`` have.
 
-    ``extractor`` has the function's signature and returns its operands; None stands for all arguments. ``options`` are those of
-    ``specialise``. The plain body stays reachable as ``f._implementation``.
+    Handlers are told the arguments as the caller gave them. Plain operands are recognised by their types without calling the extractor.
+
+    Args:
+        extractor: has the function's signature, with None for every default, and returns the operands to ask, in order; they may be lists.
+            None stands for all arguments.
+        public: the dotted name for messages, if not that of module and function.
+        native: whether handlers are told as by PyTorch's functions in C++, which do not list exact Tensor in ``types``. False adds the
+            defaults to ``kwargs``, as those in Python do.
+        verify: whether to compare the two signatures at once.
+        options: those of ``specialise``.
+
+    The plain body stays reachable as ``f._implementation``.
+
+    Raises:
+        RuntimeError: at decoration, if the signatures differ.
+
+    Examples:
+        >>> import jtorch as torch
+        >>> from jtorch.dispatch import torch_function_dispatch
+        >>> @torch_function_dispatch(lambda x, weight=None: (x, weight))
+        ... def weighted(x, weight=1.0):
+        ...     return x * weight
+        >>> class Answer:
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         return func.__name__, kwargs
+        >>> weighted(torch.ones(2), weight=Answer())[0]
+        'weighted'
     """
 
     def decorator(implementation: Callable[..., Any]) -> Callable[..., Any]:
@@ -510,9 +682,7 @@ def torch_function_dispatch(
             verify_matching_signatures(implementation, extractor)
         module = implementation.__module__.split(".")
         path = public or ".".join(["torch" if module[0] == "jtorch" else module[0], *module[1:], implementation.__name__])
-        made = specialise(implementation, path, native=native, opaque=False, extract=extractor, **options)
-        made._implementation = implementation  # type: ignore[attr-defined]
-        return made
+        return specialise(implementation, path, native=native, opaque=False, extract=extractor, **options)
 
     return decorator
 

@@ -6,14 +6,15 @@ The lists of functions are read from the table that binding fills (``dispatch.PU
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 from . import dispatch
+from .binding import ALIASES
 from .core import Tensor
 from .devices import FACTORIES
 from .dispatch import (
@@ -49,6 +50,7 @@ __all__ = [
     "is_tensor_method_or_property",
     "wrap_torch_function",
     "enable_reentrant_dispatch",
+    "normalize_call",
     "redispatch_function",
 ]
 _REEXPORTED = (  # names that libraries import from here although torch does not list them
@@ -70,21 +72,41 @@ _NAMESPACES = (
     "torch", "torch.functional", "torch.nn.functional", "torch.nn.init", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special",
 )  # fmt: skip
 
-#: Functions that ask their operands and that torch lists as ignored all the same: what they are for is making new tensors.
+#: Functions that ask their operands, and that torch lists as ignored all the same: they make tensors of what is none, belong to other
+#: runtimes, or are kept for old programs.
 _IGNORED_BY_CHOICE = {
-    "torch": (
-        "normal", "rand_like", "randint_like", "randn_like", "result_type", "can_cast", "asarray", "as_tensor",
-    ),
-    "torch.Tensor": (
-        "new", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros", "unflatten", "stride", "__iter__",
-        "__hash__", "__init__", "__new__", "__dir__",
-    ),
-}  # fmt: skip
+    name: frozenset(names.split())
+    for name, names in {
+        "torch": """normal rand_like randint_like randn_like result_type can_cast asarray as_tensor as_strided broadcast_shapes cond fill
+            vander cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu
+            cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable eig import_ir_module import_ir_module_from_buffer lstsq
+            matrix_rank merge_type_from_type_comment miopen_ctc_loss mkldnn_adaptive_avg_pool2d mkldnn_convolution
+            mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer parse_ir parse_schema parse_type_comment
+            quantized_gru quantized_lstm segment_reduce solve sym_constrain_range sym_constrain_range_for_size sym_fresh_size symeig
+            unify_type_list while_loop""",
+        "torch.functional": "broadcast_shapes",
+        "torch.nn.functional": """grouped_mm hardsigmoid hardswish scaled_grouped_mm scaled_mm sigmoid tanh upsample upsample_bilinear
+            upsample_nearest""",
+        "torch.Tensor": """new new_empty new_empty_strided new_full new_ones new_tensor new_zeros unflatten stride __iter__ __hash__
+            __init__ __new__ __dir__ __delitem__ _addmm_activation _conj _conj_physical _dtensor__new__ _fix_weakref _is_all_true
+            _is_any_true _is_zerotensor _lazy_clone _neg_view _philox_normal_ _philox_uniform_ _reduce_ex_internal
+            _rev_view_func_unsafe _to_sparse
+            _to_sparse_bsc _to_sparse_bsr _to_sparse_csc _to_sparse_csr _typed_storage _use_count _view_func _view_func_unsafe eig lstsq
+            reinforce solve symeig to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr""",
+    }.items()
+}
+#: Functions of ``torch`` that are named where they are written.
+_WRITTEN_IN_FUNCTIONAL = frozenset(
+    """atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm
+    pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""".split()
+)
+#: Functions of ``torch`` that are listed where they are written, under ``torch.functional``, alone.
+_LISTED_ONCE = frozenset(("lu", "pca_lowrank", "svd_lowrank", "unique"))
 
 
 def _namespace(name: str) -> Any:
-    """The module, or the class Tensor, that a dotted name of torch stands for; None if it does not exist."""
-    return Tensor if name == "torch.Tensor" else sys.modules.get("j" + name)
+    """The module, or the class Tensor, that a dotted name of torch stands for."""
+    return Tensor if name == "torch.Tensor" else importlib.import_module("j" + name)
 
 
 def _attributes(namespace: Any) -> Iterator[tuple[str, Any]]:
@@ -109,16 +131,16 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     found: dict[Any, list[Callable[..., Any]]] = {}
     for prefix in _NAMESPACES:
         namespace, ignored = _namespace(prefix), _IGNORED_BY_CHOICE.get(prefix, ())
-        if namespace is None or prefix == "torch.nn.init":
+        if prefix == "torch.nn.init":
             continue
         listed: dict[Any, None] = {}  # a dict as an ordered set
         for name, value in _attributes(namespace):
             if isinstance(value, TensorProperty):
-                if not name.startswith("_") or value.__get__ in NOWRAP:
-                    found[value] = [value.__get__]
+                found[value] = [value.__get__]
             elif (
                 name not in ignored
                 and (namespace is Tensor or not _is_private(name))
+                and not (prefix == "torch" and name in _LISTED_ONCE)
                 and (entry := _entry_of(value)) is not None
                 and entry.overridable
                 and value not in FACTORIES
@@ -135,8 +157,6 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     found: set[Any] = set()
     for name in _NAMESPACES:
         namespace = _namespace(name)
-        if namespace is None:
-            continue
         for attribute, value in _attributes(namespace):
             if isinstance(value, ModuleType) or not callable(value) or (namespace is not Tensor and _is_private(attribute)):
                 continue
@@ -174,7 +194,11 @@ def _dummy(func: Callable[..., Any]) -> Callable[..., Any]:
     texts: list[str] = []
     defaults: dict[str, Any] = {}
     starred = only_by_position = False
-    for p in inspect.signature(func).parameters.values():
+    parameters = list(inspect.signature(func).parameters.values())
+    if parameters and all(p.default is not p.empty for p in parameters) and parameters[0].kind is not parameters[0].KEYWORD_ONLY:
+        # No overload can do without its first operand, although another one takes the second by keyword alone.
+        parameters[0] = parameters[0].replace(default=inspect.Parameter.empty)
+    for p in parameters:
         if only_by_position and p.kind is not p.POSITIONAL_ONLY:
             texts.append("/")
         only_by_position = p.kind is p.POSITIONAL_ONLY
@@ -202,7 +226,8 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
         return str(f)
     name = dispatch.NAMES.get(f)
     if name is not None:
-        return name
+        own = name.removeprefix("torch.")
+        return f"torch.functional.{own}" if own in _WRITTEN_IN_FUNCTIONAL else name
     owner = getattr(f, "__self__", None)
     if isinstance(owner, TensorProperty):
         return f"torch.Tensor.{owner.__name__}.{f.__name__}"
@@ -215,7 +240,7 @@ def _other_names() -> dict[Any, str]:
     found: dict[Any, str] = {}
     for prefix in _NAMESPACES:
         namespace = _namespace(prefix)
-        for name in dir(namespace) if namespace is not None else ():
+        for name in dir(namespace):
             value = getattr(namespace, name, None)
             if callable(value) and getattr(value, "__hash__", None) is not None and not isinstance(value, type):
                 found.setdefault(value, f"{prefix}.{name}")
@@ -235,6 +260,56 @@ def _tensor_methods(size_of_table: int) -> frozenset[Any]:  # noqa: ARG001  read
 def is_tensor_like(inp: Any) -> bool:
     """Whether the object is a tensor or has a handler, even a disabled one."""
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
+
+
+def normalize_call(func: Callable[..., Any], args: tuple[Any, ...] = (), kwargs: Any = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A call with its incomplete argument list filled out with defaults: arguments by position first, keyword-only ones by name.
+
+    For handlers that want to see every argument, however the caller spelled the call: ``torch.sum(x, axis=1)``, ``x.sum(1)`` and
+    ``torch.sum(input=x, dim=1, keepdim=False)`` give the same. Works for the functions, methods and operators that handlers are told,
+    whether of ``__torch_function__`` or ``__torch_dispatch__``, and for any function with a signature. Sizes that a method takes spread
+    stay as they were given.
+
+    Raises:
+        TypeError: for a missing, doubled or unknown argument.
+
+    Examples:
+        >>> import jtorch as torch
+        >>> torch.overrides.normalize_call(torch.add, (1,), {"other": 2})
+        ((1, 2), {'alpha': 1, 'out': None})
+        >>> torch.overrides.normalize_call(torch.softmax, ("x", 1))
+        (('x', 1, None), {'out': None})
+        >>> torch.overrides.normalize_call(torch.ops.aten.add.Tensor, (torch.ones(1), torch.ones(1)))[1]
+        {'alpha': 1}
+    """
+    kwargs = dict(kwargs or {})
+    schema = getattr(func, "_schema", None)
+    if schema is not None and hasattr(func, "complete"):
+        values = func.complete(args, kwargs)  # type: ignore[attr-defined]
+        names = [a.name for a in schema.arguments]
+        return tuple(values[: schema.count]), dict(zip(names[schema.count :], values[schema.count :], strict=True))
+    signature = inspect.signature(func)
+    for name, spellings in ALIASES.items():
+        for spelling in spellings:
+            if spelling in kwargs and spelling not in signature.parameters and name in signature.parameters:
+                if name in kwargs:
+                    raise TypeError(f"{func.__name__}() got multiple values for argument '{name}'")
+                kwargs[name] = kwargs.pop(spelling)
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    first: list[Any] = []
+    rest: dict[str, Any] = {}
+    for name, p in signature.parameters.items():
+        value = bound.arguments[name]
+        if p.kind is p.VAR_POSITIONAL:
+            first.extend(value)
+        elif p.kind is p.VAR_KEYWORD:
+            rest.update(value)
+        elif p.kind is p.KEYWORD_ONLY:
+            rest[name] = value
+        else:
+            first.append(value)
+    return tuple(first), rest
 
 
 def _get_overloaded_args(relevant_args: Any, get_type_fn: Callable[[Any], type] | None = None) -> list[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from . import dtypes
 from .core import Tensor
 from .dispatch import DisableTorchFunction
-from .engine import read
+from .engine import Lifted, read
 
 
 @dataclasses.dataclass
@@ -197,6 +197,7 @@ def describe(
     grad_fn: str | None = None,
     requires_grad: bool = False,
     contents: str | None = None,
+    tangent: str | None = None,
 ) -> str:
     """The text of a tensor of these properties. Without ``array`` there are no elements to show, as on the meta device.
 
@@ -204,6 +205,7 @@ def describe(
         device: shown if not None.
         grad_fn: the name of the function that made it.
         contents: replaces the elements.
+        tangent: the text of its forward derivative.
     """
     indent = len(name) + 1
     suffixes = [] if device is None else [f"device='{device}'"]
@@ -228,11 +230,23 @@ def describe(
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     return add_suffixes(f"{name}({body if contents is None else contents}", suffixes, indent)
 
 
 def _is_plain(cls: type) -> bool:
     return cls is Tensor or (cls.__name__ == "Parameter" and cls.__module__.startswith("jtorch.nn"))
+
+
+def _tangent(t: Tensor) -> str | None:
+    v = t._read()
+    if not isinstance(v, Lifted):
+        return None
+    from .autograd.dual import tangent_of
+
+    found = tangent_of(v)
+    return None if found is None else tensor_repr(found)
 
 
 def _grad_fn_name(t: Tensor) -> str | None:
@@ -268,5 +282,6 @@ def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:
             grad_fn=_grad_fn_name(t),
             requires_grad=t.requires_grad,
             contents=tensor_contents,
+            tangent=_tangent(t),
         )
         return text if plain or not getattr(t, "_is_param", False) else f"Parameter({text})"

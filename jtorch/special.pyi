@@ -13,7 +13,7 @@ from jtorch import Generator, Number, Size, Tensor
 from jtorch.devices import device as _device
 from jtorch.dtypes import dtype as _dtype
 
-def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def airy_ai(x: Any, *, out: Tensor | None = None) -> Tensor:
     """Airy's function Ai."""
 def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Bessel function of the first kind and order 0."""
@@ -23,13 +23,13 @@ def bessel_y0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Bessel function of the second kind and order 0: negative infinity at 0, NaN below."""
 def bessel_y1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Bessel function of the second kind and order 1: negative infinity at 0, NaN below."""
-def chebyshev_polynomial_t(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def chebyshev_polynomial_t(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomial of the first kind and degree ``n``."""
-def chebyshev_polynomial_u(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def chebyshev_polynomial_u(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomial of the second kind and degree ``n``."""
-def chebyshev_polynomial_v(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def chebyshev_polynomial_v(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomial of the third kind and degree ``n``."""
-def chebyshev_polynomial_w(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def chebyshev_polynomial_w(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomial of the fourth kind and degree ``n``."""
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of ``lgamma``: infinite at 0 with the opposite sign, NaN at negative integers."""
@@ -55,9 +55,9 @@ def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     """The upper incomplete gamma function of order ``input``, regularised: ``1 - igamma``."""
 def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function's magnitude."""
-def hermite_polynomial_h(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def hermite_polynomial_h(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The physicists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision)."""
-def hermite_polynomial_he(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def hermite_polynomial_he(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The probabilists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision)."""
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind and order 0."""
@@ -67,15 +67,15 @@ def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind and order 1."""
 def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``exp(-abs(input)) * i1(input)``."""
-def laguerre_polynomial_l(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def laguerre_polynomial_l(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Laguerre's polynomial of degree ``n``."""
-def legendre_polynomial_p(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def legendre_polynomial_p(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Legendre's polynomial of degree ``n``."""
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(1 + input)``, exact near 0."""
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of ``ndtr``, exact far out on both sides."""
-def log_softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _int, dtype: _dtype | None = None) -> Tensor:
     """The logarithm of ``softmax``, without its loss of precision."""
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to ``[eps, 1 - eps]``."""
@@ -101,23 +101,23 @@ def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of ``lgamma``: infinite at 0 with the opposite sign, NaN at negative integers."""
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places."""
-def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scaled_modified_bessel_k0(x: Any, *, out: Tensor | None = None) -> Tensor:
     """``exp(input) * modified_bessel_k0(input)``."""
-def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scaled_modified_bessel_k1(x: Any, *, out: Tensor | None = None) -> Tensor:
     """``exp(input) * modified_bessel_k1(input)``."""
-def shifted_chebyshev_polynomial_t(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def shifted_chebyshev_polynomial_t(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``chebyshev_polynomial_t(2 * input - 1, n)``."""
-def shifted_chebyshev_polynomial_u(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def shifted_chebyshev_polynomial_u(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``chebyshev_polynomial_u(2 * input - 1, n)``."""
-def shifted_chebyshev_polynomial_v(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def shifted_chebyshev_polynomial_v(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``chebyshev_polynomial_v(2 * input - 1, n)``."""
-def shifted_chebyshev_polynomial_w(input: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def shifted_chebyshev_polynomial_w(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``chebyshev_polynomial_w(2 * input - 1, n)``."""
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sin(pi * input) / (pi * input)``, and 1 at 0."""
-def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given."""
-def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def spherical_bessel_j0(x: Any, *, out: Tensor | None = None) -> Tensor:
     """``sin(input) / input``, the spherical Bessel function of the first kind and order 0."""
 def xlog1py(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""

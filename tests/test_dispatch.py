@@ -52,7 +52,7 @@ def _plain_is_the_tensor(monkeypatch):
     for table, before in ((dispatch.PUBLIC, public), (dispatch.NAMES, names)):
         table.clear()
         table.update(before)
-    assert ACTIVE.modes == 0 and dispatch.mode_stack() == [] and dispatch.is_torch_function_enabled()
+    assert ACTIVE.modes == [] and dispatch.mode_stack() == [] and dispatch.is_torch_function_enabled()
 
 
 _saved: dict[str, set[type]] = {}
@@ -584,7 +584,7 @@ def test_thread_that_ends_inside_a_mode_leaves_the_fast_path_on():
     thread.join()
     del thread
     gc.collect()
-    assert ACTIVE.modes == 0
+    assert ACTIVE.modes == []
 
 
 def test_generator_suspended_inside_a_mode():

@@ -55,6 +55,58 @@ def test_every_listed_function_asks_its_operands():
     assert bad == [] and len(MODULE_FUNCTIONS) > 150
 
 
+def test_a_duck_in_any_position_is_asked():
+    """One duck at a time, in each parameter and in a list in each parameter; the others are numbers, which the duck's answer makes moot."""
+    bad, count = [], 0
+    for name, func in MODULE_FUNCTIONS:
+        parameters = inspect.signature(DUMMIES[func]).parameters.values()
+        required = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        for p in parameters:
+            if p.kind is p.VAR_KEYWORD:
+                continue
+            for duck in (Duck(), [Duck()]):
+                args, kwargs = [duck if q is p else 1 for q in required], {}
+                if p.kind is p.VAR_POSITIONAL:
+                    args.append(duck)
+                elif p not in required:
+                    kwargs[p.name] = duck
+                Duck.calls.clear()
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        hit = func(*args, **kwargs) == "hit" and Duck.calls == [func]
+                except Exception as e:
+                    hit = repr(e)
+                count += 1
+                holds_list = p.kind is not p.VAR_POSITIONAL and (p.name in LISTS or (p.name == "indices" and "index_put" in name))
+                if hit is not True and (holds_list or duck.__class__ is Duck):
+                    bad.append((name, p.name, type(duck).__name__, hit))
+    assert bad == [] and count > 4000
+
+
+#: Parameters that hold lists of tensors, by name.
+LISTS = {"tensors", "operands", "matrices", "arrays"}
+
+
+def test_the_lists_are_what_is_bound():
+    """Each public callable that asks somebody is in one of the two lists, under its own name."""
+    from jtorch.functional import PUBLIC
+
+    listed = {f for fs in FUNCTIONS.values() for f in fs}
+    ignored = overrides.get_ignored_functions()
+    namespaces = {"", "Tensor", "functional", "nn.functional", "linalg", "fft", "special"}
+    missing = []
+    for path, function in PUBLIC.items():
+        namespace, _, name = path.rpartition(".")
+        private = (name.startswith("_") or name.endswith("_")) and namespace != "Tensor"
+        if namespace in namespaces and not private and function not in listed and function not in ignored:
+            missing.append(path)
+    assert missing == []
+    bound = set(PUBLIC.values()) | {v for v in vars(torch.nn.functional).values() if callable(v)}
+    unknown = [overrides.resolve_name(f) for key, fs in FUNCTIONS.items() for f in fs if not isinstance(key, property) and f not in bound]
+    assert all(getattr(torch.Tensor, name.rsplit(".", 1)[-1], None) is not None for name in unknown), unknown
+
+
 def test_every_listed_method_and_property_asks():
     class Sub(torch.Tensor):
         calls: list = []

@@ -7,6 +7,7 @@ from typing import Any
 from ..applying import inplace as _inplace
 from ..binding import composite
 from ..core import Tensor, check_inplace
+from ..engine import META, SPECIAL
 from ..errors import must_be_tensor
 from ..functional import _C, PUBLIC
 
@@ -24,7 +25,11 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return PUBLIC["nn.functional.leaky_relu"](input, (lower + upper) / 2)
-    noise = PUBLIC["empty_like"](input).uniform_(lower, upper, generator=generator)
+    v = input._read()
+    if v.aval.device == META or v.trace is SPECIAL:  # its values are not known, so slopes are drawn for all elements
+        noise = PUBLIC["empty_like"](input).uniform_(lower, upper, generator=generator)
+    else:
+        noise = _C._rrelu_slopes(input, lower, upper, generator)
     return _C.rrelu_with_noise(input, noise)
 
 

@@ -184,5 +184,8 @@ def _batched(input: Any, p: float, training: bool, inplace: bool, single: bool) 
     """Feature dropout with a batch dimension added for the time being where there is none."""
     if not single:
         return _call("feature_dropout", input, p, training, inplace)
-    made = _call("feature_dropout", input.unsqueeze(0), p, training, False).squeeze(0)
-    return _written(input, made) if inplace else made
+    batch = input.unsqueeze(0)
+    made = _call("feature_dropout", batch, p, training, False)
+    if made is batch:  # nothing was dropped
+        return input
+    return _written(input, made.squeeze(0).clone()) if inplace else made.squeeze(0)

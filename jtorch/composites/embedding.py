@@ -17,9 +17,8 @@ def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
     internals._swap_([weight], [_C._embedding_renorm(weight, input, float(max_norm), float(norm_type))])
 
 
-def _refuse_sparse(name: str, weight: Any) -> None:
-    if weight.requires_grad and is_grad_enabled():
-        raise NotImplementedError(f"{name}(sparse=True) with a gradient is not offered by jtorch: gradients are dense arrays")
+def _sparse_gradient(weight: Any) -> bool:
+    return weight.requires_grad and is_grad_enabled()
 
 
 @composite(namespace="nn.functional", operands=("input", "weight"), native=False)
@@ -36,12 +35,12 @@ def embedding(
 
     Shapes: input ``(*)``, weight ``(n, d)`` give ``(*, d)``.
 
-    Gradient: none for the row ``padding_idx``; with ``scale_grad_by_freq`` divided by how often a row is used.
+    Gradient: none for the row ``padding_idx``; with ``scale_grad_by_freq`` divided by how often a row is used; with ``sparse`` a COO
+    tensor of the rows that were used.
 
     Raises:
         IndexError: if an index is out of range.
         AssertionError: if ``padding_idx`` is.
-        NotImplementedError: for ``sparse``, if a gradient is needed.
     """
     if padding_idx is None:
         padding_idx = -1
@@ -49,10 +48,12 @@ def embedding(
         if not -weight.size(0) <= padding_idx < weight.size(0):
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= weight.size(0)
-    if sparse:
-        _refuse_sparse("embedding", weight)
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
+    if sparse and _sparse_gradient(weight):
+        from ..sparse._gradients import Embedding
+
+        return Embedding.apply(weight, input, padding_idx, scale_grad_by_freq)
     return PUBLIC["embedding"](weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
@@ -78,7 +79,7 @@ def embedding_bag(
     Raises:
         IndexError: if an index is out of range.
         ValueError: if shapes or ``mode`` do not fit.
-        NotImplementedError: for ``sparse`` if a gradient is needed, and for ``per_sample_weights`` unless ``mode`` is ``"sum"``.
+        NotImplementedError: for ``per_sample_weights`` unless ``mode`` is ``"sum"``.
     """
     if weight.dtype is dtypes.int64 and input.is_floating_point():
         warnings.warn(
@@ -117,10 +118,8 @@ def embedding_bag(
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if sparse:
-        if mode == "max":
-            raise ValueError("max mode does not support sparse weights")
-        _refuse_sparse("embedding_bag", weight)
+    if sparse and mode == "max":
+        raise ValueError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
@@ -134,4 +133,10 @@ def embedding_bag(
         padding_idx %= weight.size(0)
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
+    if sparse and _sparse_gradient(weight):
+        from ..sparse._gradients import EmbeddingBag
+
+        return EmbeddingBag.apply(
+            weight, input, offsets, per_sample_weights, scale_grad_by_freq, mode, include_last_offset, padding_idx
+        )
     return _C._embedding_bag(weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx)

@@ -48,7 +48,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     shape = broadcast_shapes(mask.shape, input.shape)
     ndim = max(len(shape), 1)
     found = _C._index_flat(input.expand(shape).reshape(shape or (1,)), _C.index_by_mask(mask.expand(shape)), 0, ndim)
-    return found if out is None else write_out(found, out, "masked_select")
+    return found if out is None else write_out(found, out, "masked_select", (input, mask), True)
 
 
 @composite(method=True, operands=("input", "values"), lists=("indices",), inplace=True)
@@ -93,13 +93,16 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     return _over(result.select(dim, index), src, result)
 
 
-@composite(method=True, operands=("input", "src"))
-def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+@composite(method=True, operands=("input", "src", "out"))
+def slice_scatter(
+    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
+) -> Any:
     """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``."""
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     result = input.clone()
-    return _over(_slice(result, dim, start, end, step), src, result)
+    found = _over(_slice(result, dim, start, end, step), src, result)
+    return found if out is None else write_out(found, out, "slice_scatter")
 
 
 @composite(method=True, operands=("input", "src"))

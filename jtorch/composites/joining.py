@@ -32,7 +32,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     return tuple(t.expand(shape) for t in found)
 
 
-@composite(lists=("tensors",), native=False)
+@composite(operands=("tensors",), native=False)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """Coordinate grids of vectors: tensor ``i`` varies along dimension ``i``; with ``indexing="xy"`` the first two are exchanged.
 
@@ -63,7 +63,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
 
 
 @composite(method=True, operands=("input", "repeats"))
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
     """Repeats every slice along ``dim`` (every element of the flattened tensor without it), each as often as ``repeats`` says.
 
     With ``input`` alone, it holds the repeats, and the result the positions ``0, 1, ...`` so often. Repeats in a tensor are read on the
@@ -72,6 +72,8 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     Raises:
         RuntimeError: if repeats are negative, or are not as many as slices.
     """
+    if input is None:
+        input, repeats = repeats, None
     if repeats is None:
         return _C._repeat_positions(input) if output_size is None else _C._repeat_positions_sized(input, output_size)
     if dim is None:

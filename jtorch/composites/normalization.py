@@ -33,7 +33,7 @@ def batch_norm(
     statistics are moved by ``momentum`` in place; else by the running statistics.
 
     Raises:
-        ValueError: in training, if a channel holds a single value.
+        ValueError: in training, if a channel holds a single value; for an ``eps`` that is not positive (in evaluation: negative).
         RuntimeError: if a size does not fit, or statistics are missing.
     """
     shape = input.shape
@@ -45,6 +45,10 @@ def batch_norm(
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
         if (running_mean is None) != (running_var is None):
             raise ValueError("running_mean and running_var must either both be None or neither be None")
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     if input.numel() == 0:
         return _empty(input, weight, bias)
     if len(shape) < 2:
@@ -212,9 +216,12 @@ def native_group_norm(
 
 @composite(namespace="torch", operands=_PARAMS)
 def native_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float, *, out: Any = None
 ) -> Any:
     """``batch_norm``, and in training the means and reciprocal standard deviations."""
+    if out is not None:
+        found = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+        return write_out(found, out, "native_batch_norm")
     if not training:
         found = PUBLIC["nn.functional.batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
         return found, input.new_zeros((0,)), input.new_zeros((0,))

@@ -232,8 +232,8 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     return _C._histogram_count(input, bins, None if range is None else tuple(range), weight, density, out=out)
 
 
-@composite(method=True, operands=("input", "weight"), lists=("bins",), native=False)
-def histogramdd(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+@composite(operands=("input", "weight"), lists=("bins",), native=False)
+def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """Counts of points in a grid of bins, and the bins' edges in each dimension.
 
     Shapes: input (*A, d) -> (n_1, ..., n_d); weight (*A). ``bins`` is one number, or d numbers, or d vectors of edges.

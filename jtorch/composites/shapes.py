@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from .. import dtypes
 from ..binding import BOUND, composite
 from ..core import Tensor
 from ..errors import broadcast_shapes as _broadcast
@@ -66,13 +68,16 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def sum_to_size(self: Any, *size: Any) -> Any:
+def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
     """The tensor summed over the dimensions along which ``size`` would have to be repeated.
 
     Raises:
         RuntimeError: if ``size`` does not broadcast to the tensor's shape.
     """
-    wanted = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else tuple(size)
+    given = sizes if size is None else (tuple(size),)
+    wanted = tuple(given[0]) if len(given) == 1 and isinstance(given[0], (list, tuple)) else tuple(given)
+    if not wanted:
+        return self.sum()
     shape = tuple(self.shape)
     lead = len(shape) - len(wanted)
     if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, shape[lead:], strict=True)):
@@ -111,7 +116,34 @@ def zero_(input: Any) -> Any:
     return input.zero_()
 
 
-@composite(operands=("input", "the_template"))
-def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> Any:
-    """Resizes ``input`` in place to the size of another tensor."""
-    return input.resize_as_(the_template, memory_format=memory_format)
+@composite(operands=("indices",), native=False)
+def unravel_index(indices: Any, shape: Any) -> Any:
+    """Where flat positions lie in a tensor of ``shape``: a tensor of coordinates for each dimension.
+
+    Shapes: indices (*A) -> ``len(shape)`` tensors (*A).
+
+    Raises:
+        TypeError: unless ``indices`` are integers and ``shape`` is a number or a sequence of them.
+        ValueError: for negative sizes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unravel_index(torch.tensor([1, 5]), (2, 3))
+        (tensor([0, 1]), tensor([1, 2]))
+    """
+    if indices.is_complex() or indices.is_floating_point() or indices.dtype is dtypes.bool_:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else shape
+    if not isinstance(sizes, Sequence):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    for n in sizes:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    found = []
+    step = 1
+    for n in reversed(sizes):
+        found.append(indices.div(step, rounding_mode="floor").remainder(max(n, 1)))
+        step *= n or 1
+    return tuple(reversed(found))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-import numpy as np
-
 from ..binding import composite
-from ..core import Tensor, alias_of, detached
+from ..core import Tensor, alias_of
 from ..engine import META
-from ..errors import not_offered
+from ..errors import must_be_tensor, not_offered
+from ..functional import PROPERTIES, PROPERTY_SETTERS
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -28,22 +28,85 @@ def storage(self: Any) -> Any:
     return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
 
 
-@composite(namespace="Tensor", operands=("self",))
-def is_floating_point(self: Any) -> Any:
-    """Whether the dtype is a real floating-point type."""
-    return self.dtype.is_floating_point
+@composite(method=True, operands=("input",))
+def is_floating_point(input: Any) -> Any:
+    """Whether the dtype is a real floating-point type.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_floating_point(torch.tensor(1))
+        False
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_floating_point", "input", 1, input)
+    return input.dtype.is_floating_point
 
 
-@composite(namespace="Tensor", operands=("self",))
-def is_complex(self: Any) -> Any:
-    """Whether the dtype is complex."""
-    return self.dtype.is_complex
+@composite(method=True, operands=("input",))
+def is_complex(input: Any) -> Any:
+    """Whether the dtype is complex.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_complex(torch.tensor(1j))
+        True
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_complex", "input", 1, input)
+    return input.dtype.is_complex
 
 
-@composite(namespace="Tensor", operands=("self",))
-def is_signed(self: Any) -> Any:
-    """Whether the dtype holds negative numbers."""
-    return self.dtype.is_signed
+@composite(method=True, operands=("input",))
+def is_signed(input: Any) -> Any:
+    """Whether the dtype holds negative numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_signed(torch.tensor([1], dtype=torch.uint8))
+        False
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_signed", "input", 1, input)
+    return input.dtype.is_signed
+
+
+@composite(operands=("input",))
+def numel(input: Any) -> Any:
+    """The number of elements.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.numel(torch.zeros(2, 3))
+        6
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("numel", "input", 1, input)
+    return input.numel()
+
+
+@composite(method=True, operands=("input",))
+def is_nonzero(input: Any) -> Any:
+    """Whether the only element is not zero.
+
+    Raises:
+        RuntimeError: unless there is exactly one element.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_nonzero(torch.tensor([2.0]))
+        True
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_nonzero", "input", 1, input)
+    if input.numel() != 1:
+        raise RuntimeError(f"Boolean value of Tensor with {'no values' if input.numel() == 0 else 'more than one value'} is ambiguous")
+    return bool(input)
+
+
+@composite(method=True, operands=("input",))
+def is_distributed(input: Any) -> Any:
+    """False: no tensor here is one of several parts that processes hold for each other."""
+    return False
 
 
 @composite(method=True, operands=("input",))
@@ -70,10 +133,10 @@ def resolve_neg(input: Any) -> Any:
     return input
 
 
-@composite(namespace="Tensor", operands=("self",))
-def is_inference(self: Any) -> Any:
+@composite(method=True, operands=("input",))
+def is_inference(input: Any) -> Any:
     """Whether the tensor was made in inference mode."""
-    return self._inference
+    return input._inference
 
 
 @composite(namespace="Tensor", operands=("self", "tensor"))
@@ -83,16 +146,22 @@ def is_set_to(self: Any, tensor: Any) -> Any:
     return a.storage is b.storage and a.offset == b.offset and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 
-@composite(namespace="Tensor", operands=("self", "other"))
-def is_same_size(self: Any, other: Any) -> Any:
+@composite(method=True, operands=("input", "other"))
+def is_same_size(input: Any, other: Any) -> Any:
     """Whether both have one shape."""
-    return tuple(self.shape) == tuple(other.shape)
+    return tuple(input.shape) == tuple(other.shape)
 
 
-@composite(namespace="Tensor", operands=("self",))
-def get_device(self: Any) -> Any:
-    """The index of the accelerator, or -1 on the CPU."""
-    d = self.device
+@composite(method=True, operands=("input",))
+def get_device(input: Any) -> Any:
+    """The index of the accelerator, or -1 on the CPU.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.get_device(torch.zeros(1, device="cpu"))
+        -1
+    """
+    d = input.device
     if d.type in ("cpu", META):
         return -1
     return d.index or 0
@@ -130,93 +199,138 @@ def share_memory_(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def record_stream(self: Any, stream: Any) -> Any:
+def record_stream(self: Any, s: Any) -> Any:
     """Nothing to do: XLA keeps memory alive as long as it is used."""
 
 
-@composite(namespace="Tensor", operands=("self",))
-def is_coalesced(self: Any) -> Any:
-    """Only sparse tensors can tell."""
-    raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
+# ---- what the runtime tells about a tensor -----------------------------------------------------------------------------------------
 
 
 @composite(namespace="Tensor", operands=("self",))
-def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
-    """Gives the tensor another size; new elements are zero, old ones stay in memory order.
+def _is_view(self: Any) -> Any:
+    """Whether the tensor is a view of another one."""
+    return self._base is not None
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _is_zerotensor(self: Any) -> Any:
+    """Whether the tensor stands for zeros without memory: never, here."""
+    return False
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _is_all_true(self: Any) -> Any:
+    """Whether all elements of a bool tensor are true, as a tensor."""
+    return self.all()
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _is_any_true(self: Any) -> Any:
+    """Whether an element of a bool tensor is true, as a tensor."""
+    return self.any()
+
+
+@composite(namespace="Tensor", operands=("self",))
+def const_data_ptr(self: Any) -> Any:
+    """``data_ptr()``, for readers."""
+    return self.data_ptr()
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _use_count(self: Any) -> Any:
+    """1: Python counts the references to a tensor."""
+    return 1
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _fix_weakref(self: Any) -> None:
+    """Nothing to do: tensors are ordinary objects, whose weak references stay right."""
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def _clear_non_serializable_cached_data(self: Any) -> None:
+    """Nothing to do: tensors cache nothing that cannot be saved."""
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def storage_type(self: Any) -> Any:
+    """The class of the tensor's typed storage."""
+    return type(self.storage())
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def _typed_storage(self: Any) -> Any:
+    """``storage()``, without a warning."""
+    return self.storage()
+
+
+def _grad_dtype(t: Tensor) -> Any:
+    """The dtype of gradients that are added to ``grad``: that of the tensor."""
+    return t.dtype
+
+
+def _set_grad_dtype(t: Tensor, dtype: Any) -> None:
+    if dtype is not t.dtype:
+        raise not_offered("Tensor.grad_dtype = ...", "gradients have the dtype of their tensor")
+
+
+def _no_name(t: Tensor) -> None:
+    """None: tensors have no names."""
+
+
+def _volatile(t: Tensor) -> bool:
+    """False: it has no effect; use ``no_grad``."""
+    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=3)
+    return False
+
+
+def _set_volatile(t: Tensor, value: Any) -> None:
+    _volatile(t)
+
+
+def _cdata(t: Tensor) -> int:
+    """A number that names the object."""
+    return id(t)
+
+
+def _grad_fn(t: Tensor) -> Any:
+    """As ``grad_fn``."""
+    return t.grad_fn
+
+
+def _post_accumulate_grad_hooks(t: Tensor) -> Any:
+    """The hooks that run after a gradient was added to ``grad``, or None."""
+    return t._post_hooks
+
+
+def _never_symbolic(t: Tensor) -> bool:
+    """False: shapes are numbers here."""
+    return False
+
+
+def _cuda_array_interface(t: Tensor) -> Any:
+    """What libraries that speak CUDA's array interface read.
 
     Raises:
-        RuntimeError: for tensors that require grad, and for views of other tensors' memory that would have to grow.
+        AttributeError: off CUDA devices, or for what the protocol cannot say.
     """
-    size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else tuple(int(s) for s in sizes)
-    if self.requires_grad:
-        raise RuntimeError("cannot resize variables that require grad")
-    if tuple(self.shape) == size:
-        return self
-    numel = int(np.prod(size, dtype=np.int64))
-    old = self.numel()
-    if self._al is not None and numel <= old and self.is_contiguous():
-        made = self.flatten()[:numel].view(size)
-    else:
-        flat = self.detach().reshape(-1)
-        if numel > old:
-            flat = _grown(flat, numel)
-        made = flat[:numel].view(size)
-    version = self._version
-    self._v, self._al, self._strides = made._v, made._al, made._strides
-    if self._al is not None:
-        self._al.base = None
-    self._ver = version + 1
-    return self
+    kind = f"{t.type()}"  # type: ignore[attr-defined]
+    if t.device.type != "cuda":
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {kind} If CUDA data is required use tensor.cuda() to copy "
+            "tensor to device memory."
+        )
+    if t.requires_grad:
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use var.detach() to get "
+            "Variable that doesn't require grad."
+        )
+    return t.contiguous().jax().__cuda_array_interface__  # type: ignore[attr-defined]
 
 
-def _grown(flat: Tensor, numel: int) -> Tensor:
-    from ..binding import BOUND
-
-    return BOUND["cat"].core([flat, flat.new_zeros(numel - flat.numel())])  # type: ignore[attr-defined]
-
-
-@composite(namespace="Tensor", operands=("self", "tensor"))
-def resize_as_(self: Any, tensor: Any, *, memory_format: Any = None) -> Any:
-    """``resize_`` to the size of another tensor."""
-    return resize_(self, tuple(tensor.shape))
-
-
-@composite(namespace="Tensor", operands=("self", "source"))
-def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    """Makes the tensor look at another tensor's memory, or at none."""
-    if source is None:
-        made = detached(self)[:0] if self.dim() else detached(self).reshape(1)[:0]  # type: ignore[index]
-    elif isinstance(source, Tensor):
-        made = detached(source) if size is None else source.as_strided(size, stride, storage_offset).detach()  # type: ignore[attr-defined]
-    else:
-        raise not_offered("Tensor.set_(storage)", "only a tensor can be the source")
-    if made._aval.torch_dtype is not self._aval.torch_dtype:
-        raise RuntimeError(f"Could not set tensor of type {made.dtype} to a tensor of type {self.dtype}")
-    self._v, self._al, self._strides = None, alias_of(made), made._strides
-    return self
-
-
-@composite(namespace="Tensor", operands=("self",))
-def apply_(self: Any, callable: Any) -> Any:
-    """Replaces each element by what a Python function gives for it; slow, on the host."""
-    if self.requires_grad:
-        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
-    array = np.array(self.detach().cpu().numpy())
-    found = np.array([callable(x) for x in array.reshape(-1).tolist()], array.dtype).reshape(array.shape)
-    from ..core import from_host
-
-    return self.copy_(from_host(found))
-
-
-@composite(namespace="Tensor", operands=("self", "tensor"))
-def map_(self: Any, tensor: Any, callable: Any) -> Any:
-    """Replaces each element by what a Python function gives for it and its counterpart; slow, on the host."""
-    if self.requires_grad:
-        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
-    a, b = np.array(self.detach().numpy()), np.broadcast_to(np.array(tensor.detach().numpy()), tuple(self.shape))
-    found = np.array([callable(x, y) for x, y in zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)], a.dtype).reshape(
-        a.shape
-    )
-    from ..core import from_host
-
-    return self.copy_(from_host(found))
+PROPERTIES.update({
+    "name": _no_name, "volatile": _volatile, "grad_dtype": _grad_dtype, "_cdata": _cdata, "_grad_fn": _grad_fn,
+    "_post_accumulate_grad_hooks": _post_accumulate_grad_hooks, "_has_symbolic_sizes_strides": _never_symbolic,
+    "__cuda_array_interface__": _cuda_array_interface,
+})  # fmt: skip
+PROPERTY_SETTERS.update({"volatile": _set_volatile, "grad_dtype": _set_grad_dtype})

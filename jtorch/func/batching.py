@@ -82,7 +82,7 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tu
         if not -arg.dim() <= dim < arg.dim():
             raise ValueError(
                 f"{what}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {arg.dim()} so expected in_dim to "
-                f"satisfy -{arg.dim()} <= in_dim < {arg.dim()}."
+                f"satisfy {-arg.dim()} <= in_dim < {arg.dim()}."
             )
         dims[i] = dim % arg.dim()
         sizes.append(arg.size(dim))
@@ -119,7 +119,7 @@ def _outputs(out_dims: Any, result: Any, func: Callable[..., Any]) -> tuple[list
 def _run(
     func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any
 ) -> Any:
-    level = Level(size)
+    level = Level(size, randomness)
     with level, restricted(randomness):
         inside = [a if d is None else enter(a, d, level) for a, d in zip(flat, dims, strict=True)]
         result = func(*unflatten(inside, spec), **kwargs)

@@ -7,23 +7,23 @@ gradients to everything outside that they depend on, summing over the examples w
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..autograd.dual import orders
 from ..autograd.engine import _add_pairs, _add_values, _item, _tensor
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import FREED, Node, _Task, next_seq
 from ..core import Tensor, from_value
 from ..engine import SPECIAL, Call, Guarded, Lifted, Value, aval_of, record
 from ..ops._kernel import caches
+from .trees import broadcast_and_flatten, flatten, unflatten
 
 _new = object.__new__
-_orders = itertools.count(1).__next__
 
 UNREADABLE = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite "
@@ -41,16 +41,16 @@ class Level:
         spans: creation numbers of the nodes that were recorded inside, as [start, end) pairs.
     """
 
-    __slots__ = ("order", "size", "sources", "spans")
+    __slots__ = ("order", "randomness", "size", "sources", "spans")
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        self.size, self.randomness = size, randomness
         self.order = 0
         self.sources: dict[int, tuple[Tensor, Tensor]] = {}
         self.spans: list[tuple[int, float]] = []
 
     def __enter__(self) -> Level:
-        self.order = _orders()
+        self.order = orders()
         self.spans.append((next_seq(), float("inf")))
         return self
 
@@ -69,6 +69,11 @@ class Batched(Lifted):
 
     physical: Value
     level: Level
+
+    @property
+    def order(self) -> int:  # type: ignore[override]
+        """Which of several transformations this value belongs to."""
+        return self.level.order
 
     def run(self, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
         """Runs the call on all examples of the innermost level at once."""
@@ -122,6 +127,33 @@ def _first_failure(flags: Any) -> Any:
     bad = flags[:, :, 0]
     value = jnp.take_along_axis(flags[:, :, 1], jnp.argmax(bad, axis=0)[None], axis=0)[0]
     return jnp.stack([jnp.max(bad, axis=0), value], axis=-1).astype(np.int64)
+
+
+class VmapInfo(NamedTuple):
+    """What a function's own rule for ``vmap`` is told."""
+
+    batch_size: int
+    randomness: str
+
+
+def own_rule(rule: Callable[..., Any], args: Sequence[Any], level: Level) -> Any:
+    """Calls a function's own rule with the tensors of all examples, and takes examples of its results."""
+    batched_ = [isinstance(a, Tensor) and type(v := a._read()) is Batched and v.level is level for a in args]
+    outside = iter(leave([a for a, b in zip(args, batched_, strict=True) if b], level))
+    given = [next(outside) if b else a for a, b in zip(args, batched_, strict=True)]
+    in_dims = tuple([0 if b else None for b in batched_])
+    found = rule(VmapInfo(level.size, level.randomness), in_dims, *given)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
+            f"Got a {type(found)}."
+        )
+    output, out_dims = found
+    flat, spec = flatten(output)
+    dims = broadcast_and_flatten(out_dims, spec)
+    if dims is None:
+        raise RuntimeError("The vmap staticmethod gave out_dims that are not compatible with the structure of its output")
+    return unflatten([o if d is None else enter(o, d, level) for o, d in zip(flat, dims, strict=True)], spec)
 
 
 # ---- in and out ------------------------------------------------------------------------------------------------------------------
@@ -199,7 +231,7 @@ class _Leaving(Node):
         self.call = None
         self.saved = []
         self.kept = ()
-        self.hooked = self.hooks = self.prehooks = self.retained = self.meta = None
+        self.hooked = self.rare = None
         self.avals, self.numbers = (), ()
         self.outs = tuple([t._aval for t in results])
         self.visible = len(results)

@@ -1,6 +1,7 @@
 """``grad``, ``vjp``, ``jvp``, Jacobians and Hessians of functions, on the tape.
 
-Forward derivatives are the derivative of ``vjp`` with respect to its cotangent, which is linear in it.
+Forward derivatives go along with the values (``autograd.dual``); those of ``linearize``, which does not run the function again, are the
+derivative of ``vjp`` with respect to its cotangent, which is linear in it.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..autograd.dual import Level, enter, leave
 from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
+from ..autograd.forward_ad import check_pair
 from ..autograd.grad_mode import MODE, enable_grad
 from ..core import Tensor, from_value
 from .batching import vmap
@@ -253,8 +256,12 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 # ---- forward ---------------------------------------------------------------------------------------------------------------------
 
 
-def _primals(func: Callable[..., Any], primals: Any, has_aux: bool, strict: bool = False) -> _Pull:
-    what = "jvp(f, primals, tangents)"
+def _check_primals(primals: Any, what: str) -> list[Any]:
+    """The flat primals.
+
+    Raises:
+        RuntimeError: if they are no tuple of tensors.
+    """
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{what}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     flat = flatten(primals)[0]
@@ -263,30 +270,54 @@ def _primals(func: Callable[..., Any], primals: Any, has_aux: bool, strict: bool
     for x in flat:
         if not isinstance(x, Tensor):
             raise RuntimeError(f"{what}: Expected primals to only contain Tensors, got {type(x)}")
-    pull = _Pull(func, primals, has_aux, what)
-    if strict and not all(o._rg for o in pull.outputs):
-        raise RuntimeError(
-            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
-        )
-    return pull
+    return flat
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """The value of ``func`` at ``primals``, and its derivative in the direction ``tangents``."""
+    """The value of ``func`` at ``primals``, and its derivative in the direction ``tangents``.
+
+    Raises:
+        RuntimeError: if primals and tangents do not fit, or a result is no tensor; with ``strict``, if one does not depend on the primals.
+    """
+    what = "jvp(f, primals, tangents)"
     if isinstance(primals, tuple) and flatten(primals)[1] != flatten(tangents)[1]:
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"{what}: Expected primals and tangents to have the same python structure. For example, if primals is a "
             f"tuple of 3 tensors, tangents also must be. Got primals with structure {flatten(primals)[1]} and tangents with structure "
             f"{flatten(tangents)[1]}"
         )
-    pull = _primals(func, primals, has_aux, strict)
-    found = unflatten(pull.push(flatten(tangents)[0]), pull.out_spec)
-    return (pull.value, found, pull.aux) if has_aux else (pull.value, found)
+    flat = _check_primals(primals, what)
+    directions = flatten(tangents)[0]
+    for p, t in zip(flat, directions, strict=True):
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"{what}: Expected tangents to only contain Tensors, got {type(t)}")
+        check_pair(p, t)
+    level = Level()
+    with level:
+        duals = [enter(p, t, level) for p, t in zip(flat, directions, strict=True)]
+        found, aux = _split_aux(func(*unflatten(duals, flatten(primals)[1])), has_aux, what)
+        outputs, spec = flatten(found)
+        for o in outputs:
+            if not isinstance(o, Tensor):
+                raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
+        pairs = [leave(o, level) for o in outputs]
+        if has_aux:
+            flat_aux, aux_spec = flatten(aux)
+            aux = unflatten([leave(x, level)[0] if isinstance(x, Tensor) else x for x in flat_aux], aux_spec)
+    if strict and any(t is None for _, t in pairs):
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+        )
+    value = unflatten([p for p, _ in pairs], spec)
+    derivative = unflatten([_zeros_like(p) if t is None else t for p, t in pairs], spec)
+    return (value, derivative, aux) if has_aux else (value, derivative)
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of ``func`` at ``primals``, and a function from tangents to the derivative there, which does not run ``func`` again."""
-    pull = _primals(func, primals, False)
+    what = "jvp(f, primals, tangents)"
+    _check_primals(primals, what)
+    pull = _Pull(func, primals, False, what)
 
     def jvp_fn(*tangents: Any) -> Any:
         flat, spec = flatten(tangents)
@@ -383,25 +414,29 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
 
     @functools.wraps(func)
     def wrapper(*args: Any) -> Any:
-        from ..random import restricted
-
         _refuse_complex("jacfwd", args, True)
         chosen, alone = _one_argument(func, argnums, args)
-        with restricted(randomness):
-            pull = _primals(alone, (chosen,), has_aux)
-        _refuse_complex("jacfwd", pull.outputs, False)
-        outputs, inputs = pull.outputs, pull.inputs.tensors
-        columns = vmap(lambda *t: tuple(pull.push(t)), randomness="same")(*_basis(inputs))
+        inputs, spec = flatten(chosen)
+        seen: dict[str, Any] = {}
+
+        def push(*tangents: Any) -> tuple[Any, ...]:
+            found = jvp(alone, (chosen,), (unflatten(tangents, spec),), has_aux=has_aux)
+            outputs, seen["spec"] = flatten(found[0])
+            _refuse_complex("jacfwd", outputs, False)
+            seen["aux"] = found[2] if has_aux else None
+            return tuple(flatten(found[1])[0])
+
+        columns = vmap(push, randomness=randomness)(*_basis(inputs))
         sizes = [x.numel() for x in inputs]
         made = []
-        for o, column in zip(outputs, columns, strict=True):
+        for column in columns:
             blocks = []
             for j, x in enumerate(inputs):
                 block = column.narrow(0, sum(sizes[:j]), sizes[j]).movedim(0, -1)
-                blocks.append(block.reshape(*o.shape, *x.shape))
-            made.append(unflatten(blocks, pull.spec)[0])
-        found = unflatten(made, pull.out_spec)
-        return (found, pull.aux) if has_aux else found
+                blocks.append(block.reshape(*column.shape[1:], *x.shape))
+            made.append(unflatten(blocks, spec))
+        found = unflatten(made, seen["spec"])
+        return (found, seen["aux"]) if has_aux else found
 
     return wrapper
 

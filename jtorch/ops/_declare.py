@@ -17,6 +17,8 @@ import jax
 Array: TypeAlias = jax.Array
 #: A Python number for the caller, a 0-d array for the kernel: what the checker takes for both.
 Number: TypeAlias = Any
+#: A tensor, or a Python number that is static if there is a formula of its own for it (``x ** 2``), else an input of the program.
+Power: TypeAlias = Any
 Dtype: TypeAlias = Any
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,6 +33,7 @@ _KINDS = {
     "Array | Number | None": TENSOR_OR_NUMBER,
     "Array | float": TENSOR_OR_STATIC,
     "Array | float | None": TENSOR_OR_STATIC,
+    "Array | Power": TENSOR_OR_STATIC,
     "Number": NUMBER,
     "Number | None": NUMBER,
     "list[Array]": TENSOR_LIST,
@@ -73,7 +76,8 @@ class Op:
     inplace: bool = False
     out: bool = False
     operators: tuple[str, ...] = ()
-    promote: str | None = None
+    promote: str | tuple[str, ...] | None = None
+    check: Callable[[list[Any]], None] | None = None
     broadcast: bool = False
     varargs: str | None = None
     returns: str | None = None

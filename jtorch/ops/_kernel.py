@@ -149,7 +149,9 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
 
     fn.__name__ = fn.__qualname__ = op.name
     info.kernel = fn
-    return Call(op.name, fn, kinds, info)
+    call = Call(op.name, fn, kinds, info)
+    call.whole = op.family == "program"
+    return call
 
 
 def _flag(g: Any) -> Any:
@@ -198,10 +200,12 @@ class _Operands:
         self.slots: list[tuple[tuple[int, ...], Any]] = []
         next_array, next_number = iter(arrays).__next__, iter(numbers).__next__
 
-        def take() -> Any:
+        promoted = op.promote if isinstance(op.promote, tuple) else None
+
+        def take(name: str) -> Any:
             a = next_array()
             self.slots.append((a.shape, a.dtype))
-            if target is not None and a.dtype != target:
+            if target is not None and a.dtype != target and (promoted is None or name in promoted):
                 a = cast(a, target)
             if op.broadcast and a.ndim < shape_ndim:
                 a = lax.expand_dims(a, range(shape_ndim - a.ndim))
@@ -211,9 +215,9 @@ class _Operands:
             if p.kind in (STATIC, DTYPE):
                 value = entry.value
             elif entry is T:
-                value = take()
+                value = take(p.name)
             elif p.kind == TENSOR_LIST:
-                value = None if entry is None else [take() if present else None for present in entry]
+                value = None if entry is None else [take(p.name) if present else None for present in entry]
             elif entry is ABSENT:
                 if p.required or p.default is None:
                     value = None
@@ -224,7 +228,7 @@ class _Operands:
             elif isinstance(entry, Fixed):
                 value = entry.value
             else:
-                value = _number(p.name, entry, next_number(), target, p.kind)
+                value = _number(f"{op.name}.{p.name}", entry, next_number(), target, p.kind)
             if p.keyword_only:
                 if not (entry is ABSENT and not p.required):
                     self.kwargs[p.name] = value
@@ -244,6 +248,18 @@ def cast(a: Any, target: np.dtype) -> Any:
         a = jnp.real(a)
     if target == np.bool_:
         return a != jnp.zeros((), a.dtype)
+    if target.kind in "iu" and jnp.issubdtype(a.dtype, jnp.floating) and (target.kind == "u" or target.itemsize < 4):
+        # C++ wraps around where XLA would stop at the limits.
+        whole = lax.convert_element_type(lax.convert_element_type(a, np.int64), target)
+        if target.itemsize < 8:
+            return whole
+        return jnp.where(a < np.asarray(2.0**63, a.dtype), whole, lax.convert_element_type(a, target))
+    if target == dtypes.float8_e4m3fn.np:
+        limit = np.asarray(448, a.dtype) if a.dtype.itemsize > 1 else None
+        a = a if limit is None or not jnp.issubdtype(a.dtype, jnp.floating) else jnp.clip(a, -limit, limit)
+    elif target == dtypes.float8_e8m0fnu.np:
+        # There is no sign and no zero: torch takes the smallest number.
+        return jnp.where(a == 0, np.asarray(2.0**-127, target), lax.convert_element_type(jnp.abs(a), target))
     return lax.convert_element_type(a, target)
 
 
@@ -251,7 +267,8 @@ def _number(name: str, kind: str, value: Any, target: np.dtype | None, param_kin
     value = jnp.asarray(value)
     if target is None:
         return lax.convert_element_type(value, value.dtype)
-    if param_kind == NUMBER:
+    if param_kind == NUMBER and (name != "addcmul.value" or kind != FLOAT):  # torch drops the fraction of that one
+        name = name.rpartition(".")[2]
         if kind == FLOAT and not jnp.issubdtype(target, jnp.inexact):
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
         if kind == COMPLEX and not jnp.issubdtype(target, jnp.complexfloating):
@@ -267,8 +284,13 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
         return None
     entries: list[tuple[dtypes.dtype, int]] = []
     next_array = iter(arrays).__next__
+    promoted = op.promote if isinstance(op.promote, tuple) else None
     for p, entry in zip(op.params, layout, strict=True):
         if p.kind in (STATIC, DTYPE, NUMBER):
+            continue
+        if promoted is not None and p.name not in promoted:
+            if entry is T:
+                next_array()
             continue
         if entry is T:
             a = next_array()
@@ -284,6 +306,8 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
         elif entry is not ABSENT:
             kind_dtype = _NUMBER_DTYPES.get(entry) or (dtypes.get_default_dtype() if entry == FLOAT else dtypes.default_complex())
             entries.append((kind_dtype, dtypes.NUMBER))
+    if op.check is not None:
+        op.check([kind for kind, _ in entries])
     found = dtypes.result_type_of(tuple(entries))
     if op.promote == "float" and found.category < dtypes.FLOATING:
         found = dtypes.get_default_dtype()

@@ -53,7 +53,7 @@ def embedding(weight: Array, indices: Array, padding_idx: int = -1, scale_grad_b
     Raises:
         IndexError: if an index is out of range.
         RuntimeError: if ``weight`` is no matrix or ``indices`` are no integers.
-        NotImplementedError: in the backward pass, for ``sparse``: there are no sparse gradients.
+        NotImplementedError: in the backward pass, for ``sparse``: ``nn.functional.embedding`` gives sparse gradients.
     """
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -71,7 +71,7 @@ def _embedding_rule(
     sparse: bool = False,
 ) -> tuple[Array, None]:
     if sparse:
-        raise NotImplementedError("the gradient of embedding(sparse=True) is not offered by jtorch: gradients are dense arrays")
+        raise NotImplementedError("the gradient of torch.embedding(sparse=True) is not offered by jtorch: use nn.functional.embedding")
     flat, rows = indices.reshape(-1), g.reshape(-1, weight.shape[1])
     if padding_idx >= 0:
         rows = jnp.where((flat == padding_idx)[:, None], np.zeros((), rows.dtype), rows)

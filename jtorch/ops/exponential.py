@@ -10,15 +10,15 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
-from ._declare import Array, Number, binary, defvjp, pointwise, unary
+from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
 from ._numeric import conj, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
 
 # ---- powers ----------------------------------------------------------------------------------------------------------------------
 
 
 @binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor")
-def pow(input: Array | float, exponent: Array | float) -> Array:
-    """Raises ``input`` to the power ``exponent``. A Python number as exponent is compiled in, so that ``x**2`` is a product.
+def pow(input: Array | Power, exponent: Array | Power) -> Array:
+    """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product.
 
     Gradient: 0 for ``input`` where ``exponent`` is 0, and for ``exponent`` where ``input`` is 0 and ``exponent`` is not negative.
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from .. import dtypes
 from ..errors import broadcast_shapes
 from ._declare import Array, Number, defvjp, pointwise
-from ._numeric import cast, is_bool, is_complex, require, scalar_name, zeros_where
+from ._numeric import is_bool, is_complex, require, scalar_name, zeros_where
 
 # ---- the larger and the smaller --------------------------------------------------------------------------------------------------
 
@@ -156,22 +155,14 @@ defvjp(clamp_max, _clamp_max_rule)
 # ---- choosing --------------------------------------------------------------------------------------------------------------------
 
 
-@pointwise(namespace="_C", name="_where", promote=None, broadcast=False, saves=("condition",), aten="where.self")
-def where(condition: Array, input: Array | float, other: Array | float) -> Array:
+@pointwise(namespace="_C", name="_where", promote=("input", "other"), broadcast=False, saves=("condition",), aten="where.self")
+def where(condition: Array, input: Array | Number, other: Array | Number) -> Array:
     """``input`` where ``condition`` holds, else ``other``. The public function, which also takes a condition alone, is a composite.
 
     Dtypes: ``input`` and ``other`` are promoted; ``condition`` takes no part.
     """
     if condition.dtype not in (np.bool_, np.uint8):
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {scalar_name(condition.dtype)}")
-    target = dtypes.result_type_of((_entry(input), _entry(other))).np
-    choices = [jnp.asarray(v, target) if isinstance(v, (int, float, complex)) else cast(v, target) for v in (input, other)]
-    shape = broadcast_shapes(condition.shape, *(c.shape for c in choices))
+    shape = broadcast_shapes(condition.shape, input.shape, other.shape)
     condition = condition if is_bool(condition) else condition != 0
-    return jnp.where(*(jnp.broadcast_to(x, shape) for x in (condition, *choices)))
-
-
-def _entry(v: Array | Number) -> tuple[dtypes.dtype, int]:
-    if isinstance(v, (int, float, complex)):
-        return dtypes.of_number(v), dtypes.NUMBER
-    return dtypes.from_np(v.dtype), dtypes.DIMENSIONED if v.ndim else dtypes.ZERO_DIM
+    return jnp.where(*(jnp.broadcast_to(x, shape) for x in (condition, input, other)))

@@ -169,7 +169,7 @@ def cartesian_prod(tensors: list[Array]) -> Array:
     return lax.concatenate(columns, 1)
 
 
-@shape(aten="combinations")
+@shape(method=False, aten="combinations")
 def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Array:
     """All ways to choose ``r`` elements of a vector, in the order of ``itertools.combinations``, one a row.
 

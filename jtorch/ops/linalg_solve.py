@@ -336,7 +336,7 @@ def exponential(a: Array) -> Array:
     return jax.vmap(jax.scipy.linalg.expm)(flat).reshape(a.shape)
 
 
-@op(namespace="linalg", aliases=("matrix_exp", "Tensor.matrix_exp"), method=False, aten="linalg_matrix_exp")
+@op(namespace="linalg", aliases=("matrix_exp", "Tensor.matrix_exp"), method=False, out=True, aten="linalg_matrix_exp")
 def matrix_exp(A: Array) -> Array:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation."""
     check_square(A, "linalg.matrix_exp")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -282,15 +284,29 @@ def _pinv_grad(g: Array, pinv: Array, a: Array) -> Array:
 
 
 @op(namespace="linalg", out=True, aten="linalg_pinv", saves=("A", "result"))
-def pinv(A: Array, *, atol: Array | float | None = None, rtol: Array | float | None = None, hermitian: bool = False) -> Array:
+def pinv(
+    A: Array,
+    rcond: Array | float | None = None,
+    hermitian: bool = False,
+    *,
+    atol: Array | float | None = None,
+    rtol: Array | float | None = None,
+) -> Array:
     """The pseudoinverses; singular values up to ``max(atol, rtol * largest)`` count as zero.
 
-    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given. Of ``hermitian`` matrices the lower triangle is read.
+    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given; ``rcond`` is its old name. Of ``hermitian`` matrices the
+    lower triangle is read.
     """
-    return _pseudoinverse(A, atol, rtol, hermitian)
+    return _pseudoinverse(A, atol, rtol if rcond is None else rcond, hermitian)
 
 
-defvjp(pinv, lambda g, result, A, *, atol=None, rtol=None, hermitian=False: (_pinv_grad(g, result, A), None, None))
+def _pinv_rule(
+    g: Array, result: Array, A: Array, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> tuple[Array | None, ...]:
+    return _pinv_grad(g, result, A), None, None, None
+
+
+defvjp(pinv, _pinv_rule)
 
 
 @op(aten="pinverse", saves=("input", "result"))
@@ -303,11 +319,19 @@ defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, in
 
 
 @op(namespace="linalg", out=True, differentiable=False, aten="linalg_matrix_rank")
-def matrix_rank(A: Array, *, atol: Array | float | None = None, rtol: Array | float | None = None, hermitian: bool = False) -> Array:
+def matrix_rank(
+    A: Array,
+    tol: Array | float | None = None,
+    hermitian: bool = False,
+    *,
+    atol: Array | float | None = None,
+    rtol: Array | float | None = None,
+) -> Array:
     """How many singular values (or absolute eigenvalues of ``hermitian`` matrices) exceed ``max(atol, rtol * largest)``.
 
-    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given.
+    ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given; ``tol`` is the old name of ``atol``.
     """
+    atol = atol if tol is None else tol
     check_matrix(A, "torch.linalg.matrix_rank", "input")
     values = jnp.abs(_eigh(A, "L", "linalg.eigh")[0]) if hermitian else _singular_values(A, "linalg.svd")
     if A.size == 0:

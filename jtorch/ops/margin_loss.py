@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
+from .. import dtypes
 from ..errors import broadcast_shapes
 from ._declare import Array, guard, op
 from ._losses import hinge, number, reduced, reduction_of
@@ -37,11 +38,15 @@ def cosine_embedding_loss(
             f"but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."
         )
     dtype = jnp.promote_types(input1.dtype, input2.dtype)
+    if dtypes.from_np(dtype).category < dtypes.FLOATING:
+        dtype = dtypes.get_default_dtype().np
     x, y = input1.astype(dtype), input2.astype(dtype)
     eps = number(1e-12, x)
     cosine = jnp.sum(x * y, -1) / jnp.sqrt((jnp.sum(x * x, -1) + eps) * (jnp.sum(y * y, -1) + eps))
     broadcast_shapes(target.shape, cosine.shape)
     zero = number(0, cosine)
+    if target.dtype == np.bool_:
+        target = target.astype(np.int64)
     loss = jnp.where(target == 1, number(1, cosine) - cosine, zero)
     return reduced(loss + jnp.where(target == -1, hinge(cosine - number(margin, cosine)), zero), reduction)
 

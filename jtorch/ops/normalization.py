@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .. import dtypes
 from ._declare import Array, defvjp, op
 from ._kernel import cast, unbroadcast
 from ._numeric import require, scalar_name, wide
@@ -382,4 +383,9 @@ def local_response_norm(input: Array, size: int, alpha: float = 0.0001, beta: fl
     window = (1, size) + (1,) * (input.ndim - 2)
     padding = ((0, 0), (size // 2, (size - 1) // 2)) + ((0, 0),) * (input.ndim - 2)
     sums = lax.reduce_window(squares, np.zeros((), input.dtype), lax.add, window, (1,) * input.ndim, padding)
-    return input / (sums * np.asarray(alpha / size, input.dtype) + np.asarray(k, input.dtype)) ** np.asarray(beta, input.dtype)
+    if dtypes.from_np(input.dtype).category < dtypes.FLOATING:  # as in torch, whose means of integers are integers
+        real = dtypes.get_default_dtype().np
+        means, input = (sums // size).astype(real), input.astype(real)
+    else:
+        real, means = input.dtype, sums / np.asarray(size, input.dtype)
+    return input / (means * np.asarray(alpha, real) + np.asarray(k, real)) ** np.asarray(beta, real)

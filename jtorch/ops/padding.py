@@ -10,7 +10,7 @@ from ._declare import Array, Number, guard, shape
 _MODES = ("reflect", "replicate", "circular")
 
 
-@shape(aten="constant_pad_nd")
+@shape(method=False, aten="constant_pad_nd")
 def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Array:
     """Adds ``pad[0]`` elements of ``value`` before and ``pad[1]`` after the last dimension, the next pair for the one before it, and so on.
 

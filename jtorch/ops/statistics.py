@@ -81,7 +81,7 @@ def _var_grad(g: Array, input: Array, dims: tuple[int, ...], correction: float) 
     """``g`` has the reduced dimensions kept."""
     _, deviation, _, divisor = _moments(input, dims, correction, _ONLY_FLOAT)
     scale = jnp.full((), np.float64(2) / divisor if divisor else np.inf, _real(deviation.dtype))
-    return to_dtype(to_dtype(g, _real(deviation.dtype)) * scale * deviation, input.dtype)
+    return to_dtype(to_dtype(to_dtype(g, _real(deviation.dtype)) * scale, deviation.dtype) * deviation, input.dtype)
 
 
 def _through_root(g: Array, result: Array) -> Array:

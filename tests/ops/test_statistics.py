@@ -95,7 +95,7 @@ def test_gradients_of_order_statistics() -> None:
     ("call", "kind", "text"),
     [
         (lambda: torch.arange(3).std(), RuntimeError, "std and var only support floating point and complex dtypes"),
-        (lambda: torch.ones(3).var(unbiased=True, correction=1), TypeError, "both unbiased and correction"),
+        (lambda: torch.ones(3).var(unbiased=True, correction=1), TypeError, "invalid combination of arguments"),
         (lambda: torch.ones(3).kthvalue(4), RuntimeError, r"kthvalue\(\): selected number k out of range for dimension 0"),
         (lambda: torch.quantile(torch.ones(3), 1.5), RuntimeError, r"quantile\(\) q must be in the range \[0, 1\] but got 1.5"),
         (lambda: torch.quantile(torch.ones(3), torch.tensor([1.5])).tolist(), RuntimeError, "q values must be in the range"),

@@ -1,0 +1,14 @@
+"""Assertions that handlers and tracers can see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..binding import composite
+
+
+@composite(operands=("condition",), native=False)
+def _assert(condition: Any, message: Any) -> None:
+    """Raises ``AssertionError(message)`` unless ``condition`` holds; a traced condition is recorded."""
+    if not condition:
+        raise AssertionError(message)

@@ -1,0 +1,216 @@
+"""Methods that give a tensor other memory, another size, or elements that Python computes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..applying import rebind
+from ..binding import BOUND, composite
+from ..core import Tensor, alias_of, check_inplace, contiguous_strides, detached, from_host
+from ..errors import must_be_tensor
+from ..functional import PUBLIC
+from ..storage import Alias
+
+
+@composite(namespace="Tensor", operands=("self",))
+def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
+    """Gives the tensor another size; new elements are zero, old ones stay in memory order.
+
+    Raises:
+        RuntimeError: for tensors that require grad, and for views of other tensors' memory that would have to grow.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(4).resize_(2, 1)
+        tensor([[0],
+                [1]])
+    """
+    if size is not None:
+        sizes = (tuple(size),)
+    size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else tuple(int(s) for s in sizes)
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if tuple(self.shape) == size:
+        return self
+    numel = int(np.prod(size, dtype=np.int64))
+    old = self.numel()
+    if self._al is not None and numel <= old and self.is_contiguous():
+        made = self.flatten()[:numel].view(size)
+    else:
+        flat = self.detach().reshape(-1)
+        if numel > old:
+            flat = _grown(flat, numel)
+        made = flat[:numel].view(size)
+    version = self._version
+    self._v, self._al, self._strides = made._v, made._al, made._strides
+    if self._al is not None:
+        self._al.base = None
+    self._ver = version + 1
+    return self
+
+
+def _grown(flat: Tensor, numel: int) -> Tensor:
+    return BOUND["cat"].core([flat, flat.new_zeros(numel - flat.numel())])  # type: ignore[attr-defined]
+
+
+@composite(method=True, operands=("input", "the_template"))
+def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    """``resize_`` to the size of another tensor."""
+    return resize_(input, tuple(the_template.shape), memory_format=memory_format)
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def resize(self: Any, *sizes: Any) -> Any:
+    """The tensor in another size of as many elements; an old name of ``reshape``.
+
+    Raises:
+        RuntimeError: if the number of elements would change.
+    """
+    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    wanted = int(np.prod(size, dtype=np.int64))
+    if wanted != self.numel() and -1 not in size:
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, size))} ({wanted} elements in total), but the given tensor has a size of "
+            f"{'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change the shape of a given tensor, "
+            "while preserving the number of elements. "
+        )
+    return self.contiguous().view(size)
+
+
+@composite(namespace="Tensor", operands=("self", "tensor"), native=False)
+def resize_as(self: Any, tensor: Any) -> Any:
+    """``resize`` to the size of another tensor."""
+    return resize(self, *tensor.shape)
+
+
+def _memory_of(source: Any, dtype: dtypes.dtype) -> Any:
+    """All of a storage as a flat tensor."""
+    untyped = getattr(source, "_untyped_storage", source)
+    kind = getattr(source, "dtype", dtype)
+    if not hasattr(untyped, "_storage"):
+        raise must_be_tensor("set_", "source", 1, source)
+    if kind is not dtype:
+        raise RuntimeError(f"Could not set tensor of type {kind} to a tensor of type {dtype}")
+    storage = untyped._storage
+    whole: Any = object.__new__(Tensor)
+    whole._al = Alias(storage, (), storage.value, None, 0, 0)
+    whole._strides = storage.strides
+    flat = whole if whole.dim() == 1 else PUBLIC["as_strided"](whole, (whole.numel(),), (1,))
+    return flat if flat.dtype is dtype else flat.view(dtype)
+
+
+@composite(namespace="Tensor", operands=("self", "source"))
+def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+    """Makes the tensor look at the memory of another tensor, of a storage, or at none.
+
+    Raises:
+        RuntimeError: if the dtypes differ, or the size and strides reach beyond the memory.
+    """
+    if source is None:
+        made = detached(self)[:0] if self.dim() else detached(self).reshape(1)[:0]  # type: ignore[index]
+    elif isinstance(source, Tensor):
+        made = detached(source) if size is None else source.as_strided(size, stride, storage_offset).detach()  # type: ignore[attr-defined]
+    else:
+        whole = _memory_of(source, self.dtype)
+        if size is not None:
+            whole = whole.as_strided(size, contiguous_strides(tuple(size)) if stride is None else stride, storage_offset)
+        made = detached(whole)
+    if made._aval.torch_dtype is not self._aval.torch_dtype:
+        raise RuntimeError(f"Could not set tensor of type {made.dtype} to a tensor of type {self.dtype}")
+    self._v, self._al, self._strides = None, alias_of(made), made._strides
+    return self
+
+
+def _as_strided_into(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """Makes the tensor look at its storage by other strides.
+
+    Raises:
+        RuntimeError: if it would reach beyond the storage.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(4).as_strided_((2, 2), (1, 1))
+        tensor([[0, 1],
+                [1, 2]])
+    """
+    check_inplace(input, idempotent=True)
+    return rebind(input, PUBLIC["as_strided"](input, size, stride, storage_offset))
+
+
+composite(name="as_strided_", method=True, operands=("input",))(_as_strided_into)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Writes a number along the main diagonal; in tall matrices, with ``wrap``, it begins again below.
+
+    Shapes: self of two dimensions, or of more that are all equal.
+
+    Raises:
+        RuntimeError: for other shapes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 2).fill_diagonal_(3)
+        tensor([[3., 0.],
+                [0., 3.]])
+    """
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    shape = tuple(self.shape)
+    if self.dim() > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    whole = PUBLIC["zeros"](shape, dtype=dtypes.bool_, device=self.device)
+    step = sum(whole.stride())
+    end = whole.numel() if wrap or shape[0] <= shape[-1] else step * shape[-1]
+    whole.view(-1)[:end:step] = True
+    return self.masked_fill_(whole, fill_value)
+
+
+# ---- elements that Python computes -------------------------------------------------------------------------------------------------
+
+
+def _computed(name: str, self: Any, others: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+    for t in (self, *others):
+        if t.requires_grad:
+            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    array = np.array(self.detach().cpu().numpy())
+    rows = [np.broadcast_to(np.asarray(t.detach().cpu().numpy()), array.shape).reshape(-1).tolist() for t in others]
+    found = [function(*row) for row in zip(array.reshape(-1).tolist(), *rows, strict=True)]
+    return self.copy_(from_host(np.array(found, array.dtype).reshape(array.shape)))
+
+
+@composite(namespace="Tensor", operands=("self",))
+def apply_(self: Any, callable: Any) -> Any:
+    """Replaces each element by what a Python function gives for it; slow, on the host.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2]).apply_(lambda x: x * 10)
+        tensor([10, 20])
+    """
+    return _computed("apply_", self, (), callable)
+
+
+@composite(namespace="Tensor", operands=("self", "other"))
+def map_(self: Any, other: Any, callable: Any) -> Any:
+    """Replaces each element by what a Python function gives for it and its counterpart in ``other``; slow, on the host.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2]).map_(torch.tensor([3, 4]), lambda a, b: a * b)
+        tensor([3, 8])
+    """
+    return _computed("map_", self, (other,), callable)
+
+
+@composite(namespace="Tensor", operands=("self", "x", "y"))
+def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
+    """Replaces each element by what a Python function gives for it and its counterparts in ``x`` and ``y``; slow, on the host."""
+    return _computed("map2_", self, (x, y), callable)

@@ -1,0 +1,308 @@
+"""Old spellings of Tensor methods that programs still use, and functions that were removed and say what to use instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..binding import BOUND, composite
+from ..core import Tensor, detached
+from ..errors import not_offered
+from ..functional import PUBLIC
+
+
+@composite(namespace="Tensor", operands=("self", "other"))
+def __div__(self: Any, other: Any) -> Any:
+    """``self / other``, under Python 2's name."""
+    return BOUND["div"].core(self, other)
+
+
+@composite(namespace="Tensor", operands=("self", "other"))
+def __idiv__(self: Any, other: Any) -> Any:
+    """``self /= other``, under Python 2's name."""
+    return self.div_(other)
+
+
+@composite(namespace="Tensor", operands=("self", "other"), native=False)
+def __rdiv__(self: Any, other: Any) -> Any:
+    """``other / self``: what ``/`` calls with a number on its left.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([2.0, 4.0]).__rdiv__(1)
+        tensor([0.5000, 0.2500])
+    """
+    return BOUND["mul"].core(BOUND["reciprocal"].core(self), other)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def __long__(self: Any) -> Any:
+    """``int(self)``, under Python 2's name."""
+    if self.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return int(self)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def __nonzero__(self: Any) -> Any:
+    """``bool(self)``, under Python 2's name."""
+    return bool(self)
+
+
+@composite(namespace="Tensor", operands=("self", "key"))
+def __delitem__(self: Any, key: Any) -> None:
+    """Elements cannot be deleted."""
+    raise TypeError("Tensor does not support deleting items")
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def new(self: Any, *args: Any, device: Any = None) -> Any:
+    """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a tensor itself.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1]).new([2.5, 3])
+        tensor([2, 3])
+    """
+    place = self.device if device is None else device
+    if not args:
+        return PUBLIC["empty"]((0,), dtype=self.dtype, device=place)
+    first = args[0]
+    if isinstance(first, Tensor):
+        if first.dtype is not self.dtype:
+            raise TypeError(f"expected a tensor of dtype {self.dtype} (got {first.dtype})")
+        return detached(first)
+    if hasattr(first, "data_ptr"):  # a storage
+        return PUBLIC["empty"]((0,), dtype=self.dtype, device=place).set_(first)
+    if isinstance(first, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
+    if isinstance(first, (float, complex)):
+        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    if isinstance(first, int) or type(first).__name__ == "Size":
+        size = tuple(first) if not isinstance(first, int) else args
+        for i, n in enumerate(size):
+            if not hasattr(n, "__index__"):
+                raise TypeError(
+                    f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error "
+                    f'"type must be tuple of ints,but got {type(n).__name__}"'
+                )
+        return PUBLIC["zeros"](size, dtype=self.dtype, device=place)
+    return PUBLIC["tensor"](first, dtype=self.dtype, device=place)
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def reinforce(self: Any, reward: Any) -> Any:
+    """Removed: use ``torch.distributions`` and its ``log_prob``."""
+    raise RuntimeError(_REINFORCE)
+
+
+_REINFORCE = (
+    "reinforce() was removed.\nUse torch.distributions instead.\nSee https://pytorch.org/docs/main/distributions.html\n\nInstead of:\n\n"
+    "probs = policy_network(state)\naction = probs.multinomial()\nnext_state, reward = env.step(action)\naction.reinforce(reward)\n"
+    "action.backward()\n\nUse:\n\nprobs = policy_network(state)\n"
+    "# NOTE: categorical is equivalent to what used to be called multinomial\nm = torch.distributions.Categorical(probs)\n"
+    "action = m.sample()\nnext_state, reward = env.step(action)\nloss = -m.log_prob(action) * reward\nloss.backward()\n"
+)
+
+
+@composite(namespace="Tensor", operands=("self", "other"), native=False)
+def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+    """What becomes of a parameter when a state dict holds ``other`` for it: a copy written into it, or (``assign``) ``other`` itself.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2).module_load(torch.ones(2))
+        tensor([1., 1.])
+    """
+    if assign:
+        return detached(other)
+    return detached(self.copy_(other))
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def __setstate__(self: Any, state: Any) -> Any:
+    """Gives the tensor the memory and the flags of an old pickle: ``(storage, offset, size, stride)``, or three items with a tensor first.
+
+    Raises:
+        RuntimeError: for tensors that are no leaves.
+    """
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__() can be only called on leaf Tensors")
+    if len(state) == 4:
+        self.set_(*state)
+        return None
+    if len(state) == 5:
+        self.data, self.requires_grad = state[0], state[3]
+    else:
+        self.data, self.requires_grad, _ = state
+    return None
+
+
+# ---- copies that the runtime makes -------------------------------------------------------------------------------------------------
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _conj_physical(self: Any) -> Any:
+    """``conj_physical``; real tensors are returned as they are."""
+    return BOUND["conj_physical"].core(self) if self.dtype.is_complex else self
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _neg_view(self: Any) -> Any:
+    """``-self``."""
+    return BOUND["neg"].core(self)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _lazy_clone(self: Any) -> Any:
+    """``clone``."""
+    return PUBLIC["clone"](self)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _autocast_to_full_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool) -> Any:
+    """The tensor in float32, if it is of half precision and its device is among those asked for."""
+    wanted = cuda_enabled if self.device.type == "cuda" else cpu_enabled
+    return self.to(dtypes.float32) if wanted and self.dtype in (dtypes.float16, dtypes.bfloat16) else self
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _autocast_to_reduced_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any) -> Any:
+    """The tensor in the dtype for its device, if it is float32 and its device is among those asked for."""
+    wanted, dtype = (cuda_enabled, cuda_dtype) if self.device.type == "cuda" else (cpu_enabled, cpu_dtype)
+    return self.to(dtype) if wanted and self.dtype is dtypes.float32 else self
+
+
+@composite(namespace="Tensor", operands=("self", "mat1", "mat2"))
+def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
+    """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``."""
+    found = PUBLIC["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
+    return PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else PUBLIC["relu"](found)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _conj(self: Any) -> Any:
+    """``conj``."""
+    return BOUND["conj"].core(self)
+
+
+@composite(method=True, operands=("input",))
+def dequantize(input: Any) -> Any:
+    """The tensor in float32: what is left of undoing quantisation where there is none.
+
+    Raises:
+        NotImplementedError: for lists of tensors, which only quantised ones may be.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.dequantize(torch.tensor([1, 2]))
+        tensor([1., 2.])
+    """
+    if not isinstance(input, Tensor):
+        raise not_offered("dequantize of several tensors", "there are no quantised tensors")
+    return input.to(dtypes.float32)
+
+
+@composite(operands=("input", "mat2"))
+def dsmm(input: Any, mat2: Any) -> Any:
+    """``mm``, under an old name."""
+    return PUBLIC["mm"](input, mat2)
+
+
+@composite(operands=("input", "mat2"))
+def hsmm(input: Any, mat2: Any) -> Any:
+    """``hspmm``, under an old name."""
+    return PUBLIC["hspmm"](input, mat2)
+
+
+@composite(operands=("input", "mat1", "mat2"))
+def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``sspaddmm``, under an old name."""
+    return PUBLIC["sspaddmm"](input, mat1, mat2, beta=beta, alpha=alpha, out=out)
+
+
+# ---- removed linear algebra --------------------------------------------------------------------------------------------------------
+
+_REMOVED = "This function was deprecated since version 1.9 and is now removed."
+_EIG = (
+    f"{_REMOVED} `torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex "
+    "tensors.\n\nL, _ = torch.eig(A) should be replaced with:\nL_complex = torch.linalg.eigvals(A)\n\nand\n\n"
+    "L, V = torch.eig(A, eigenvectors=True) should be replaced with:\nL_complex, V_complex = torch.linalg.eig(A)"
+)
+_LSTSQ = (
+    f"{_REMOVED} `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n`torch.linalg.lstsq` has reversed arguments and does not "
+    "return the QR decomposition in the returned tuple (although it returns other information about the problem).\n\n"
+    "To get the QR decomposition consider using `torch.linalg.qr`.\n\nThe returned solution in `torch.lstsq` stored the residuals of the "
+    "solution in the last m - n columns of the returned value whenever m > n. In torch.linalg.lstsq, the residuals are in the field "
+    "'residuals' of the returned named tuple.\n\nThe unpacking of the solution, as in\nX, _ = torch.lstsq(B, A).solution[:A.size(1)]\n"
+    "should be replaced with:\nX = torch.linalg.lstsq(A, B).solution"
+)
+_SOLVE = (
+    f"{_REMOVED} `torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed and does "
+    "not return the LU factorization.\n\nTo get the LU factorization see `torch.lu`, which can be used with `torch.lu_solve` or "
+    "`torch.lu_unpack`.\nX = torch.solve(B, A).solution should be replaced with:\nX = torch.linalg.solve(A, B)"
+)
+_SYMEIG = (
+    f"{_REMOVED} The default behavior has changed from using the upper triangular portion of the matrix by default to using the lower "
+    "triangular portion.\n\nL, _ = torch.symeig(A, upper=upper) should be replaced with:\n"
+    "L = torch.linalg.eigvalsh(A, UPLO='U' if upper else 'L')\n\nand\n\nL, V = torch.symeig(A, eigenvectors=True) should be replaced "
+    "with:\nL, V = torch.linalg.eigh(A, UPLO='U' if upper else 'L')"
+)
+_RANK = (
+    f"{_REMOVED}\nPlease use the `torch.linalg.matrix_rank` function instead. The parameter 'symmetric' was renamed in "
+    "`torch.linalg.matrix_rank()` to 'hermitian'."
+)
+
+
+@composite(operands=("self",), native=False)
+def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
+    """Removed: use ``linalg.eig``."""
+    raise RuntimeError(_EIG)
+
+
+@composite(operands=("input", "A"), native=False)
+def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
+    """Removed: use ``linalg.lstsq``."""
+    raise RuntimeError(_LSTSQ)
+
+
+@composite(operands=("input", "A"), native=False)
+def solve(input: Any, A: Any, *, out: Any = None) -> Any:
+    """Removed: use ``linalg.solve``."""
+    raise RuntimeError(_SOLVE)
+
+
+@composite(operands=("input",), native=False)
+def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
+    """Removed: use ``linalg.eigh``."""
+    raise RuntimeError(_SYMEIG)
+
+
+@composite(operands=("input",), native=False)
+def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
+    """Removed: use ``linalg.matrix_rank``."""
+    raise RuntimeError(_RANK)
+
+
+@composite(namespace="Tensor", name="eig", operands=("self",), native=False)
+def _eig_method(self: Any, eigenvectors: bool = False) -> Any:
+    """Removed: use ``linalg.eig``."""
+    raise RuntimeError(_EIG)
+
+
+@composite(namespace="Tensor", name="lstsq", operands=("self", "other"), native=False)
+def _lstsq_method(self: Any, other: Any) -> Any:
+    """Removed: use ``linalg.lstsq``."""
+    raise RuntimeError(_LSTSQ)
+
+
+@composite(namespace="Tensor", name="solve", operands=("self", "other"), native=False)
+def _solve_method(self: Any, other: Any) -> Any:
+    """Removed: use ``linalg.solve``."""
+    raise RuntimeError(_SOLVE)
+
+
+@composite(namespace="Tensor", name="symeig", operands=("self",), native=False)
+def _symeig_method(self: Any, eigenvectors: bool = False) -> Any:
+    """Removed: use ``linalg.eigh``."""
+    raise RuntimeError(_SYMEIG)

@@ -1,0 +1,93 @@
+"""Reductions of consecutive segments of different lengths."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from .. import dtypes
+from ..errors import canonical_dim
+from ._declare import Array, guard, op
+
+_STARTS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "amax": -np.inf, "min": np.inf, "amin": np.inf}
+
+
+def _check(data: Array, reduce: str, lengths: Array | None, indices: Array | None, offsets: Array | None, axis: int) -> Array:
+    """The lengths or offsets that were given.
+
+    Raises:
+        RuntimeError: if the arguments do not fit together.
+    """
+    if reduce not in _STARTS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    given = offsets if lengths is None else lengths
+    if given is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    if dtypes.from_np(data.dtype).category < dtypes.FLOATING:
+        raise NotImplementedError(f'"_segment_reduce_cpu" not implemented for {dtypes.from_np(data.dtype).scalar_name!r}')
+    if canonical_dim(axis, data.ndim) != given.ndim - 1:
+        what = "offsets" if lengths is None else "lengths"
+        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {what} but got {axis}.")
+    return given
+
+
+@op(method=False, aten="segment_reduce")
+def segment_reduce(
+    data: Array,
+    reduce: str,
+    *,
+    lengths: Array | None = None,
+    indices: Array | None = None,
+    offsets: Array | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Array:
+    """The sum, mean, product, maximum or minimum (``reduce``) of each of the consecutive segments of a dimension.
+
+    The segments are given by their ``lengths``, or by ``offsets`` where each begins, the last of which is the end. ``initial`` takes part
+    in every reduction; without it an empty segment gives what the operation begins with, and NaN for the mean.
+
+    Shapes: data (*B, N, *), lengths (*B, S) or offsets (*B, S + 1), with ``axis`` the number of dimensions B -> (*B, S, *).
+
+    Raises:
+        RuntimeError: if the segments do not add up to ``N`` (unless ``unsafe``), ``axis`` is another, or neither is given.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 4.0]), "sum", lengths=torch.tensor([2, 1]))
+        tensor([3., 4.])
+    """
+    given = _check(data, reduce, lengths, indices, offsets, axis)
+    sizes = jnp.diff(given, axis=-1) if lengths is None else given
+    batch, count, n = sizes.shape[:-1], sizes.shape[-1], data.shape[given.ndim - 1]
+    if not unsafe and lengths is not None:
+        guard(jnp.any(sizes < 0), RuntimeError, "lengths contains negative value!")
+        wrong = jnp.any(jnp.sum(sizes, -1) != n)
+        words = "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+        guard(wrong, RuntimeError, words)
+    rest = data.shape[given.ndim :]
+    rows = int(np.prod(batch, dtype=np.int64))
+    flat, sizes = data.reshape(rows, n, *rest), sizes.reshape(rows, count)
+    first = jnp.zeros((rows, 1), sizes.dtype) if lengths is not None else given.reshape(rows, -1)[:, :1].astype(sizes.dtype)
+    ends = jnp.cumsum(sizes, axis=1, dtype=sizes.dtype) + first
+    place = jnp.arange(n, dtype=sizes.dtype)
+    ids = jnp.sum(ends[:, None, :] <= place[None, :, None], axis=-1)
+    ids = jnp.where(place[None, :] < first, count, ids)
+    start = _STARTS[reduce] if initial is None else initial
+    out = jnp.full((rows, count, *rest), start, data.dtype)
+    at = out.at[jnp.arange(rows)[:, None], ids]
+    kind = reduce.removeprefix("a") if reduce != "sum" else "sum"
+    if kind in ("sum", "mean"):
+        found = at.add(flat, mode="drop")
+    elif kind == "prod":
+        found = at.multiply(flat, mode="drop")
+    else:
+        found = at.max(flat, mode="drop") if kind == "max" else at.min(flat, mode="drop")
+    if kind == "mean":
+        length = sizes.reshape(rows, count, *(1,) * len(rest)).astype(data.dtype)
+        empty = jnp.full((), np.nan if initial is None else initial, data.dtype)
+        found = jnp.where(length == 0, empty, found / jnp.where(length == 0, jnp.ones((), data.dtype), length))
+    return found.reshape(*batch, count, *rest)

@@ -1,0 +1,71 @@
+"""Conversions between dtypes where C++ and XLA disagree, the small floats, and the types that exist by name only."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (torch.uint8, [255, 44, 212]),
+        (torch.int8, [-1, 44, -44]),
+        (torch.uint16, [65535, 300, 65236]),
+        (torch.int16, [-1, 300, -300]),
+        (torch.uint32, [4294967295, 300, 4294966996]),
+        (torch.uint64, [18446744073709551615, 300, 18446744073709551316]),
+        (torch.int32, [-1, 300, -300]),
+        (torch.bool, [True, True, True]),
+    ],
+)
+def test_floats_wrap_around_in_small_and_unsigned_integers(dtype: torch.dtype, expected: list) -> None:
+    assert torch.tensor([-1.5, 300.0, -300.0]).to(dtype).tolist() == expected
+
+
+def test_large_floats_in_unsigned_64_bits() -> None:
+    assert torch.tensor([2.0**63], dtype=torch.float64).to(torch.uint64).tolist() == [2**63]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (torch.float8_e4m3fn, [0.3125, 1.75, 448.0, -448.0]),
+        (torch.float8_e5m2, [0.3125, 1.75, 512.0, -float("inf")]),
+        (torch.float8_e8m0fnu, [0.25, 2.0, 512.0, NAN]),
+        (torch.bfloat16, [0.30078125, 1.703125, 500.0, -float("inf")]),
+        (torch.float16, [0.300048828125, 1.7001953125, 500.0, -float("inf")]),
+    ],
+)
+def test_small_floats(dtype: torch.dtype, expected: list) -> None:
+    small = torch.tensor([0.3, 1.7, 500.0, -float("inf")]).to(dtype)
+    assert small.dtype is dtype
+    assert str(small.float().tolist()) == str(expected)
+    assert small.clone().view(torch.uint8).numel() == 4 * dtype.itemsize
+    assert torch.cat([small, small]).shape == (8,)
+    assert f"dtype={dtype}" in repr(small)
+
+
+def test_float8_is_promoted_with_nothing() -> None:
+    for other in (torch.float32, torch.int64, torch.bool, torch.float8_e5m2):
+        with pytest.raises(RuntimeError, match="Promotion for Float8 Types is not supported, attempted to promote Float8_e4m3fn and"):
+            torch.promote_types(torch.float8_e4m3fn, other)
+
+
+def test_types_without_arrays_exist_by_name() -> None:
+    assert repr(torch.complex32) == "torch.complex32"
+    assert torch.chalf is torch.complex32
+    assert torch.complex32.is_complex
+    assert (torch.quint8.itemsize, torch.complex32.itemsize) == (1, 4)
+    for make in (lambda: torch.zeros(2, dtype=torch.complex32), lambda: torch.ones(2, dtype=torch.complex64).to(torch.complex32)):
+        with pytest.raises(NotImplementedError, match=r"torch.complex32 is not offered by jtorch: JAX has no arrays of this type"):
+            make()
+
+
+def test_resolutions() -> None:
+    found = {d: torch.finfo(d).resolution for d in (torch.float8_e5m2, torch.bfloat16, torch.float16, torch.float32, torch.float64)}
+    assert list(found.values()) == [1.0, 1e-2, 1e-3, 1e-6, 1e-15]
+    assert repr(torch.iinfo(torch.uint32)) == "iinfo(min=0, max=4.29497e+09, dtype=uint32)"

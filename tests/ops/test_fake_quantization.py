@@ -1,0 +1,35 @@
+"""Rounding to a grid: values by hand, the straight-through gradient, errors."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+
+
+def test_per_tensor_rounds_and_clips() -> None:
+    x = torch.tensor([-1.0, 0.26, 0.3, 9.0])
+    for scale, zero in ((0.5, 1), (torch.tensor(0.5), torch.tensor(1, dtype=torch.int32))):
+        assert torch.fake_quantize_per_tensor_affine(x, scale, zero, 0, 10).tolist() == [-0.5, 0.5, 0.5, 4.5]
+
+
+def test_per_channel_has_a_scale_for_each() -> None:
+    x = torch.tensor([[0.3, 0.3], [0.3, 0.3]])
+    found = torch.fake_quantize_per_channel_affine(x, torch.tensor([0.5, 0.25]), torch.zeros(2), 1, 0, 255)
+    assert found.tolist() == [[0.5, 0.25], [0.5, 0.25]]
+
+
+def test_gradient_passes_where_nothing_is_clipped() -> None:
+    x = torch.tensor([-1.0, 0.3, 9.0], requires_grad=True)
+    torch.fake_quantize_per_tensor_affine(x, 0.5, 0, 0, 10).sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 0.0]
+
+
+def test_refuses() -> None:
+    x = torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="`quant_min` should be less than or"):
+        torch.fake_quantize_per_tensor_affine(x, 0.5, 0, 5, 4)
+    with pytest.raises(RuntimeError, match="`zero_point` must be between"):
+        torch.fake_quantize_per_tensor_affine(x, 0.5, 7, 0, 4).tolist()
+    with pytest.raises(RuntimeError, match="dimensions of scale and zero-point are not consistent"):
+        torch.fake_quantize_per_channel_affine(x, torch.ones(2), torch.zeros(2), 1, 0, 4)

@@ -1,0 +1,75 @@
+"""Python numbers as operands: which are inputs of a program, which are refused, and how they promote."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+from jtorch.binding import BOUND
+
+
+def test_new_numbers_make_no_new_programs() -> None:
+    x = torch.tensor([1.0, 4.0])
+    condition = x > 2
+    torch.where(condition, x, 1.5)
+    x**1.5
+    before = len(BOUND["_C._where"].calls), len(BOUND["pow"].calls)
+    for number in (2.5, 3.5, -7.25):
+        assert torch.where(condition, x, number).tolist() == [number, 4.0]
+        torch.testing.assert_close(x**number, torch.tensor([1.0, 4.0**number]))
+    assert (len(BOUND["_C._where"].calls), len(BOUND["pow"].calls)) == before
+
+
+def test_where_promotes_numbers_as_numbers() -> None:
+    c = torch.tensor([True, False])
+    assert torch.where(c, 1, 2).dtype is torch.int64
+    assert torch.where(c, 1.0, 2).dtype is torch.float32
+    assert torch.where(c, torch.ones(2, dtype=torch.float16), 2.5).dtype is torch.float16
+    assert torch.where(c, torch.ones(2, dtype=torch.uint8), 2).dtype is torch.uint8
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 0.5, 2.5, -1.5])
+def test_gradients_of_powers(exponent: float) -> None:
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    (x**exponent).sum().backward()
+    torch.testing.assert_close(x.grad, exponent * x.detach() ** (exponent - 1))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda b: b - 1,
+        lambda b: 1 - b,
+        lambda b: b - torch.ones(2),
+        lambda b: torch.ones(2) - b,
+        lambda b: torch.rsub(b, 1),
+        lambda b: b.sub(0.5),
+    ],
+)
+def test_subtraction_refuses_a_bool_tensor(call) -> None:
+    with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor is not supported"):
+        call(torch.tensor([True, False]))
+
+
+def test_subtraction_refuses_two() -> None:
+    b = torch.tensor([True, False])
+    for other in (b, True):
+        with pytest.raises(RuntimeError, match="with two bool tensors is not supported"):
+            b - other
+
+
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_left_shift", "remainder", "pow", "xlogy", "float_power"])
+def test_two_numbers_are_no_operands(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"{name}\(\) received an invalid combination of arguments - got \(int, int\)"):
+        getattr(torch, name)(3, 2)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("add", 5), ("sub", 1), ("mul", 6), ("div", 1.5), ("floor_divide", 1)])
+def test_two_numbers_are_summed(name: str, expected: float) -> None:
+    assert getattr(torch, name)(3, 2).item() == expected
+
+
+def test_addcmul_drops_the_fraction_of_its_value() -> None:
+    i = torch.tensor([1, 2])
+    assert torch.addcmul(i, i, i, value=1.5).tolist() == [2, 6]
+    assert torch.addcmul(i.float(), i, i, value=1.5).tolist() == [2.5, 8.0]
