@@ -18,7 +18,7 @@ class ContestBenchmark:
     timeout = 300
 
     def __init_subclass__(cls) -> None:
-        cls.params = (list(cls.contests), ["deferred", "immediate"])
+        cls.params = (list(cls.contests), ["deferred", "immediate", "compiled"])
 
     def setup(self, program: str, mode: str) -> None:
         self.mode: Any = contextlib.nullcontext()

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import gc
 import importlib.util
+import inspect
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-#: In the order of the table's columns. ``jnp`` runs ``jax.numpy`` functions one by one, ``jit`` is written by hand.
-CONTESTANTS = ("deferred", "immediate", "torch", "jnp", "jit")
+#: In the order of the table's columns. ``compiled`` is the program under ``torch.compile``, ``jnp`` runs ``jax.numpy`` functions one by
+#: one, ``jit`` is written by hand.
+CONTESTANTS = ("deferred", "immediate", "compiled", "torch", "jnp", "jit")
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
@@ -79,10 +81,10 @@ TURN = 0.1
 @contextlib.contextmanager
 def mode_of(who: str) -> Iterator[None]:
     """The execution mode in which a contestant runs."""
-    if who in ("deferred", "immediate"):
+    if who in ("deferred", "immediate", "compiled"):
         import jtorch
 
-        with jtorch.execution(who):
+        with jtorch.execution("deferred" if who == "compiled" else who):
             yield
     else:
         yield
@@ -99,9 +101,14 @@ def namespace(who: str) -> Any:
     return jtorch
 
 
-def same_program(program: Callable[[Any], Step], **others: Builder) -> dict[str, Builder]:
-    """Builders of the contestants that run one PyTorch program unchanged, and of the others."""
+def same_program(program: Callable[..., Step], **others: Builder) -> dict[str, Builder]:
+    """Builders of the contestants that run one PyTorch program unchanged, and of the others.
+
+    A program that takes ``compile`` is also run with ``torch.compile`` around its step.
+    """
     builders: dict[str, Builder] = {who: (lambda who=who: program(namespace(who))) for who in ("deferred", "immediate", "torch")}
+    if "compile" in inspect.signature(program).parameters:
+        builders["compiled"] = lambda: program(namespace("compiled"), compile=True)
     return {who: build for who, build in {**builders, **others}.items() if who != "torch" or HAS_TORCH}
 
 
@@ -139,6 +146,7 @@ def run(contest: Contest, who: Sequence[str] = CONTESTANTS, rounds: int = 7, tur
     import jtorch  # noqa: F401 (its settings of JAX, such as 64-bit types and synchronous dispatch, are for all alike)
 
     names = [n for n in CONTESTANTS if n in contest.builders and n in who]
+    names += [n for n in contest.builders if n not in CONTESTANTS]  # a row's own yardstick
     steps: dict[str, Step] = {}
     first: dict[str, list[Any]] = {}
     for name in names:

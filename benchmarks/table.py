@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _HEADERS = {
     "deferred": "jtorch deferred",
     "immediate": "jtorch immediate",
+    "compiled": "jtorch compiled",
     "torch": "PyTorch eager",
     "jnp": "jax.numpy",
     "jit": "hand-written jit",
@@ -36,9 +37,10 @@ def pin(threads: int) -> None:
 
 
 def _contests() -> dict[str, Callable[[], Contest]]:
-    from .programs import chains, gpt, hostile, mlp, ops, protocol
+    from .programs import chains, gpt, hostile, lstm, mlp, ops, optimizers, protocol, resnet
 
-    return {name: make for module in (protocol, ops, chains, mlp, gpt, hostile) for name, make in module.CONTESTS.items()}
+    modules = (protocol, ops, chains, mlp, gpt, resnet, lstm, optimizers, hostile)
+    return {name: make for module in modules for name, make in module.CONTESTS.items()}
 
 
 def _chosen(names: list[str], patterns: list[str] | None) -> list[str]:
