@@ -72,7 +72,7 @@ def compiled(text: str, filename: str) -> CodeType:
 
 
 def save() -> None:
-    """Writes what was used since the last time, if any of it was new; the file is replaced at once. A folder that cannot be written is left."""
+    """Writes what was used, if any of it was new. The file is replaced at once; a folder that cannot be written is left alone."""
     path = _path()
     if path is None or not _state["new"]:
         return

@@ -12,7 +12,8 @@ ROOT = Path(__file__).parent.parent / "jtorch"
 
 #: Module or package below ``jtorch`` -> floor. What is not listed is floor 5.
 FLOORS = {
-    "dispatch": 0, "_code_cache": 0, "overridable": 0, "errors": 0, "dtypes": 0, "devices": 0, "layouts": 0, "size": 0, "version": 0, "install": 0,
+    "dispatch": 0, "_code_cache": 0,
+    "overridable": 0, "errors": 0, "dtypes": 0, "devices": 0, "layouts": 0, "size": 0, "version": 0, "install": 0,
     "ops": 1, "engine": 1,
     "core": 2, "storage": 2, "steps": 2, "applying": 2, "autograd": 2,
     "binding": 3, "factories": 3, "functional": 3, "creation": 3, "indexing": 3, "views": 3, "tensor_methods": 3, "storages": 3,
