@@ -147,8 +147,8 @@ def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str 
     if rounding_mode is not None:
         return jnp.zeros_like(g), jnp.zeros_like(g)
     input, other = input.astype(g.dtype), other.astype(g.dtype)
-    by_input = quotient(g, conj(other))
-    return by_input, -by_input * conj(quotient(input, other))
+    by_input = g / conj(other)  # linear in g, as JAX must be able to see for second derivatives
+    return by_input, -by_input * conj(input / other)
 
 
 defvjp(div, _div_rule)

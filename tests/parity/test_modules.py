@@ -253,7 +253,7 @@ def test_errors(info: Any, training: bool) -> None:
             except Exception as e:  # what depends on values is told when a value is needed, and names its line
                 results.append((type(e).__name__, str(e).replace("jtorch", "torch").split(" (in ")[0]))
         want, got = results
-        assert want is not None
+        assert want is not None or not training  # some are errors in training only
         assert got == want, f"{made.args} {made.kwargs}"
 
 

@@ -31,6 +31,7 @@ FAILING = {
 }
 #: Those that fail in their second dtype only; strict.
 FAILING_IN_ANOTHER_DTYPE = {
+    "special.bessel_y0": "PyTorch is off by 1e-8 in float64, where SciPy and jtorch agree to the last digits",
     "matrix_exp": "PyTorch gives NaN in bfloat16, where its steps overflow",
 }
 #: Operators whose order of equal elements is not determined: only in float32 are values compared.
