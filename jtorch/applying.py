@@ -10,10 +10,12 @@ import numpy as np
 
 from . import dtypes
 from .autograd.grad_mode import MODE
+from .autograd.names import INPLACE_VIEWS
 from .autograd.tape import Node
-from .core import Tensor, alias_of, assign, check_inplace, check_overlap, contiguous_strides, is_contiguous, is_dense, retain_again, stale
+from .core import Tensor, alias_of, contiguous_strides, is_contiguous, is_dense
 from .engine import Call, Value, read, record
 from .errors import check_out_dtype
+from .writing import assign, check_inplace, check_overlap, overlapping, retain_again, stale
 
 _new = object.__new__
 
@@ -62,12 +64,13 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
             r._rg = True
         return r
     node = Node(call, ins, edges, numbers, out)
+    constant = info.op.constant
     made = []
     for j in range(node.visible):
         v = out[j]
         r = _new(Tensor)
         r._v = v
-        if v.aval.differentiable:
+        if v.aval.differentiable and j not in constant:
             r._node, r._nr, r._rg = node, j, True
         made.append(r)
     return made[0] if call.extra.single else tuple(made)
@@ -104,7 +107,7 @@ def keep_layout(result: Tensor, tensors: Sequence[Tensor], number: bool = False)
     if key in _layouts:
         strides = _layouts[key]
     else:
-        strides = _layouts[key] = _pointwise_strides(shape, operands)
+        strides = _layouts[key] = pointwise_strides(shape, operands)
     if strides is not None:
         result._strides = strides
     return result
@@ -120,7 +123,8 @@ def _is_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
-def _pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]) -> tuple[int, ...] | None:
+def pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]) -> tuple[int, ...] | None:
+    """The strides that torch's iterator gives a new result, from its operands' shapes and strides; None for contiguous ones."""
     ndim = len(shape)
     same = [s for sh, s in operands if sh == shape]
     if ndim == 4 and len(same) == len(operands) and all(_is_channels_last(shape, s) and not is_contiguous(shape, s) for s in same):
@@ -172,6 +176,11 @@ def cast_call(dtype: dtypes.dtype) -> Call:
     raise NotImplementedError
 
 
+def settled(t: Tensor, result: Tensor) -> Tensor:
+    """A result that is written into repeated elements, with one value for each; set by the floor above, which knows the ops."""
+    raise NotImplementedError
+
+
 def check_cast(result: dtypes.dtype, target: dtypes.dtype) -> None:
     """Raises torch's error if a result may not be written into a tensor of ``target``."""
     if result is not target and not dtypes.can_cast(result, target):
@@ -197,7 +206,9 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
             if t._retains:
                 retain_again(t)
         return t
-    return assign(t, result._v, (result._node, result._nr) if result._rg else None)  # type: ignore[arg-type]
+    if t._strides is not None and overlapping(mine.shape, t._strides):
+        result = settled(t, result)
+    return assign(t, result._v or result._read(), (result._node, result._nr) if result._rg else None)  # type: ignore[arg-type]
 
 
 def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:
@@ -269,6 +280,8 @@ def rebind(t: Tensor, view: Tensor) -> Tensor:
     t._v, t._al, t._strides = None, al, view._strides
     if view._rg:
         t._node, t._nr = view._node, view._nr
+        if t._node is not None and (name := INPLACE_VIEWS.get(t._node.name())) is not None:
+            t._node.label = name
     al.storage.version += 1
     al.counter.n += 1
     al.version = al.storage.version

@@ -1,4 +1,4 @@
-"""From declarations to public callables: argument code is generated once per op, then compiled into functions, methods and operators."""
+"""From declarations to cores: argument code is generated once per op, and compiled into a function of torch's parameters."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from . import _code_cache, dtypes
+from . import _code_cache
 from .applying import apply, inplace, keep_layout, write_out
-from .core import Tensor, check_inplace, check_overlap
+from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, coerce, number, static
+from .autograd.grad_mode import MODE
+from .core import Tensor
 from .engine import Value, read, record
 from .errors import must_be_tensor
 from .ops import _kernel
@@ -29,17 +31,9 @@ from .ops._declare import (
     Param,
 )
 from .ops._kernel import NUMBERS, Fixed, T, call_of
-from .overridable import specialise
+from .writing import check_inplace, check_overlap
 
 _EMPTY = inspect.Parameter.empty
-#: Python's kinds of numbers, bool before int, which it is too.
-_PYTHON_NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
-_NONE = "none"
-#: Kind of a Python number by its exact type; everything else gets a closer look.
-KINDS: dict[type, str] = {**NUMBERS, type(None): _NONE}
-#: Ops that take two numbers, as if they were tensors.
-NUMBERS_DO = frozenset(("add", "sub", "mul", "div", "true_divide", "floor_divide"))
-_NAMES_OF_KINDS = {kind: number_type.__name__ for number_type, kind in NUMBERS.items()}
 #: Powers that have formulas of their own.
 POWERS = frozenset((-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
 #: Families whose results follow the memory order of their operands.
@@ -50,105 +44,8 @@ _PARTLY_APART = {
     "index_reduce", "renorm", "addmv", "addr", "kron", "nan_to_num", "polygamma", "frexp", "clamp",
 }  # fmt: skip
 _APART = {"cat", "stack", "gather", "index_select", "take", "masked_select", "diff", "cross", "kthvalue"}
-#: In-place ops that torch lets write to repeated elements, because each gets one value.
-IDEMPOTENT = {"masked_fill", "index_put"}
 #: More names of parameters: NumPy's, and those of overloads for numbers.
 ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "elements": ("element",), "test_elements": ("test_element",)}
-
-
-# ---- arguments that are not what the fast path expects ----------------------------------------------------------------------------
-
-
-def coerce(name: str, argument: str, position: int, value: Any) -> Any:
-    """A Python number from what was given where a tensor or a number is due.
-
-    Raises:
-        TypeError: for anything else.
-    """
-    if isinstance(value, (np.number, np.bool_)):
-        return value.item()
-    if isinstance(value, bool | int | float | complex):
-        return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
-    raise must_be_tensor(name, argument, position, value)
-
-
-def number(name: str, argument: str, value: Any) -> Any:
-    """A Python number from what was given where a number is due: NumPy scalars and 0-dim tensors serve too."""
-    if isinstance(value, Tensor):
-        if value._aval.ndim == 0 and not value._rg:
-            return read(value._read()).item()
-        raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor")
-    if isinstance(value, (np.number, np.bool_)):
-        return value.item()
-    if isinstance(value, bool | int | float | complex):
-        return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
-    raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type(value).__name__}")
-
-
-_PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
-
-
-def static(op: Op, p: Param, position: int, value: Any) -> Any:
-    """A static argument as the kernel gets it, hashable.
-
-    Raises:
-        TypeError: if its type is wrong.
-    """
-    if p.kind == DTYPE:
-        if value is None:
-            return None
-        found = value if isinstance(value, dtypes.dtype) else _PYTHON_DTYPES.get(value)
-        if found is None:
-            raise TypeError(f"{op.name}(): argument '{p.name}' must be torch.dtype, not {type(value).__name__}")
-        return found.np
-    return plain(op.name, p, position, value)
-
-
-def plain(name: str, p: Param, position: int, value: Any) -> Any:
-    """Lists become tuples, 0-dim tensors and NumPy scalars Python numbers."""
-    if isinstance(value, Tensor):
-        if value._aval.size != 1:
-            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {p.annotation.split(' |')[0]}, not Tensor")
-        value = read(value._read()).item()
-    elif isinstance(value, (np.number, np.bool_)):
-        value = value.item()
-    elif isinstance(value, (list, tuple, range)):
-        return tuple([_plain_item(name, p, position, x) if type(x) is not int else x for x in value])
-    wanted = p.annotation
-    if value is None or wanted in ("Any", ""):
-        return value
-    kind = type(value)
-    if (
-        kind is float
-        and "float" not in wanted
-        and "Number" not in wanted
-        and "complex" not in wanted
-        and ("int" in wanted or "bool" in wanted)
-    ):
-        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not float")
-    if kind is str and "str" not in wanted:
-        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not str")
-    if kind is int and wanted.startswith("tuple[") and "int |" not in wanted and "| int" not in wanted:
-        return (value,)
-    return value
-
-
-def _plain_item(name: str, p: Param, position: int, value: Any) -> Any:
-    """An item of a tuple argument."""
-    if isinstance(value, Tensor):
-        if value._aval.size != 1:
-            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be tuple of ints, but found element of type Tensor")
-        return read(value._read()).item()
-    if isinstance(value, (np.number, np.bool_)):
-        return value.item()
-    if isinstance(value, (list, tuple, range)):
-        return tuple([_plain_item(name, p, position, x) for x in value])
-    if isinstance(value, float) and "float" not in p.annotation and "int" in p.annotation:
-        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be tuple of ints, but found element of type float")
-    return value
-
-
-# ---- from arguments to calls -----------------------------------------------------------------------------------------------------
 
 
 class Bound:
@@ -177,10 +74,10 @@ class Bound:
             entry = next(entries)
             if p.kind in (STATIC, DTYPE):
                 fixed = static(op, p, i + 1, entry)
-                cacheable = cacheable and not _has_tensor(entry)
+                cacheable = cacheable and not _has_tensor(entry) and _ordinary(entry, p.annotation)
                 layout.append(Fixed(fixed))
             else:
-                layout.append(None if entry is None or entry == _NONE else entry)
+                layout.append(None if entry is None or entry == NONE else entry)
         if op.name not in NUMBERS_DO and not any(e is T for e in layout):
             self._refuse_numbers(layout)
         found = call_of(op, tuple(layout))
@@ -195,7 +92,7 @@ class Bound:
         """Raises torch's error if an operand could have been a tensor, but only numbers were given."""
         operands = [e for p, e in zip(self.op.params, layout, strict=True) if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and p.required]
         if operands:
-            got = ", ".join(type(e.value).__name__ if isinstance(e, Fixed) else _NAMES_OF_KINDS.get(e, "NoneType") for e in operands)
+            got = ", ".join(type(e.value).__name__ if isinstance(e, Fixed) else NAMES_OF_KINDS.get(e, "NoneType") for e in operands)
             raise TypeError(f"{self.op.name}() received an invalid combination of arguments - got ({got}), but expected a Tensor too")
 
     def finish(self, result: Any, tensors: Sequence[Tensor]) -> Any:
@@ -213,6 +110,16 @@ class Bound:
         if self.returns is not None and type(result) is tuple:
             return self.returns(result)
         return result
+
+
+def _ordinary(value: Any, annotation: str) -> bool:
+    """Whether a static argument is of a type that its parameter says it takes. Others are equal to such (``True == 1 == 1.0``), so that
+    what became of them, an error mostly, must not be remembered under their key."""
+    if type(value) in (tuple, list):
+        return all(_ordinary(x, annotation) for x in value)
+    if type(value) is bool:
+        return "bool" in annotation or annotation in ("", "Any")
+    return type(value) is not float or any(word in annotation for word in ("float", "Number", "Any")) or not annotation
 
 
 def _has_tensor(value: Any) -> bool:
@@ -400,8 +307,8 @@ def _power(value: Any, numbers: list[Any]) -> Any:
 
 
 #: What generated code finds under its names.
-_NAMES = {
-    "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": _NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
+GENERATED_NAMES = {
+    "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_new": object.__new__, "_Tensor": Tensor,
     "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
 }  # fmt: skip
@@ -424,7 +331,7 @@ def bind(op: Op) -> Bound:
         from . import return_types
 
         bound.returns = return_types.make(op.returns, op.fields)
-    names: dict[str, Any] = {**_NAMES, "_bound": bound, "_calls": bound.calls, "_TENSORS": TENSORS}
+    names: dict[str, Any] = {**GENERATED_NAMES, "_bound": bound, "_calls": bound.calls, "_TENSORS": TENSORS}
     if op.host:
         body = _host_code(op, names)
     else:
@@ -432,7 +339,7 @@ def bind(op: Op) -> Bound:
         if op.family in ("binary", "comparison") and not op.returns and _takes_two(op):
             body = [*_fast_binary(op, names), *body]
     signature = signature_of(op)
-    text = f"def {op.name}({_parameters(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    text = f"def {op.name}({parameters_of(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
     core = compile_function(text, op.name, names, f"core of torch.{op.path}")
     core.__doc__ = op.body.__doc__
     core.__signature__ = signature  # type: ignore[attr-defined]
@@ -496,10 +403,17 @@ def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
             args.append(found)
     device = tensors[0].device if tensors else None
     out = op.body(*args, **kwargs)
-    if isinstance(out, (tuple, list)):
-        made = tuple([_on(x, device, from_host) for x in out])
-        return bound.returns(made) if bound.returns is not None else made
-    return _on(out, device, from_host)
+    several = isinstance(out, (tuple, list))
+    made = tuple([_on(x, device, from_host) for x in (out if several else (out,))])
+    if op.refusal is not None and MODE.enabled and any(t._rg for t in tensors):
+        from .autograd.names import camel
+        from .autograd.refusing import refuse_gradients
+
+        name = "NotImplemented" if type(op.refusal) is RuntimeError else f"{camel(op.aten or op.name)}Backward0"
+        refuse_gradients(tensors, made, name, op.refusal)
+    if not several:
+        return made[0]
+    return bound.returns(made) if bound.returns is not None else made
 
 
 def _on(x: Any, device: Any, from_host: Any) -> Any:
@@ -518,7 +432,8 @@ def signature_of(op: Op, first: str | None = None) -> inspect.Signature:
     return inspect.Signature(params)
 
 
-def _parameters(signature: inspect.Signature, names: dict[str, Any]) -> str:
+def parameters_of(signature: inspect.Signature, names: dict[str, Any]) -> str:
+    """The parameter list of a ``def``; ``names`` gets the defaults that are no literals."""
     found = []
     star = False
     for p in signature.parameters.values():
@@ -531,310 +446,6 @@ def _parameters(signature: inspect.Signature, names: dict[str, Any]) -> str:
             names[f"_d_{p.name}"] = p.default
             found.append(f"{p.name}=_d_{p.name}")
     return ", ".join(found)
-
-
-# ---- spellings ------------------------------------------------------------------------------------------------------------------
-
-_POSITIONAL = {"alpha": "alpha/"}
-_X, _INPUT, _OUTLESS, _ONE_RESULT = {"input": "x"}, {"A": "input"}, {"out": ""}, {"return_indices": ""}
-#: Public paths whose parameters PyTorch calls otherwise than the op that they are: the op's name -> the public one, with a slash if it may
-#: be given by position, or nothing if there is no such parameter.
-SPELLINGS: dict[str, dict[str, str]] = {
-    "subtract": _POSITIONAL, "Tensor.subtract": _POSITIONAL, "rsub": _POSITIONAL,
-    "cholesky_inverse": {"L": "input"}, "cholesky_solve": {"L": "input2"}, "Tensor.cholesky_solve": {"L": "input2"},
-    "orgqr": {"tau": "input2"}, "Tensor.orgqr": {"tau": "input2"},
-    "ormqr": {"tau": "input2", "other": "input3"}, "Tensor.ormqr": {"tau": "input2", "other": "input3"},
-    "swapaxes": {"dim0": "axis0", "dim1": "axis1"}, "Tensor.swapaxes": {"dim0": "axis0", "dim1": "axis1"},
-    "Tensor.swapaxes_": {"dim0": "axis0", "dim1": "axis1"}, "matrix_exp": {"A": "input", "out": ""}, "tensordot": {"out": "out/"},
-    **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "adaptive_max_pool1d"), _ONE_RESULT),
-    **dict.fromkeys(
-        ("dist", "bincount", "nn.functional.sigmoid", "nn.functional.tanh", "special.softmax", "special.log_softmax"), _OUTLESS
-    ),
-    **{f"linalg.{name}": _INPUT for name in (
-        "cholesky", "cholesky_ex", "cond", "eig", "eigh", "eigvals", "eigvalsh", "matrix_exp", "matrix_norm", "matrix_rank", "pinv",
-        "solve_triangular",
-    )},
-    **{f"special.{name}": _X for name in (
-        "airy_ai", "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
-        "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p", "scaled_modified_bessel_k0",
-        "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-        "shifted_chebyshev_polynomial_w", "spherical_bessel_j0",
-    )},
-}  # fmt: skip
-
-
-def spelled(signature: inspect.Signature, path: str) -> tuple[inspect.Signature, list[str]]:
-    """The signature with PyTorch's names for a public path, and the lines that give the op's parameters their values."""
-    names = SPELLINGS[path]
-    params, lines = [], []
-    for p in signature.parameters.values():
-        name = names.get(p.name, p.name)
-        if not name:
-            lines.append(f"{p.name} = {p.default!r}")
-            continue
-        if name.endswith("/"):
-            name, p = name[:-1], p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        if name != p.name:
-            lines.append(f"{p.name} = {name}")
-        params.append(p.replace(name=name))
-    return signature.replace(parameters=params), lines
-
-
-# ---- public callables ------------------------------------------------------------------------------------------------------------
-
-#: Operator methods of each sign: (name, in-place name, reflected name, swapped operands in the reflected form).
-OPERATORS = {
-    "+": ("__add__", "__iadd__", "__radd__"),
-    "-": ("__sub__", "__isub__", "__rsub__"),
-    "*": ("__mul__", "__imul__", "__rmul__"),
-    "/": ("__truediv__", "__itruediv__", "__rtruediv__"),
-    "//": ("__floordiv__", "__ifloordiv__", "__rfloordiv__"),
-    "%": ("__mod__", "__imod__", "__rmod__"),
-    "**": ("__pow__", "__ipow__", "__rpow__"),
-    "@": ("__matmul__", None, "__rmatmul__"),
-    "&": ("__and__", "__iand__", "__rand__"),
-    "|": ("__or__", "__ior__", "__ror__"),
-    "^": ("__xor__", "__ixor__", "__rxor__"),
-    "<<": ("__lshift__", "__ilshift__", "__rlshift__"),
-    ">>": ("__rshift__", "__irshift__", "__rrshift__"),
-    "==": ("__eq__", None, None),
-    "!=": ("__ne__", None, None),
-    "<": ("__lt__", None, None),
-    "<=": ("__le__", None, None),
-    ">": ("__gt__", None, None),
-    ">=": ("__ge__", None, None),
-    "neg": ("__neg__", None, None),
-    "pos": ("__pos__", None, None),
-    "abs": ("__abs__", None, None),
-    "invert": ("__invert__", None, None),
-}
-
-
-def _operand_names(op: Op) -> tuple[list[str], list[str]]:
-    operands = [p.name for p in op.params if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)]
-    lists = [p.name for p in op.params if p.kind == TENSOR_LIST]
-    return operands, lists
-
-
-def _aliases(op: Op) -> dict[str, tuple[str, ...]]:
-    return {p.name: ALIASES[p.name] for p in op.params if p.name in ALIASES}
-
-
-def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
-    """``torch.<path>``: the op with override checks."""
-    bound = BOUND[op.path]
-    path = path or op.path
-    label = f"torch.{path}"
-    operands, lists = _operand_names(op)
-    if op.out:
-        operands.append("out")
-    if op.varargs:
-        impl = _spread(bound.core, op, method=False)
-        return specialise(impl, label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
-    lines, names = bound_sources[op.path]
-    signature, core = signature_of(op), bound.core
-    if path in SPELLINGS:
-        signature, first = spelled(signature, path)
-        lines = [*first, *lines]
-        operands = [SPELLINGS[path].get(n, n) for n in operands]
-        core = _method_core(op, op.name, lines, names, signature)
-    return specialise(
-        core,
-        label,
-        operands,
-        lists,
-        signature=signature,
-        aliases=_aliases(op),
-        body="\n".join(lines),
-        names=names,
-        wrapped=op.body,
-        doc=op.body.__doc__,
-    )
-
-
-def method(op: Op, name: str) -> Callable[..., Any]:
-    """``torch.Tensor.<name>``."""
-    bound = BOUND[op.path]
-    operands, lists = _operand_names(op)
-    first = op.params[0].name
-    operands = ["self" if n == first else n for n in operands]
-    label = f"torch.Tensor.{name}"
-    if op.varargs:
-        return specialise(_spread(bound.core, op, method=True), label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
-    lines, names = bound_sources[op.path]
-    body = [f"{first} = self", *([] if not op.out else ["out = None"]), *lines]
-    signature = signature_of(op, "self")
-    if f"Tensor.{name}" in SPELLINGS:
-        signature, renaming = spelled(signature, f"Tensor.{name}")
-        body = [*renaming, *body]
-        operands = [SPELLINGS[f"Tensor.{name}"].get(n, n) for n in operands]
-    impl = _method_core(op, name, body, names, signature)
-    return specialise(
-        impl,
-        label,
-        operands,
-        lists,
-        signature=signature,
-        aliases=_aliases(op),
-        body="\n".join(body),
-        names=names,
-        wrapped=op.body,
-        doc=op.body.__doc__,
-    )
-
-
-def _method_core(op: Op, name: str, body: list[str], names: dict[str, Any], signature: inspect.Signature) -> Callable[..., Any]:
-    safe = name if name.isidentifier() else "method"
-    scope = dict(names)
-    text = f"def {safe}({_parameters(signature, scope)}):\n" + "\n".join("    " + line for line in body) + "\n"
-    made = compile_function(text, safe, scope, f"core of torch.Tensor.{name}")
-    made.__doc__ = op.body.__doc__
-    return made
-
-
-def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., Any]:
-    """A form that takes the ``varargs`` parameter spread, packed, or by keyword."""
-    name = op.varargs
-    place = next(i for i, p in enumerate(op.params) if p.name == name)
-    before = [p.name for p in op.params[:place]]
-
-    spread: Callable[..., Any]
-    if place == 0:
-
-        def all_spread(*args: Any, **kwargs: Any) -> Any:
-            if name in kwargs:
-                return core(kwargs.pop(name), **kwargs)
-            return core(_packed(args), **kwargs)
-
-        spread = all_spread
-    else:
-
-        def rest_spread(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if name in kwargs:
-                return core(self, kwargs.pop(name), **kwargs)
-            return core(self, _packed(args), **kwargs)
-
-        spread = rest_spread
-    params = [inspect.Parameter("self" if method else n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in before]
-    params.append(inspect.Parameter(name or "", inspect.Parameter.VAR_POSITIONAL))
-    rest = op.params[place + 1 :]
-    params += [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in rest]
-    params.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
-    spread.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
-    spread.__doc__ = op.body.__doc__
-    spread.__name__ = op.name
-    return spread
-
-
-def _packed(args: tuple[Any, ...]) -> Any:
-    if len(args) == 1 and not isinstance(args[0], int) and (isinstance(args[0], (list, tuple, range))):
-        return tuple(args[0])
-    return args
-
-
-def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[..., Any]:
-    """``torch.Tensor.<name>_``: the result is written into the first operand, which is returned."""
-    core = BOUND[op.path].core
-    operands, lists = _operand_names(op)
-    first = op.params[0].name
-    signature = signature_of(op, "self" if prefix.endswith("Tensor") else first)
-    if not prefix.endswith("Tensor"):
-        signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.name != "out"])
-    me = "self" if prefix.endswith("Tensor") else first
-    operands = [me if n == first else n for n in operands]
-    names = {**_NAMES, "_core": core}
-    others = ", ".join(n for n in operands if n != me) if op.family in POINTWISE else ""
-    given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
-    body = [
-        f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):",
-        f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})",
-        f"_check_inplace({me}{', True' if op.name in IDEMPOTENT else ''})",
-        *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []),
-        f"return _inplace({me}, _core({given}))",
-    ]
-    from .dispatch import TENSORS
-
-    names["_TENSORS"] = TENSORS
-    text = f"def {name}({_parameters(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
-    impl = compile_function(text, name, names, f"core of {prefix}.{name}")
-    doc = f"In-place form of ``{op.name}``."
-    return specialise(
-        impl,
-        f"{prefix}.{name}",
-        operands,
-        lists,
-        signature=signature,
-        aliases=_aliases(op),
-        body="\n".join(body),
-        names=names,
-        doc=doc,
-        wrapped=op.body,
-    )
-
-
-def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """The Python operators of an op; ``made`` is the method that handlers are told."""
-    plain_name, inplace_name, reflected = OPERATORS[sign]
-    core = BOUND[op.path].core
-    found: dict[str, Callable[..., Any]] = {}
-    if len(op.params) == 1 or sign in ("neg", "pos", "abs", "invert"):
-        signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
-        found[plain_name] = specialise(
-            _one(core), f"torch.Tensor.{plain_name}", ["self"], signature=signature, reports=made, doc=op.body.__doc__
-        )
-        return found
-    signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in ("self", "other")])
-    operands = ["self", "other"]
-    options: dict[str, Any] = {"signature": signature, "operator": True, "doc": op.body.__doc__}
-    lines, names = bound_sources[op.path]
-    a, b, *rest = op.params
-    body = [f"{a.name} = self; {b.name} = other" if (a.name, b.name) != ("self", "other") else "pass"]
-    body += [f"{p.name} = _d_{p.name}" for p in rest] + (["out = None"] if op.out else []) + lines
-    found[plain_name] = specialise(
-        _two(core),
-        f"torch.Tensor.{plain_name}",
-        operands,
-        reports=made,
-        body="\n".join(body),
-        names=names,
-        **options,
-    )
-    if reflected is not None:
-        own = reflected if sign not in ("+", "*", "&", "|", "^") else None
-        swapped = [f"{a.name} = other; {b.name} = self", *body[1:]]
-        found[reflected] = specialise(
-            lambda self, other: core(other, self),
-            f"torch.Tensor.{reflected}",
-            operands,
-            reports=None if own else made,
-            body="\n".join(swapped),
-            names=names,
-            **options,
-        )
-    if inplace_name is not None and op.inplace:
-
-        def update(self: Any, other: Any) -> Any:
-            check_inplace(self)
-            return inplace(self, core(self, other))
-
-        found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, **options)
-    return found
-
-
-def _one(core: Callable[..., Any]) -> Callable[[Any], Any]:
-    """A core as the method of one operand that Python calls; also hides the core's other parameters."""
-
-    def call(self: Any) -> Any:
-        return core(self)
-
-    return call
-
-
-def _two(core: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    def call(self: Any, other: Any) -> Any:
-        return core(self, other)
-
-    return call
 
 
 def composite(

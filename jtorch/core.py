@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,11 @@ from . import devices, dtypes
 from .autograd.grad_mode import MODE
 from .autograd.names import plain_name
 from .autograd.nodes import shown
-from .autograd.tape import SAVING, Node, next_seq, tracked
+from .autograd.tape import SAVING, Node, tracked
 from .engine import META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
 from .errors import not_offered
 from .size import Size
-from .storage import OVERLAP, Alias, Counter, Step, Storage, writable
+from .storage import Alias, Counter, Step, Storage
 
 _new = object.__new__
 _references = sys.getrefcount
@@ -29,6 +28,14 @@ class Tensor:
 
     ``_v`` is the value of a tensor that shares its data with no other; otherwise it is None and ``_al`` says which storage is looked at
     and how. The other attributes have class-level defaults, so that making a result costs one attribute.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([[2., 4.],
+                [6., 8.]])
     """
 
     _v: Value | None = None
@@ -117,7 +124,13 @@ class Tensor:
         return self._al.aval  # type: ignore[union-attr]
 
     def jax(self) -> jax.Array:
-        """The tensor's data as a ``jax.Array`` (running what is pending); inside a JAX transformation, its tracer."""
+        """The tensor's data as a ``jax.Array`` (running what is pending); inside a JAX transformation, its tracer.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.tensor([1, 2]).jax()
+            Array([1, 2], dtype=int64)
+        """
         v = self._read()
         found = read(v)
         if v.trace is not SPECIAL:
@@ -130,7 +143,13 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        """The sizes of the dimensions."""
+        """The sizes of the dimensions.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, 3).shape
+            torch.Size([2, 3])
+        """
         aval = self._aval
         found = aval.torch_size
         if found is None:
@@ -139,7 +158,13 @@ class Tensor:
 
     @property
     def dtype(self) -> dtypes.dtype:
-        """The type of the elements."""
+        """The type of the elements.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2).dtype
+            torch.float32
+        """
         found = self._aval.torch_dtype
         if found is None:
             raise TypeError(f"torch has no dtype for {self._aval.dtype}")
@@ -147,58 +172,131 @@ class Tensor:
 
     @property
     def device(self) -> devices.device:
-        """Where the data lies."""
+        """Where the data lies.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, device="cpu").device
+            device(type='cpu')
+        """
         return devices.of_placement(self._aval.device)
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, 3).ndim
+            2
+        """
         return self._aval.ndim
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, 3).dim()
+            2
+        """
         return self._aval.ndim
 
     ndimension = dim
 
     def size(self, dim: int | None = None) -> Any:
-        """The sizes of all dimensions, or of one."""
+        """The sizes of all dimensions, or of one.
+
+        Raises:
+            IndexError: if ``dim`` is out of range.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, 3).size(), torch.zeros(2, 3).size(-1)
+            (torch.Size([2, 3]), 3)
+        """
         shape = self.shape
         if dim is None:
             return shape
         return shape[_dim(dim, len(shape))]
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, 3).numel()
+            6
+        """
         return self._aval.size
 
     nelement = numel
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, dtype=torch.int16).itemsize
+            2
+        """
         return self._aval.dtype.itemsize
 
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, dtype=torch.int16).element_size()
+            2
+        """
         return self._aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, 3, dtype=torch.int16).nbytes
+            12
+        """
         return self._aval.nbytes
 
     def stride(self, dim: int | None = None) -> Any:
-        """Elements to step in memory from one index to the next, for each dimension or one."""
+        """Elements to step in memory from one index to the next, for each dimension or one.
+
+        Raises:
+            IndexError: if ``dim`` is out of range.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, 3).stride(), torch.zeros(2, 3).t().stride()
+            ((3, 1), (1, 3))
+        """
         strides = self._strides or contiguous_strides(self._aval.shape)
         return strides if dim is None else strides[_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:
-        """Elements before the first one in the storage."""
+        """Elements before the first one in the storage.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.arange(4)[2:].storage_offset()
+            2
+        """
         return self._al.offset if self._al is not None else 0
 
     def data_ptr(self) -> int:
-        """A number that two tensors share exactly if their first elements are the same memory; not a real address."""
+        """A number that two tensors share exactly if their first elements are the same memory; not a real address.
+
+        Example:
+            >>> import jtorch as torch
+            >>> x = torch.zeros(2)
+            >>> x.data_ptr() == x.view(1, 2).data_ptr()
+            True
+        """
         al = alias_of(self)
         if al.storage.host is not None and not al.storage.adopt():
             return al.storage.host.ctypes.data + al.offset * self._aval.dtype.itemsize  # type: ignore[union-attr]
@@ -206,13 +304,28 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        """How often the data was changed in place, through this tensor or another on the same storage."""
+        """How often the data was changed in place, through this tensor or another on the same storage.
+
+        Example:
+            >>> import jtorch as torch
+            >>> x = torch.zeros(2)
+            >>> _ = x.add_(1)
+            >>> x._version
+            1
+        """
         al = self._al
         return self._ver if al is None else al.counter.n
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor was made by the user rather than by a recorded operation."""
+        """Whether the tensor was made by the user rather than by a recorded operation.
+
+        Example:
+            >>> import jtorch as torch
+            >>> x = torch.tensor([1.0], requires_grad=True)
+            >>> x.is_leaf, (2 * x).is_leaf
+            (True, False)
+        """
         if self._v is None and self._al is not None:
             self._sync()
             if self._al.origin is not None:
@@ -221,7 +334,14 @@ class Tensor:
 
     @property
     def grad_fn(self) -> Any:
-        """The node of the operation that made this tensor, or None."""
+        """The node of the operation that made this tensor, or None.
+
+        Example:
+            >>> import jtorch as torch
+            >>> x = torch.tensor([1.0], requires_grad=True)
+            >>> (2 * x).grad_fn.name(), x.grad_fn
+            ('MulBackward0', None)
+        """
         if self._v is None and self._al is not None:
             self._sync()
             if self._al.origin is not None:
@@ -231,12 +351,30 @@ class Tensor:
 
     @property
     def output_nr(self) -> int:
-        """Which result of ``grad_fn`` this is."""
+        """Which result of ``grad_fn`` this is.
+
+        Example:
+            >>> import jtorch as torch
+            >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+            >>> x.unbind()[1].output_nr
+            1
+        """
         return self._nr
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded, so that gradients reach it."""
+        """Whether operations on this tensor are recorded, so that gradients reach it.
+
+        Raises:
+            RuntimeError: on setting, if the tensor is not floating-point or complex, or is no leaf and shall stop to require grad.
+
+        Example:
+            >>> import jtorch as torch
+            >>> x = torch.tensor([1.0])
+            >>> x.requires_grad = True
+            >>> (2 * x).requires_grad
+            True
+        """
         if self._v is None and self._al is not None:
             self._sync()
         return self._rg
@@ -258,7 +396,16 @@ class Tensor:
         self._borrowed = False
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Sets ``requires_grad`` in place and returns the tensor."""
+        """Sets ``requires_grad`` in place and returns the tensor.
+
+        Raises:
+            RuntimeError: as setting ``requires_grad``.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.tensor([1.0]).requires_grad_()
+            tensor([1.], requires_grad=True)
+        """
         self.requires_grad = requires_grad
         return self
 
@@ -292,7 +439,18 @@ class Tensor:
 
     @property
     def grad(self) -> Any:
-        """The gradient that ``backward`` has accumulated, or None."""
+        """The gradient that ``backward`` has accumulated, or None.
+
+        Raises:
+            TypeError, RuntimeError: on setting, unless it is None or a tensor of the same shape, dtype and device.
+
+        Example:
+            >>> import jtorch as torch
+            >>> x = torch.tensor([3.0], requires_grad=True)
+            >>> (x * x).backward()
+            >>> x.grad
+            tensor([6.])
+        """
         if self._node is not None and not self._retains and self._grad is None:
             import warnings
 
@@ -336,7 +494,19 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same data without history: changes are seen in both, and not by the version check."""
+        """The same data without history: changes are seen in both, and not by the version check.
+
+        Raises:
+            TypeError: on setting, if it is no tensor.
+            RuntimeError: on setting, if the tensor requires grad and the data has no floating-point or complex dtype.
+
+        Example:
+            >>> import jtorch as torch
+            >>> x = torch.tensor([1.0], requires_grad=True)
+            >>> _ = x.data.mul_(5)
+            >>> x
+            tensor([5.], requires_grad=True)
+        """
         made = detached(self)
         made._al.counter = Counter()  # type: ignore[union-attr]
         return made
@@ -357,7 +527,13 @@ class Tensor:
             self._v, self._strides = None, value._strides
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``)."""
+        """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``).
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.zeros(2, 3).is_contiguous(), torch.zeros(2, 3).t().is_contiguous()
+            (True, False)
+        """
         if memory_format is None or str(memory_format) == "torch.contiguous_format":
             return self._strides is None or is_contiguous(self._aval.shape, self._strides)
         return self.stride() == format_strides(self._aval.shape, memory_format)
@@ -620,12 +796,15 @@ def _refresh_history(t: Tensor, al: Alias) -> None:
     pair = (base._read(), base._edge())
     enabled, MODE.enabled = MODE.enabled, True
     try:
-        for step in _base_steps(al):
+        steps = _base_steps(al)
+        for step in steps:
             pair = tracked(step.get, [pair], step.numbers)[0]
     finally:
         MODE.enabled = enabled
     al.value, al.version = pair[0], al.storage.version
     edge = pair[1]
+    if type(edge) is tuple and steps and all(step.geometric for step in steps):
+        edge[0].label = "AsStridedBackward0"  # torch takes such a view by its strides
     if edge is None:
         t._node, t._nr = None, 0
         t._rg = False
@@ -653,78 +832,6 @@ MULTI = (
 # ---- writing in place ------------------------------------------------------------------------------------------------------------
 
 
-def check_inplace(t: Tensor, idempotent: bool = False) -> None:
-    """Raises torch's errors for in-place changes that autograd forbids, and for writes to repeated elements unless each gets one value."""
-    if t._rg and MODE.enabled:
-        if t._v is None:
-            t._sync()
-        al = t._al
-        if al is not None and al.base is not None and al.base._node is None:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        if t._node is None:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        if al is not None and al.base is not None and al.origin is not None:
-            raise _not_rebased(t, al)
-    elif MODE.enabled and t._al is not None and t._al.base is not None:
-        base = t._al.base
-        if base._rg and base._node is None:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        if t._al.origin == "no_grad" and base._rg:
-            raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + AMBIGUOUS)
-    if not idempotent and t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):
-        raise RuntimeError(OVERLAP)
-    if t._inference and not MODE.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before "
-            "doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
-
-
-def _not_rebased(t: Tensor, al: Alias) -> RuntimeError:
-    """The error for an in-place change that autograd would record, of a view whose base cannot take over its history."""
-    why = {"no_grad": AMBIGUOUS, "function": CUSTOM}.get(al.origin, MULTI)  # type: ignore[arg-type]
-    if t._node is None:
-        return RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + why)
-    which = f"Output {t._nr} of {plain_name(t._node.name())} is a view "
-    if al.origin == "no_grad":
-        which += "of a view which was created in no_grad mode "
-        return RuntimeError(which + "and is being modified inplace with grad mode enabled." + why)
-    return RuntimeError(which + "and is being modified inplace." + why)
-
-
-def overlapping(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether an expanded dimension makes indices share memory; like torch, does not look for other ways of overlapping."""
-    return 0 not in shape and any(s == 0 and n > 1 for n, s in zip(shape, strides, strict=True))
-
-
-def check_overlap(t: Tensor, operands: Sequence[Any], whole: bool = False) -> None:
-    """Raises torch's error if an operand shares a part of the memory, but not all of it, with the tensor that is written.
-
-    With ``whole``, an operand that shares all of it is refused too.
-    """
-    al = t._al
-    if al is None and not whole:
-        return
-    for o in operands:
-        if o is t:
-            if whole:
-                raise RuntimeError(SHARED)
-            continue
-        if al is None or not isinstance(o, Tensor) or o._al is None or o._al.storage is not al.storage:
-            continue
-        a, b = t._aval, o._aval
-        mine, its = t._strides or contiguous_strides(a.shape), o._strides or contiguous_strides(b.shape)
-        if not (is_dense(a.shape, mine) and is_dense(b.shape, its)) or not a.size or not b.size:
-            continue
-        start, other = al.offset, o._al.offset
-        if (start, a.size) == (other, b.size):
-            if mine == its and not whole:
-                continue
-        elif start + a.size <= other or other + b.size <= start:
-            continue
-        raise RuntimeError(SHARED)
-
-
 SHARED = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
     "clone() the tensor before performing the operation."
@@ -743,116 +850,3 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
-def stale(v: Value | None, owner: Any, version: int, node: Node | None = None) -> None:
-    """Marks a value as superseded: uses of it saved before ``node``, the operation that overwrote it, must be refused by ``backward``."""
-    if v is None:
-        return
-    mark = (version, weakref.ref(owner), node.seq if node is not None else next_seq())
-    if v.meta is None:
-        v.meta = Meta(stale=mark)
-    else:
-        v.meta.stale = mark
-
-
-def bump(t: Tensor) -> None:
-    """Counts a change of ``t`` in place, as if it had been written."""
-    al = t._al
-    if al is None:
-        stale(t._v, t, t._ver)
-        t._ver += 1
-    else:
-        stale(al.storage.value, t, al.counter.n)
-        stale(al.value, t, al.counter.n)
-        al.counter.n += 1
-
-
-def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
-    """Writes a new value of the same aval into ``t``, through its view chain, with ``edge`` as the new history.
-
-    Raises:
-        RuntimeError: if an operand requires grad and ``t`` is a view whose base cannot take over the history; nothing is written then.
-    """
-    al = t._al
-    if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
-        raise _not_rebased(t, al)
-    if al is None:
-        stale(t._v, t, t._ver, edge[0] if type(edge) is tuple else None)
-        t._v = v
-        t._ver += 1
-        _set_history(t, edge)
-        return t
-    storage = al.storage
-    if al.counter is storage.counter:  # what is written through ``.data`` escapes the version check, as in torch
-        before = al.counter.n
-        node = edge[0] if type(edge) is tuple else None
-        stale(storage.value, t, before, node)
-        stale(al.value, t, before, node)
-    al.counter.n += 1
-    base = al.base
-    if base is None:
-        storage.put(al, v)
-        al.value, al.version = v, storage.version
-        if edge is not None:
-            _set_history(t, edge)
-        return t
-    if MODE.enabled and (edge is not None or base._rg):
-        _rebase(al, v, edge)
-    else:
-        storage.put(al, v)
-    if storage.host is None:
-        al.value, al.version = v, storage.version
-        if al.chain:
-            _from(v, storage.value)
-    return t
-
-
-def _set_history(t: Tensor, edge: Any) -> None:
-    if edge is not None:  # without one nothing was recorded, and what was before still holds
-        t._node, t._nr = edge
-        t._rg = True
-        if t._retains:
-            retain_again(t)
-
-
-def retain_again(t: Tensor) -> None:
-    """Makes a tensor that keeps its gradient do so after an in-place change gave it another node."""
-    from .autograd.engine import retain
-
-    retain(t)
-
-
-def _rebase(al: Alias, v: Value, edge: Any) -> None:
-    """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it."""
-    base = al.base
-    steps = _base_steps(al)
-    if any(step.put is None for step in steps):
-        if base._al.chain:
-            raise not_offered(
-                "an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage"
-            )
-        steps = writable(al, steps)
-    parents = [(base._read(), base._edge())]
-    for step in steps[:-1]:
-        parents.append(tracked(step.get, [parents[-1]], step.numbers)[0])
-    pair = (v, edge)
-    for step, parent in zip(reversed(steps), reversed(parents), strict=True):
-        assert step.put is not None
-        pair = tracked(step.put, [parent, pair], step.numbers)[0]
-    value, new_edge = pair
-    base_al = base._al
-    al.storage.put(base_al, value)
-    base_al.value, base_al.version = value, al.storage.version
-    _set_history(base, new_edge)
-    if new_edge is not None and type(new_edge) is tuple and new_edge[0].label is None:
-        new_edge[0].label = "CopySlices"
-
-
-def swap(t: Tensor, v: Value) -> None:
-    """Gives ``t`` a new value without history, as optimisers do under ``no_grad``."""
-    if t._al is None:
-        if t._rg:  # state of an optimiser is hardly ever part of a graph
-            stale(t._v, t, t._ver)
-        t._v = v
-        t._ver += 1
-    else:
-        assign(t, v, None)

@@ -10,10 +10,11 @@ import jax
 
 from . import devices, dtypes, layouts
 from .applying import preserve_layout, write_out
-from .binding import KINDS, number, plain
+from .arguments import KINDS, number, plain
 from .core import Tensor, contiguous_strides, format_strides, from_value
 from .engine import META, concrete, default_device, meta_value, record
 from .engine.calls import shapes_of
+from .engine.run import unguarded
 from .errors import must_be_tensor
 from .ops._declare import DTYPE, NUMBER, TENSOR, Op
 from .ops._kernel import Fixed, T, call_of
@@ -86,7 +87,7 @@ def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
     if place == default_device():
         return from_value(record(call, (), numbers))
     with jax.default_device(place):
-        out = call.jitted(*numbers)
+        out = unguarded(call, call.jitted(*numbers))
     return from_value(concrete(jax.device_put(out, place)))
 
 

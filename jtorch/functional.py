@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import binding, dispatch, factories, ops
+from . import binding, dispatch, factories, ops, public_forms
 from . import core as core_module
 from .binding import BOUND, COMPOSITES, Composite, bind_all
 from .core import Tensor
@@ -52,7 +52,7 @@ def _bind_op(op: Op) -> None:
         return
     method_name = None
     if op.namespace != "Tensor":
-        made = binding.public_function(op)
+        made = public_forms.public_function(op)
         PUBLIC[op.path] = made
         for alias in op.aliases:
             _bind_alias(op, alias)
@@ -68,19 +68,19 @@ def _bind_op(op: Op) -> None:
         if op.namespace in ("torch", "Tensor") and op.method is not False:
             names += [a for a in op.aliases if "." not in a]
         for name in names:
-            found = binding.method(op, name)
+            found = public_forms.method(op, name)
             PUBLIC[f"Tensor.{name}"] = found
             made_method = made_method or found
     if op.inplace:
         for name in [op.name, *[a for a in op.aliases if "." not in a]]:
             if op.namespace == "Tensor" or (op.namespace == "torch" and op.method is not False):
-                PUBLIC[f"Tensor.{name}_"] = binding.inplace_method(op, f"{name}_")
+                PUBLIC[f"Tensor.{name}_"] = public_forms.inplace_method(op, f"{name}_")
             if op.namespace == "torch" and name in INPLACE_FUNCTIONS:
-                PUBLIC[f"{name}_"] = binding.inplace_method(op, f"{name}_", "torch")
+                PUBLIC[f"{name}_"] = public_forms.inplace_method(op, f"{name}_", "torch")
             if op.namespace == "nn.functional":
-                PUBLIC[f"nn.functional.{name}_"] = binding.inplace_method(op, f"{name}_", "torch.nn.functional")
+                PUBLIC[f"nn.functional.{name}_"] = public_forms.inplace_method(op, f"{name}_", "torch.nn.functional")
     for sign in op.operators:
-        for name, found in binding.operator_methods(op, sign, made_method or PUBLIC[op.path]).items():
+        for name, found in public_forms.operator_methods(op, sign, made_method or PUBLIC[op.path]).items():
             PUBLIC[f"Tensor.{name}"] = found
 
 
@@ -95,14 +95,14 @@ INPLACE_FUNCTIONS = frozenset(
 
 def _bind_alias(op: Op, alias: str) -> None:
     if alias.startswith("Tensor."):
-        PUBLIC[alias] = binding.method(op, alias.removeprefix("Tensor."))
+        PUBLIC[alias] = public_forms.method(op, alias.removeprefix("Tensor."))
     elif "." not in alias and op.namespace != "torch":
         PUBLIC[alias if op.namespace != "Tensor" else f"Tensor.{alias}"] = (
-            binding.public_function(op, alias) if op.namespace != "Tensor" else binding.method(op, alias)
+            public_forms.public_function(op, alias) if op.namespace != "Tensor" else public_forms.method(op, alias)
         )
     else:
         path = alias if "." in alias or op.namespace == "torch" else f"{op.namespace}.{alias}"
-        PUBLIC[path] = binding.public_function(op, path)
+        PUBLIC[path] = public_forms.public_function(op, path)
 
 
 def _bind_factory(op: Op) -> None:
@@ -159,7 +159,7 @@ def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
         def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
             if c.varargs in kwargs:
                 return body(self, kwargs.pop(c.varargs), **kwargs)
-            return body(self, binding._packed(args), **kwargs)
+            return body(self, public_forms.packed(args), **kwargs)
 
         spread.__name__ = name
         return specialise(spread, f"torch.Tensor.{name}", ["self"], **{**options, "aliases": None})
@@ -170,15 +170,17 @@ def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
 
 def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
     from .applying import inplace
-    from .core import check_inplace
+    from .writing import check_inplace
 
     body = c.body
     signature = function_signature(body)
     params = [p for p in signature.parameters.values() if p.name != "out"]
     params[0] = params[0].replace(name="self")
 
+    idempotent = f"{c.name}_" if c.name in public_forms.IDEMPOTENT else False
+
     def update(self: Any, *args: Any, **kwargs: Any) -> Any:
-        check_inplace(self)
+        check_inplace(self, idempotent)
         return inplace(self, body(self, *args, **kwargs))
 
     operands = ["self", *c.operands[1:]]
@@ -188,7 +190,7 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
         operands,
         list(c.lists),
         signature=signature.replace(parameters=params),
-        **{**options, "doc": f"In-place form of ``{c.name}``."},
+        **{**options, "doc": public_forms.inplace_doc(c.name, c.name)},
     )
 
 
@@ -200,7 +202,7 @@ _OWN = """atleast_1d atleast_2d atleast_3d align_tensors broadcast_shapes broadc
 def bind_everything() -> None:
     """Imports all declarations, makes their public forms, and gives Tensor its methods."""
     _import_all(ops)
-    from . import tensor_methods, views
+    from . import tensor_methods, tensor_numbers, view_splits, views  # noqa: F401 (they declare as they are imported)
 
     tensor_methods.install_cast()
     bind_all()
@@ -382,12 +384,32 @@ def _init(self: Tensor, *args: Any, **kwargs: Any) -> None:
 
 
 def _T(t: Tensor) -> Tensor:
-    """The tensor with its dimensions reversed; a view."""
+    """The tensor with its dimensions reversed; a view.
+
+    Shapes: (a, ..., z) -> (z, ..., a).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).T
+        tensor([[1, 3],
+                [2, 4]])
+    """
     return views_module().make_view(view_ops.VIEWS["permute"], t, (tuple(range(t._aval.ndim))[::-1],))
 
 
 def _mT(t: Tensor) -> Tensor:
-    """The tensor with its last two dimensions exchanged; a view."""
+    """The tensor with its last two dimensions exchanged; a view.
+
+    Shapes: (*, m, n) -> (*, n, m).
+
+    Raises:
+        RuntimeError: for vectors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(5, 2, 3).mT.shape
+        torch.Size([5, 3, 2])
+    """
     if t._aval.ndim == 0:
         return t
     if t._aval.ndim < 2:
@@ -396,14 +418,38 @@ def _mT(t: Tensor) -> Tensor:
 
 
 def _H(t: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix."""
+    """The conjugate transpose of a matrix.
+
+    Shapes: (m, n) -> (n, m); numbers as they are.
+
+    Raises:
+        RuntimeError: for another number of dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[1 + 1j, 2 + 0j]]).H
+        tensor([[1.-1.j],
+                [2.-0.j]])
+    """
     if t._aval.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {t._aval.ndim}-D tensor.")
     return t if t._aval.ndim == 0 else views_module()._adjoint(t)
 
 
 def _mH(t: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions."""
+    """The conjugate transpose of the last two dimensions.
+
+    Shapes: (*, m, n) -> (*, n, m).
+
+    Raises:
+        RuntimeError: for vectors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[1 + 1j, 2 + 0j]]).mH
+        tensor([[1.-1.j],
+                [2.-0.j]])
+    """
     if t._aval.ndim == 0:
         return t
     if t._aval.ndim < 2:
@@ -419,12 +465,30 @@ def views_module() -> Any:
 
 
 def _real(t: Tensor) -> Tensor:
-    """The real parts, as a view."""
+    """The real parts, as a view.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1 + 2j])
+        >>> x.real = 5.0
+        >>> x
+        tensor([5.+2.j])
+    """
     return views_module().real(t)
 
 
 def _imag(t: Tensor) -> Tensor:
-    """The imaginary parts, as a view."""
+    """The imaginary parts, as a view.
+
+    Raises:
+        RuntimeError: for real tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1 + 2j])
+        >>> x.imag
+        tensor([2.])
+    """
     return views_module().imag(t)
 
 
@@ -445,7 +509,13 @@ def _type_is(*types: str) -> Callable[[Tensor], bool]:
     def get(t: Tensor) -> bool:
         return t.device.type in types
 
-    get.__doc__ = f"Whether the data lies on {types[0]}."
+    get.__doc__ = f"""Whether the data lies on {types[0]}.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1, device="cpu").is_{types[0]}
+        {"cpu" in types}
+    """
     return get
 
 
@@ -453,17 +523,32 @@ def _never(what: str) -> Callable[[Tensor], bool]:
     def get(t: Tensor) -> bool:
         return False
 
-    get.__doc__ = f"Whether the tensor is {what}: never, here."
+    get.__doc__ = f"Whether the tensor is {what}: never, of this class."
     return get
 
 
 def _retains_grad(t: Tensor) -> bool:
-    """Whether ``retain_grad`` was called on a tensor that is no leaf."""
+    """Whether ``retain_grad`` was called on a tensor that is no leaf.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> y = 2 * x
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+    """
     return t._retains
 
 
 def _layout(t: Tensor) -> Any:
-    """``torch.strided``."""
+    """``torch.strided``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).layout
+        torch.strided
+    """
     from . import layouts
 
     return layouts.strided

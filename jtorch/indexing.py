@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from . import applying, dtypes
 from .applying import inplace
+from .autograd.names import named, written
 from .binding import BOUND, bind
-from .core import Tensor, check_inplace, from_host
+from .core import Tensor, from_host
 from .engine import SPECIAL
 from .ops import scattering as _writing  # noqa: F401
 from .ops._declare import OPS
 from .ops.indexing import too_large
 from .ops.views import VIEWS, expanded_size
 from .views import make_view, select_at, slice_at, viewed
+from .writing import check_inplace
 
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
 _LONG_LIST = 32
@@ -41,6 +44,10 @@ _positions_of = _core("_C.index_by_mask")
 _masked_fill = _core("masked_fill")
 _masked_write = _core("_C._masked_write")
 _nonzero = _core("nonzero")
+_ne = _core("ne")
+_argmax = _core("argmax")
+_gather = _core("gather")
+_to_copy = _core("_C._to_copy")
 
 
 # ---- what an index says ----------------------------------------------------------------------------------------------------------
@@ -239,6 +246,16 @@ def getitem(t: Tensor, index: Any) -> Tensor:
     Raises:
         IndexError: for an index of a wrong kind, rank, shape or value.
         ValueError: for a slice with a negative step.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> x[0, 1:]
+        tensor([2, 3])
+        >>> x[x > 3]
+        tensor([4, 5, 6])
+        >>> x[[0, 1], [2, 0]]
+        tensor([3, 4])
     """
     kind = type(index)
     if kind is int:
@@ -248,11 +265,15 @@ def getitem(t: Tensor, index: Any) -> Tensor:
         if t._aval.ndim:
             return _sliced(t, 0, index)
     elif kind is Tensor and index._aval.ndim and t._aval.ndim and index._aval.dtype == np.int64:
-        return _index(t, (index,))
+        found = _index(t, (index,))
+        return found if t._strides is None and index._strides is None else _ordered(found, t, [index])
     result, advanced = _basic(t, _items(index))
     if advanced:
         return _gathered(result, advanced)
-    return viewed(t, t._aval.shape) if result is t else result  # type: ignore[return-value]
+    if result is t:
+        result = named(viewed(t, t._aval.shape), "AliasBackward0")
+        result._strides = t._strides  # those of dimensions of size 1 as well
+    return result
 
 
 def _gathered(t: Tensor, advanced: list[tuple[int, Any]]) -> Tensor:
@@ -262,8 +283,48 @@ def _gathered(t: Tensor, advanced: list[tuple[int, Any]]) -> Tensor:
             return _index_flat(t, from_host(np.zeros(int(item), np.int64), t.device), dim, 1)
         if _is_mask(item):
             _check_mask(t, dim, item)
-            return _index_flat(t, _positions_of(item), dim, max(item._aval.ndim, 1))
-    return _index(t, as_positions(t, advanced))
+            count = max(item._aval.ndim, 1)
+            positions = _positions_of(item)
+            return _ordered(_index_flat(t, positions, dim, count), t, [None] * dim + [positions] * count)
+    indices = as_positions(t, advanced)
+    return _ordered(_index(t, indices), t, indices)
+
+
+def _ordered(result: Tensor, t: Tensor, indices: list[Tensor | None]) -> Tensor:
+    """The result in the memory order that torch's iterator chooses from the strides of what is indexed and of the indices."""
+    given = [i for i in indices if i is not None]
+    if t._strides is None and all(i._strides is None for i in given):
+        return result
+    strides = t._strides or applying.contiguous_strides(t._aval.shape)
+    dims = [d for d, i in enumerate(indices) if i is not None]
+    rest = [d for d in range(t._aval.ndim) if d not in dims]
+    before = dims[0] if dims == list(range(dims[0], dims[-1] + 1)) else 0  # indices apart from each other come to the front
+    shape = result._aval.shape
+    middle = len(shape) - len(rest)
+    operands = [(shape, (*[strides[d] for d in rest[:before]], *(0,) * middle, *[strides[d] for d in rest[before:]]))]
+    sizes = shape[before : before + middle]
+    operands += [_spread(i, sizes, before, len(rest) - before) for i in given]
+    found = applying.pointwise_strides(shape, tuple(operands))
+    if found is not None:
+        result._strides = found
+    return result
+
+
+def _spread(index: Tensor, sizes: tuple[int, ...], before: int, after: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of an index tensor, expanded to ``sizes`` and with so many dimensions of size 1 around."""
+    own = index._strides or applying.contiguous_strides(index._aval.shape)
+    lead = len(sizes) - len(own)
+    expanded = [0 if n != m else s for n, m, s in zip(index._aval.shape, sizes[lead:], own, strict=True)]
+    last = expanded[-1] if expanded else 1
+    shape = (*(1,) * before, *sizes, *(1,) * after)
+    strides: list[int] = []
+    for d in range(len(shape) - 1, -1, -1):  # a reshape gives dimensions of size 1 the stride that would continue their neighbours'
+        place = d - before - lead
+        if shape[d] == 1:
+            strides.append(shape[d + 1] * strides[-1] if strides else last)
+        else:
+            strides.append(expanded[place] if 0 <= place < len(expanded) else 0)
+    return shape, tuple(reversed(strides))
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------------------
@@ -276,6 +337,15 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
         IndexError: for an index of a wrong kind, rank, shape or value.
         RuntimeError: if the value does not broadcast to the indexed shape, or is of another dtype where positions are written.
         TypeError: if the value is neither a number nor a tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(2, 3)
+        >>> x[0, 1:] = torch.tensor([1.0, 2.0])
+        >>> x[x == 0] = -1
+        >>> x
+        tensor([[-1.,  1.,  2.],
+                [-1., -1., -1.]])
     """
     if not isinstance(value, Tensor):
         value = _number(t, value)
@@ -343,9 +413,22 @@ def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
     return value
 
 
+def _settled(target: Tensor, result: Tensor) -> Tensor:
+    """What is written into a tensor whose expanded dimensions repeat elements: of the places of one element, the first that changes."""
+    for d, (n, step) in enumerate(zip(target._aval.shape, target._strides or (), strict=True)):
+        if step == 0 and n > 1:
+            changed = _ne(result, target)
+            place = _argmax(_to_copy(changed, dtypes.uint8), d, True)
+            result = _gather(result, d, place).expand(target._aval.shape)  # type: ignore[attr-defined]
+    return result
+
+
+applying.settled = _settled
+
+
 def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> None:
     """Writes at positions and through masks."""
-    check_inplace(target, idempotent=True)
+    check_inplace(target, idempotent="index_put_")
     is_tensor = isinstance(value, Tensor)
     dim, item = advanced[0]
     if len(advanced) == 1 and isinstance(item, Tensor) and _is_mask(item):
@@ -372,7 +455,7 @@ def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:
     rest = target._aval.ndim - dim - max(mask._aval.ndim, 1)
     if rest or mask._aval.ndim == 0:
         mask = mask.reshape((*(mask._aval.shape or (1,)), *(1,) * rest))  # type: ignore[attr-defined]
-    inplace(target, _masked_fill(target, mask, value))
+    written(inplace(target, _masked_fill(target, mask, value)), "IndexPutBackward0")
 
 
 def _check_dtype(target: Tensor, value: Tensor) -> None:

@@ -1,10 +1,10 @@
-"""Tensor's methods that are no ops: conversion to Python and NumPy, copies and moves, gradients, construction, Python's protocols."""
+"""Tensor's methods that are no ops: copies and moves, gradients, construction, copying and pickling, subclasses."""
 
 from __future__ import annotations
 
 import copy as copy_module
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,18 +12,22 @@ import numpy as np
 
 from . import devices, dtypes, layouts
 from .applying import apply, converted, inplace, preserve_layout
+from .arguments import number
 from .autograd import engine as autograd_engine
 from .autograd.accumulate import WATCHED
 from .autograd.grad_mode import MODE
+from .autograd.names import named, written
 from .autograd.nodes import handle
 from .autograd.tape import Node
-from .binding import BOUND, composite, number
-from .core import Tensor, alias_of, check_inplace, check_overlap, contiguous_strides, detached, format_strides, from_host, from_value
-from .engine import META, SPECIAL, Lifted, concrete, read, record
+from .binding import BOUND, composite
+from .core import Tensor, alias_of, contiguous_strides, detached, format_strides, from_host, from_value
+from .engine import META, SPECIAL, concrete, read, record
 from .engine.record import leaf
-from .errors import broadcast_shapes, must_be_tensor, not_offered
+from .errors import broadcast_shapes, must_be_tensor
 from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
+from .tensor_numbers import _data, numpy
+from .writing import check_inplace, check_overlap
 
 _new = object.__new__
 
@@ -42,205 +46,7 @@ def install_cast() -> None:
 # ---- to Python and NumPy ---------------------------------------------------------------------------------------------------------
 
 
-def _data(t: Tensor, what: str) -> Any:
-    v = t._v or t._read()
-    while isinstance(v, Lifted):
-        v = v.plain(what)
-    if v.trace is SPECIAL and v.array is not None:
-        raise jax.errors.TracerArrayConversionError(v.array) if what == "numpy" else jax.errors.ConcretizationTypeError(v.array)
-    return read(v)
-
-
-@composite(namespace="Tensor", operands=("self",))
-def item(self: Any) -> Any:
-    """The only element as a Python number.
-
-    Raises:
-        RuntimeError: unless there is exactly one element.
-    """
-    v = self._v or self._read()
-    if v.aval.size != 1:
-        raise RuntimeError(f"a Tensor with {v.aval.size} elements cannot be converted to Scalar")
-    if v.aval.device == META:
-        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-    return _data(self, "item").item()
-
-
-@composite(namespace="Tensor", operands=("self",))
-def tolist(self: Any) -> Any:
-    """The elements as nested lists of Python numbers (a number for a 0-dim tensor)."""
-    found = np.asarray(_data(self, "tolist"))
-    if found.dtype.kind not in "biufc":
-        found = found.astype(np.float32)
-    return found.tolist()
-
-
-@composite(namespace="Tensor", operands=("self",))
-def numpy(self: Any, *, force: bool = False) -> Any:
-    """The data as a NumPy array on the same memory: changes made on either side are seen on the other.
-
-    Raises:
-        RuntimeError: if the tensor requires grad (unless ``force``).
-        TypeError: if it lies on an accelerator (unless ``force``), or NumPy has no such dtype.
-    """
-    if force:
-        return np.array(_data(detached(self), "numpy"))
-    if self._rg or self.requires_grad:
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    if self.device.type != "cpu":
-        raise TypeError(
-            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
-        )
-    if self._aval.dtype.kind not in "biufc" or self._aval.dtype.name.startswith(("bfloat", "float8")):
-        raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
-    return host_memory(self)
-
-
-def host_memory(t: Tensor) -> np.ndarray:
-    """A NumPy array that shares memory with ``t``: from here on the storage lives in NumPy until the array is dropped."""
-    v = t._v or t._read()
-    if v.trace is SPECIAL:
-        _data(t, "numpy")
-    al = alias_of(t)
-    storage = al.storage
-    if storage.adopt():
-        storage.aval = storage.value.aval  # type: ignore[union-attr]
-        storage.hosted(np.array(read(storage.value), copy=True))  # type: ignore[arg-type]
-        if storage.strides is not None:
-            order = sorted(range(len(storage.strides)), key=lambda i: -storage.strides[i])  # type: ignore[index]
-            inner = np.ascontiguousarray(np.transpose(storage.host, order))  # type: ignore[arg-type]
-            storage.host = np.transpose(inner, np.argsort(order))
-    al.aval, al.strides = t._aval, t._strides or contiguous_strides(t._aval.shape)
-    view = storage.host_view(al)
-    if view is None:
-        raise not_offered("Tensor.numpy()", "the tensor is a view of another dtype, which NumPy memory cannot follow; use .clone().numpy()")
-    return view[...] if view is storage.host else view
-
-
-@composite(namespace="Tensor", operands=("self",))
-def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
-    """What ``numpy.asarray`` sees: the tensor's own memory, or a copy in ``dtype``."""
-    if dtype is None and not copy:
-        return numpy._plain(self)  # type: ignore[attr-defined]
-    found = numpy._plain(self)  # type: ignore[attr-defined]
-    return np.array(found, dtype=dtype, copy=True) if copy else np.asarray(found, dtype=dtype)
-
-
 numpy._plain = numpy  # type: ignore[attr-defined]
-
-
-@composite(namespace="Tensor", operands=("self",))
-def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-    """Turns the result of a NumPy function back into a tensor."""
-    return from_host(np.asarray(array))
-
-
-@composite(namespace="Tensor", operands=("self",))
-def __bool__(self: Any) -> Any:
-    """The truth of the only element.
-
-    Raises:
-        RuntimeError: unless there is exactly one element.
-    """
-    v = self._v or self._read()
-    if v.aval.size != 1:
-        if v.aval.size == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(_data(self, "bool").item())
-
-
-def _scalar(t: Tensor, name: str) -> Any:
-    v = t._v or t._read()
-    if v.aval.size != 1:
-        raise RuntimeError(f"a Tensor with {v.aval.size} elements cannot be converted to Scalar")
-    return _data(t, name).item()
-
-
-@composite(namespace="Tensor", operands=("self",))
-def __float__(self: Any) -> Any:
-    """The only element as a float."""
-    return float(_scalar(self, "float"))
-
-
-@composite(namespace="Tensor", operands=("self",))
-def __int__(self: Any) -> Any:
-    """The only element as an int, towards zero."""
-    return int(_scalar(self, "int"))
-
-
-@composite(namespace="Tensor", operands=("self",))
-def __complex__(self: Any) -> Any:
-    """The only element as a complex number."""
-    return complex(_scalar(self, "complex"))
-
-
-@composite(namespace="Tensor", operands=("self",))
-def __index__(self: Any) -> Any:
-    """The only element of an integer tensor, as an index."""
-    if self.dtype.category > dtypes.INTEGRAL or self._aval.size != 1:
-        raise TypeError("only integer tensors of a single element can be converted to an index")
-    return int(_scalar(self, "index"))
-
-
-@composite(namespace="Tensor", operands=("self",))
-def __len__(self: Any) -> Any:
-    """The size of the first dimension."""
-    if not self._aval.ndim:
-        raise TypeError("len() of a 0-d tensor")
-    return self._aval.shape[0]
-
-
-@composite(namespace="Tensor", operands=("self",), native=False)
-def __iter__(self: Any) -> Iterator[Any]:
-    """Iterates over the first dimension, as ``unbind`` does."""
-    if self.dim() == 0:
-        raise TypeError("iteration over a 0-d tensor")
-    return iter(self.unbind(0))
-
-
-@composite(namespace="Tensor", operands=("self",), native=False)
-def __reversed__(self: Any) -> Any:
-    """The tensor flipped along its first dimension."""
-    return self if self.dim() == 0 else self.flip(0)
-
-
-@composite(namespace="Tensor", operands=("self",), native=False)
-def __contains__(self: Any, element: Any) -> Any:
-    """Whether an element equals ``element``."""
-    if isinstance(element, (Tensor, int, float, complex, bool)):
-        return bool((element == self).any().item())
-    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {element.__class__}.")
-
-
-@composite(namespace="Tensor", operands=("self",), native=False)
-def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
-    """The text that torch prints."""
-    from .printing import tensor_repr
-
-    return tensor_repr(self)
-
-
-@composite(namespace="Tensor", operands=("self",), native=False)
-def __format__(self: Any, format_spec: str) -> Any:
-    """Formats the only element of a 0-dim tensor; other tensors as their repr."""
-    if self.__class__ is Tensor and self.dim() == 0 and self.device.type != META:
-        return self.item().__format__(format_spec)
-    return object.__format__(self, format_spec)
-
-
-@composite(namespace="Tensor", operands=("self",), native=False)
-def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-    """The data as a DLPack capsule."""
-    if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return self.jax().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
-
-
-@composite(namespace="Tensor", operands=("self",), native=False)
-def __dlpack_device__(self: Any) -> Any:
-    """The DLPack device of the data."""
-    return self.jax().__dlpack_device__()
 
 
 # ---- copies and moves ------------------------------------------------------------------------------------------------------------
@@ -248,7 +54,23 @@ def __dlpack_device__(self: Any) -> Any:
 
 @composite(method=True, operands=("input",))
 def clone(input: Any, *, memory_format: Any = layouts.preserve_format) -> Any:
-    """A copy with its own memory; gradients pass through."""
+    """A copy with its own memory; gradients pass through.
+
+    Shapes: that of ``input``.
+    Dtypes: any -> the same.
+    Gradient: the identity.
+
+    Raises:
+        RuntimeError: if ``memory_format`` is for another number of dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> y = x.clone()
+        >>> y[0] = 5
+        >>> x
+        tensor([1, 2])
+    """
     if not isinstance(input, Tensor):
         raise must_be_tensor("clone", "input", 1, input)
     r = preserve_layout(BOUND["clone"].core(input), input)
@@ -260,7 +82,18 @@ def clone(input: Any, *, memory_format: Any = layouts.preserve_format) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 def contiguous(self: Any, memory_format: Any = layouts.contiguous_format) -> Any:
-    """The tensor itself if its memory is in that order, else a copy that is."""
+    """The tensor itself if its memory is in that order, else a copy that is.
+
+    Shapes: that of the tensor.
+
+    Raises:
+        RuntimeError: if ``memory_format`` is for another number of dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3).t().contiguous().stride()
+        (2, 1)
+    """
     if self.is_contiguous(memory_format):
         return self
     return clone(self, memory_format=memory_format)
@@ -277,10 +110,7 @@ def moved(t: Tensor, device: Any) -> Tensor:
 
         r = from_value(meta_value(v.aval.shape, v.aval.dtype))
     elif v.aval.device == META:
-        raise NotImplementedError(
-            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when "
-            "moving module from meta to a different device."
-        )
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     else:
         array = read(v)
         r = from_value(concrete(array if v.trace is SPECIAL else jax.device_put(array, place)))
@@ -342,7 +172,23 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
 
 @composite(namespace="Tensor", operands=("self",))
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The tensor in another dtype and on another device; itself if nothing changes and ``copy`` is false."""
+    """The tensor in another dtype and on another device; itself if nothing changes and ``copy`` is false.
+
+    ``to(dtype)``, ``to(device, dtype=None)`` and ``to(other)`` take, after these, ``non_blocking=False`` and ``copy=False``.
+
+    Shapes: that of the tensor.
+
+    Raises:
+        NotImplementedError: from the meta device, where there is no data.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2]).to(torch.float32)
+        tensor([1., 2.])
+        >>> x = torch.tensor([1.0])
+        >>> x.to(torch.float32) is x
+        True
+    """
     device, dtype, copy, memory_format = _parse_to(args, dict(kwargs))
     r = self
     if device is not None:
@@ -350,8 +196,8 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     if dtype is not None and r._aval.torch_dtype is not dtype:
         r = _convert(r, dtype)
     if memory_format is not None and memory_format is not layouts.preserve_format and not r.is_contiguous(memory_format):
-        return clone(r, memory_format=memory_format)
-    return clone(r) if copy and r is self else r
+        return named(clone(r, memory_format=memory_format), "ToCopyBackward0")
+    return named(clone(r), "ToCopyBackward0") if copy and r is self else r
 
 
 def _convert(t: Tensor, dtype: dtypes.dtype) -> Tensor:
@@ -364,10 +210,20 @@ def _convert(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 def _conversion(name: str, dtype: dtypes.dtype) -> Callable[..., Any]:
     def convert(self: Any, memory_format: Any = layouts.preserve_format) -> Any:
+        if memory_format is not layouts.preserve_format:
+            return to(self, dtype, memory_format=memory_format)
         return self if self._aval.torch_dtype is dtype else _convert(self, dtype)
 
     convert.__name__ = name
-    convert.__doc__ = f"The tensor as {dtype!r}; itself if it has that dtype."
+    convert.__doc__ = f"""The tensor as {dtype!r}; itself if it has that dtype.
+
+    Shapes: that of the tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 0]).{name}().dtype
+        {dtype!r}
+    """
     return composite(namespace="Tensor", name=name, operands=("self",))(convert)
 
 
@@ -381,13 +237,30 @@ for _name, _dtype in {
 
 @composite(namespace="Tensor", operands=("self", "other"))
 def type_as(self: Any, other: Any) -> Any:
-    """The tensor in the dtype and on the device of ``other``."""
+    """The tensor in the dtype and on the device of ``other``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2]).type_as(torch.tensor(0.5))
+        tensor([1., 2.])
+    """
     return to(self, other.device, other.dtype)
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Without argument the name of the tensor's type, ``torch.FloatTensor``; else the tensor in that dtype."""
+    """The name of the tensor's type, such as ``torch.FloatTensor``; with an argument the tensor in that dtype.
+
+    Raises:
+        ValueError: for the name of no type.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1.5]).type()
+        'torch.FloatTensor'
+        >>> torch.tensor([1.5]).type(torch.int64)
+        tensor([1])
+    """
     if dtype is None:
         prefix = "" if self.device.type == "cpu" else f"{self.device.type}."
         return f"torch.{prefix}{self.dtype.legacy}"
@@ -404,13 +277,33 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 def cpu(self: Any, memory_format: Any = layouts.preserve_format) -> Any:
-    """The tensor on the host; itself if it is there."""
+    """The tensor on the host; itself if it is there.
+
+    Shapes: that of the tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1]).cpu().device
+        device(type='cpu')
+    """
     return moved(self, "cpu")
 
 
 @composite(namespace="Tensor", operands=("self",))
 def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = layouts.preserve_format) -> Any:
-    """The tensor on a GPU."""
+    """The tensor on a GPU; itself if it is there.
+
+    Shapes: self (*) -> (*).
+
+    Raises:
+        RuntimeError: if there is none.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.ones(1)
+        >>> (x.cuda() if torch.cuda.is_available() else x).is_cuda == torch.cuda.is_available()
+        True
+    """
     return moved(self, "cuda" if device is None else devices.device("cuda", device) if isinstance(device, int) else device)
 
 
@@ -424,7 +317,19 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
 
 @composite(namespace="Tensor", operands=("self", "other"))
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
-    """Writes ``other``, broadcast and cast, into the tensor."""
+    """Writes ``other``, broadcast and cast, into the tensor.
+
+    Shapes: that of the tensor, to which ``other`` broadcasts.
+
+    Raises:
+        RuntimeError: if ``other`` does not broadcast, or the tensor is a leaf that requires grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
+        tensor([[1., 2.],
+                [1., 2.]])
+    """
     src = other
     if not isinstance(src, Tensor):
         if isinstance(src, (bool, int, float, complex)):
@@ -460,7 +365,16 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "value"))
 def fill_(self: Any, value: Any) -> Any:
-    """Writes a number, or a 0-dim tensor's value, everywhere."""
+    """Writes a number, or a 0-dim tensor's value, everywhere.
+
+    Raises:
+        RuntimeError: for a tensor with dimensions, or a complex number in a real tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(3).fill_(2)
+        tensor([2., 2., 2.])
+    """
     check_inplace(self, idempotent=not isinstance(value, Tensor))
     me = self._v or self._read()
     if isinstance(value, Tensor):
@@ -482,8 +396,17 @@ _type = __builtins__["type"] if isinstance(__builtins__, dict) else __builtins__
 
 @composite(namespace="Tensor", operands=("self",))
 def zero_(self: Any) -> Any:
-    """Writes zero everywhere."""
-    return fill_(self, 0)
+    """Writes zero everywhere.
+
+    Raises:
+        RuntimeError: while operations are recorded, for a leaf that requires grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2]).zero_()
+        tensor([0, 0])
+    """
+    return written(fill_(self, 0), "ZeroBackward0")
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------------------
@@ -491,7 +414,18 @@ def zero_(self: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "gradient"), native=False)
 def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
-    """Adds the gradient of this tensor to the ``grad`` of the leaves it depends on; see ``autograd.backward``."""
+    """Adds the gradient of this tensor to the ``grad`` of the leaves it depends on; see ``autograd.backward``.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad, is no scalar and has no ``gradient``, or its graph was freed.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
     autograd_engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
@@ -499,8 +433,18 @@ def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_g
 def register_hook(self: Any, hook: Callable[[Any], Any]) -> Any:
     """Calls ``hook`` with the gradient of this tensor each time it is computed; what it returns replaces the gradient.
 
+    Returns: a handle, whose ``remove`` takes the hook away.
+
     Raises:
         RuntimeError: if the tensor does not require grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> handle = x.register_hook(lambda g: 10 * g)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([20., 40.])
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -526,7 +470,20 @@ def hooks_of(t: Tensor, make: bool = False) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) -> Any:
-    """Calls ``hook`` with this leaf after a gradient was added to its ``grad``."""
+    """Calls ``hook`` with this leaf after a gradient was added to its ``grad``.
+
+    Returns: a handle, whose ``remove`` takes the hook away.
+
+    Raises:
+        RuntimeError: for tensors that do not require grad or are no leaves.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> (3 * x).backward()
+        tensor([3.])
+    """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._node is not None:
@@ -542,7 +499,20 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) ->
 
 @composite(namespace="Tensor", operands=("self",))
 def retain_grad(self: Any) -> Any:
-    """Makes a tensor that is no leaf keep its gradient in ``grad``."""
+    """Makes a tensor that is no leaf keep its gradient in ``grad``.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> y = x * x
+        >>> y.retain_grad()
+        >>> (3 * y).backward()
+        >>> y.grad
+        tensor(3.)
+    """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self.grad_fn is None or self._retains:
@@ -574,6 +544,13 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
 
     Raises:
         RuntimeError: for tensors that have a history.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import copy
+        >>> x = torch.tensor([1.0])
+        >>> copy.deepcopy(x) is x
+        False
     """
     if id(self) in memo:
         return memo[id(self)]
@@ -640,9 +617,16 @@ def _rebuild(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: A
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def __reduce_ex__(self: Any, protocol: Any) -> Any:
-    """Pickles data, dtype, ``requires_grad``, class and the attributes set on the instance."""
-    if not self.is_leaf and self.requires_grad:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) can be pickled")
+    """Pickles data, dtype, ``requires_grad``, class and the attributes set on the instance; history is left out.
+
+    Returns: what ``pickle`` makes the tensor of again: a function and its arguments.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import pickle
+        >>> pickle.loads(pickle.dumps(torch.tensor([1, 2])))
+        tensor([1, 2])
+    """
     array = np.array(_data(self, "pickle"))
     if array.dtype.kind not in "biufc":
         array = array.view(f"u{array.dtype.itemsize}")
@@ -656,7 +640,18 @@ def __reduce_ex__(self: Any, protocol: Any) -> Any:
 
 
 def as_subclass(self: Tensor, cls: Any) -> Any:
-    """The same data and history as an instance of a Tensor subclass."""
+    """The same data and history as an instance of a Tensor subclass.
+
+    Raises:
+        TypeError: for a class that does not inherit from Tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> class Named(torch.Tensor):
+        ...     pass
+        >>> type(torch.ones(1).as_subclass(Named)).__name__
+        'Named'
+    """
     if not issubclass(cls, Tensor):
         raise TypeError(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import dtypes
-from .applying import rebind
+from .applying import apply, rebind
+from .arguments import plain
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
-from .binding import SPELLINGS, _packed, composite, plain, signature_of, spelled
-from .core import Tensor, alias_of, check_inplace, contiguous_strides, detached, view
-from .engine import SPECIAL, Call, record, shapes_of
+from .binding import composite, signature_of
+from .core import Tensor, alias_of, contiguous_strides, detached, view
+from .engine import SPECIAL, Call, shapes_of
 from .errors import canonical_dim, must_be_tensor
 from .ops import views as view_ops
-from .ops._declare import Op
+from .ops._declare import OPS, Op
 from .ops._kernel import Fixed, T, caches, call_of
 from .overridable import specialise
+from .public_forms import SPELLINGS, packed, spelled
 from .steps import dynamic_step, memory_steps, step_of
-from .storage import Step
+from .writing import check_inplace
 
 _geometries: dict[Any, Any] = {}
 
@@ -88,9 +89,19 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
                 signature = spelled(signature, f"Tensor.{name}_")[0]
             update.__signature__ = signature  # type: ignore[attr-defined]
             found[f"Tensor.{name}_"] = specialise(
-                update, f"torch.Tensor.{name}_", ["self"], signature=signature, doc=f"In-place form of ``{name}``."
+                update, f"torch.Tensor.{name}_", ["self"], signature=signature, doc=_inplace_doc(name)
             )
     return found
+
+
+def _inplace_doc(name: str) -> str:
+    return f"""In-place form of ``{name}``.
+
+    The tensor becomes the view of its memory that ``Tensor.{name}`` gives, where arguments and errors are described, and is returned.
+
+    Raises:
+        RuntimeError: while operations are recorded, for a leaf that requires grad.
+    """
 
 
 def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Callable[..., Any]:
@@ -101,7 +112,7 @@ def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Calla
                 return core(self, kwargs.pop(op.varargs), **kwargs)
             if not args:
                 raise TypeError(f'{op.name}() missing 1 required positional arguments: "{op.varargs}"')
-            return core(self, _packed(args), **kwargs)
+            return core(self, packed(args), **kwargs)
 
         spread.__name__ = op.name
         if first == "input":
@@ -169,8 +180,16 @@ def _int(name: str, argument: str, value: Any) -> int:
 def select(input: Any, dim: int, index: int) -> Any:
     """One element of a dimension, which disappears; a view.
 
+    Shapes: that of ``input`` without dimension ``dim``.
+
     Raises:
         IndexError: if ``index`` or ``dim`` is out of range, or the tensor has no dimension.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> x.select(1, 0)
+        tensor([1, 3])
     """
     _check_tensor("select", input)
     shape = input._aval.shape
@@ -222,8 +241,15 @@ def _slice(input: Any, dim: int = 0, start: int | None = None, stop: int | None 
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` elements of a dimension from ``start`` on; a view.
 
+    Shapes: that of ``input``, with size ``length`` in dimension ``dim``.
+
     Raises:
         IndexError, RuntimeError: if they are not all there.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.narrow(torch.arange(5), 0, 1, 3)
+        tensor([1, 2, 3])
     """
     _check_tensor("narrow", input)
     shape = input._aval.shape
@@ -269,8 +295,20 @@ def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:
 def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
     """The same memory in another shape, or as another dtype.
 
+    Shapes: ``size``, of as many elements; one size may be -1 and follows from the others. As another dtype, the last dimension grows or
+    shrinks with the number of bytes.
+
     Raises:
         RuntimeError: if the memory's strides do not allow the shape; use ``reshape`` then.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.arange(4)
+        >>> x.view(2, -1)
+        tensor([[0, 1],
+                [2, 3]])
+        >>> torch.tensor([1.0]).view(torch.int32)
+        tensor([1065353216], dtype=torch.int32)
     """
     if kwargs:
         size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
@@ -315,13 +353,30 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 @composite(method=True, operands=("input",), varargs="shape")
 def reshape(input: Any, shape: Any) -> Any:
-    """The elements in another shape: a view where strides allow it, else a copy."""
+    """The elements in another shape: a view where strides allow it, else a copy.
+
+    Shapes: ``shape``, of as many elements; one size may be -1 and follows from the others.
+
+    Raises:
+        RuntimeError: if the number of elements would change.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(6).reshape(2, -1)
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
     _check_tensor("reshape", input)
     size = _size("reshape", (shape,))
     found = viewed(input, size)
     if found is not None:
         return found
-    return viewed(contiguous_copy(input), size)
+    return apply(_reshaping(view_ops.infer_size(size, input._aval.size)), (input,), (input._v or input._read(),))
+
+
+def _reshaping(size: tuple[int, ...]) -> Call:
+    """The call that copies into another shape."""
+    return call_of(OPS["_C._unsafe_view"], (T, Fixed(size)))
 
 
 def contiguous_copy(t: Tensor) -> Tensor:
@@ -335,7 +390,21 @@ def contiguous_copy(t: Tensor) -> Tensor:
 
 @composite(method=True, operands=("input",))
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; a view where possible."""
+    """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; a view where possible.
+
+    Shapes: (*, a, ..., b, *) -> (*, a * ... * b, *); () -> (1).
+
+    Raises:
+        RuntimeError: if ``start_dim`` comes after ``end_dim``.
+        IndexError: if one is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.flatten(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+        >>> torch.flatten(torch.zeros(2, 3, 4), start_dim=1).shape
+        torch.Size([2, 12])
+    """
     _check_tensor("flatten", input)
     shape = input._aval.shape
     if not shape:
@@ -351,13 +420,36 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @composite(method=True, operands=("input",))
 def ravel(input: Any) -> Any:
-    """All elements in one dimension; a view where possible."""
+    """All elements in one dimension; a view where possible.
+
+    Shapes: any -> (n).
+
+    Gradient: has the shape of ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+    """
     return reshape(input, (-1,))
 
 
 @composite(method=True, operands=("input",))
 def unflatten(input: Any, dim: int, sizes: Any) -> Any:
-    """Splits one dimension into several; a view."""
+    """Splits one dimension into several; a view.
+
+    Shapes: (*, n, *) -> (*, *sizes, *), where one size may be -1 and follows from the others.
+
+    Raises:
+        RuntimeError: if the sizes do not multiply up to the dimension's.
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unflatten(torch.arange(4), 0, (2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     _check_tensor("unflatten", input)
     shape = input._aval.shape
     if not shape:
@@ -380,26 +472,74 @@ view_._core = view_  # type: ignore[attr-defined]
 
 @composite(method=True, operands=("input",), varargs="size")
 def broadcast_to(input: Any, size: Any) -> Any:
-    """``input`` repeated along dimensions of size 1 to ``size``; a view."""
+    """``input`` repeated along dimensions of size 1 to ``size``; a view.
+
+    Shapes: ``size``.
+
+    Raises:
+        RuntimeError: if ``input`` does not broadcast to it.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
     _check_tensor("broadcast_to", input)
     return make_view(_EXPAND, input, (_size("broadcast_to", (size,)), False))
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
 def expand_as(self: Any, other: Any) -> Any:
-    """``self.expand(other.size())``."""
+    """``self.expand(other.size())``.
+
+    Shapes: that of ``other``.
+
+    Raises:
+        RuntimeError: if the tensor does not broadcast to it.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2]).expand_as(torch.zeros(2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
     return make_view(_EXPAND, self, (tuple(other._aval.shape), False))
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
 def view_as(self: Any, other: Any) -> Any:
-    """``self.view(other.size())``."""
+    """``self.view(other.size())``.
+
+    Shapes: that of ``other``.
+
+    Raises:
+        RuntimeError: as ``view``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(4).view_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return view_(self, tuple(other._aval.shape))
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
 def reshape_as(self: Any, other: Any) -> Any:
-    """``self.reshape(other.size())``."""
+    """``self.reshape(other.size())``.
+
+    Shapes: that of ``other``.
+
+    Raises:
+        RuntimeError: as ``reshape``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(4).reshape_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return reshape(self, tuple(other._aval.shape))
 
 
@@ -407,8 +547,17 @@ def reshape_as(self: Any, other: Any) -> Any:
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """Any strided look at the tensor's storage.
 
+    Shapes: ``size``.
+
     Raises:
         RuntimeError: if it reaches beyond the storage, or a stride is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.as_strided(torch.arange(4), (3, 2), (1, 1))
+        tensor([[0, 1],
+                [1, 2],
+                [2, 3]])
     """
     _check_tensor("as_strided", input)
     size, stride = _size("as_strided", (size,)), _size("as_strided", (stride,))
@@ -462,214 +611,20 @@ def _whole(al: Any) -> Tensor:
     return r
 
 
-def _split_views(t: Tensor, d: int, sizes: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """Consecutive parts of a dimension as views of one operation."""
-    strides = t._strides or contiguous_strides(t._aval.shape)
-    starts = np.cumsum((0, *sizes)).tolist()
-    steps = [step_of(_SLICE, (d, a, a + n, 1)) for a, n in zip(starts, sizes, strict=False)]
-    call = _multi_call("_split", (tuple(sizes), d))
-    return _several(t, call, steps, [strides] * len(sizes), [strides[d] * a for a in starts[:-1]])
-
-
-def _multi_call(name: str, statics: tuple[Any, ...]) -> Call:
-    from .ops._declare import OPS
-
-    op = OPS[f"_C.{name}"]
-    return call_of(op, (T, *[Fixed(s) for s in statics]))
-
-
-def _several(
-    t: Tensor, call: Call, steps: Sequence[Step], strides: Sequence[tuple[int, ...]], offsets: Sequence[int]
-) -> tuple[Tensor, ...]:
-    al = t._al
-    base_offset = al.offset if al is not None else 0
-    if al is not None and al.storage.host is not None and not al.storage.adopt():
-        return tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
-    v = t._v or t._read()
-    base_offset = t._al.offset if t._al is not None else 0
-    values = record(call, (v,))
-    node = None
-    if t._rg and MODE.enabled and v.aval.differentiable:
-        node = Node(call, (v,), (t._edge(),), (), values)
-    made = []
-    for j, (s, st, o) in enumerate(zip(steps, strides, offsets, strict=True)):
-        r = view(t, s, st, base_offset + o, values[j], (node, j) if node is not None else None)
-        if r._al.origin is None:  # type: ignore[union-attr]
-            r._al.origin = "multi"  # type: ignore[union-attr]
-        made.append(r)
-    return tuple(made)
-
-
-@composite(namespace="Tensor", name="split", operands=("self",), native=False)
-def split_method(self: Any, split_size: Any, dim: int = 0) -> Any:
-    """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of the sizes listed."""
-    return split(self, split_size, dim)
-
-
-@composite(operands=("tensor",), native=False)
-def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
-    """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed."""
-    _check_tensor("split", tensor)
-    shape = tensor._aval.shape
-    if not shape:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    d = canonical_dim(_int("split", "dim", dim), len(shape))
-    n = shape[d]
-    if isinstance(split_size_or_sections, (list, tuple)):
-        return _split_views(tensor, d, _sections(split_size_or_sections, n, shape))
-    size = _int("split", "split_size", split_size_or_sections)
-    if size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-    if size == 0:
-        if n:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
-        return _split_views(tensor, d, (0,))
-    sizes = [min(size, n - a) for a in range(0, n, size)] or [0]
-    return _split_views(tensor, d, tuple(sizes))
-
-
-def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, ...]:
-    found = tuple([_int("split_with_sizes", "split_sizes", s) for s in sizes])
-    for s in found:
-        if s < 0:
-            raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(found)}")
-    if sum(found) != n:
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {list(shape).index(n)}), "
-            "but got "
-            f"split_sizes={list(found)}"
-        )
-    return found
-
-
-@composite(method=True, operands=("input",))
-def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
-    """Views of consecutive parts of the sizes listed."""
-    d = canonical_dim(dim, input.dim())
-    return _split_views(input, d, _sections(split_sizes, input._aval.shape[d], input._aval.shape))
-
-
-@composite(method=True, operands=("input",))
-def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
-    """At most ``chunks`` views of equal size along a dimension (the last may be smaller)."""
-    _check_tensor("chunk", input)
-    if not input.dim():
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    d = canonical_dim(dim, input.dim())
-    n = input._aval.shape[d]
-    size = -(-n // chunks)
-    if size == 0:
-        return _split_views(input, d, (0,) * chunks)
-    return _split_views(input, d, tuple(min(size, n - a) for a in range(0, n, size)))
-
-
-def _parts(name: str, *given: Any) -> Any:
-    """The parts asked for, under whichever name."""
-    found = [x for x in given if x is not None]
-    if len(found) != 1:
-        raise TypeError(f"{name}() received an invalid combination of arguments: it takes either sections or indices")
-    return found[0]
-
-
-@composite(method=True, operands=("input", "indices_or_sections", "tensor_indices_or_sections"))
-def tensor_split(
-    input: Any,
-    indices_or_sections: Any = None,
-    dim: int = 0,
-    *,
-    sections: Any = None,
-    indices: Any = None,
-    tensor_indices_or_sections: Any = None,
-) -> Any:
-    """Views of a dimension's parts: ``indices_or_sections`` nearly equal ones, or cut at the positions listed."""
-    indices_or_sections = _parts("tensor_split", indices_or_sections, sections, indices, tensor_indices_or_sections)
-    _check_tensor("tensor_split", input)
-    if not input.dim():
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-    d = canonical_dim(dim, input.dim())
-    n = input._aval.shape[d]
-    if isinstance(indices_or_sections, Tensor):
-        if indices_or_sections.dim() > 1:
-            raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
-                f"tensor with {indices_or_sections.dim()} dims"
-            )
-        indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
-    if isinstance(indices_or_sections, int):
-        if indices_or_sections <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {indices_or_sections}")
-        small, more = divmod(n, indices_or_sections)
-        edges = np.cumsum([0] + [small + (i < more) for i in range(indices_or_sections)]).tolist()
-    else:
-        edges = [0, *[slice(0, _int("tensor_split", "indices", i)).indices(n)[1] for i in indices_or_sections], n]
-    pairs = list(itertools.pairwise(edges))
-    if all(a <= b for a, b in pairs):
-        return _split_views(input, d, tuple(b - a for a, b in pairs))
-    return tuple([slice_at(input, d, a, max(a, b), 1) for a, b in pairs])
-
-
-@composite(method=True, operands=("input",))
-def hsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
-    """``tensor_split`` along columns (along the only dimension of a vector)."""
-    if not input.dim():
-        raise RuntimeError("torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!")
-    return _even_split("hsplit", input, _parts("hsplit", indices_or_sections, sections, indices), 0 if input.dim() == 1 else 1)
-
-
-@composite(method=True, operands=("input",))
-def vsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
-    """``tensor_split`` along rows."""
-    if input.dim() < 2:
-        raise RuntimeError(f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {input.dim()} dimensions!")
-    return _even_split("vsplit", input, _parts("vsplit", indices_or_sections, sections, indices), 0)
-
-
-@composite(method=True, operands=("input",))
-def dsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
-    """``tensor_split`` along the third dimension."""
-    if input.dim() < 3:
-        raise RuntimeError(f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {input.dim()} dimensions!")
-    return _even_split("dsplit", input, _parts("dsplit", indices_or_sections, sections, indices), 2)
-
-
-def _even_split(name: str, t: Tensor, parts: Any, dim: int) -> Any:
-    n = t._aval.shape[dim]
-    if isinstance(parts, int) and (parts <= 0 or n % parts):
-        raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the "
-            f"split_size {parts}!"
-        )
-    return tensor_split(t, parts, dim)
-
-
-@composite(method=True, operands=("input",))
-def unbind(input: Any, dim: int = 0) -> Any:
-    """A tuple of views, one for each index of a dimension."""
-    _check_tensor("unbind", input)
-    shape = input._aval.shape
-    if not shape:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    d = canonical_dim(_int("unbind", "dim", dim), len(shape))
-    strides = input._strides or contiguous_strides(shape)
-    if _is_data(input) and not input._rg:  # one small program for any index, rather than one for each length
-        return tuple([_multi(select_at(input, d, i)) for i in range(shape[d])])
-    steps = [step_of(_SELECT, (d, i)) for i in range(shape[d])]
-    rest = (*strides[:d], *strides[d + 1 :])
-    if not steps:
-        return ()
-    return _several(input, _multi_call("_unbind", (d,)), steps, [rest] * len(steps), [strides[d] * i for i in range(shape[d])])
-
-
-def _multi(t: Tensor) -> Tensor:
-    t._al.origin = t._al.origin or "multi"  # type: ignore[union-attr]
-    return t
-
-
 @composite(namespace="torch", method=False, operands=("input",))
 def real(input: Any) -> Any:
-    """The real parts: a view of a complex tensor, the tensor itself if it is real."""
+    """The real parts: a view of a complex tensor, the tensor itself if it is real.
+
+    Shapes: that of ``input``.
+
+    Dtypes: complex ones -> the real type; others as they are.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1 + 2j, 3 - 1j])
+        >>> torch.real(x)
+        tensor([1., 3.])
+    """
     _check_tensor("real", input)
     return make_view(_V["_C._real"], input, ()) if input.dtype.is_complex else input
 
@@ -678,8 +633,18 @@ def real(input: Any) -> Any:
 def imag(input: Any) -> Any:
     """The imaginary parts of a complex tensor, as a view.
 
+    Shapes: that of ``input``.
+
+    Dtypes: complex ones -> the real type.
+
     Raises:
         RuntimeError: for real tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1 + 2j, 3 - 1j])
+        >>> torch.imag(x)
+        tensor([ 2., -1.])
     """
     _check_tensor("imag", input)
     if not input.dtype.is_complex:
@@ -689,7 +654,16 @@ def imag(input: Any) -> Any:
 
 @composite(method=True, operands=("input",))
 def detach(input: Any) -> Any:
-    """The same data without history; in-place changes are seen in both."""
+    """The same data without history; in-place changes are seen in both.
+
+    Shapes: that of ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> (2 * x).detach().requires_grad
+        False
+    """
     _check_tensor("detach", input)
     return detached(input)
 
@@ -700,6 +674,12 @@ def detach_(self: Any) -> Any:
 
     Raises:
         RuntimeError: for views, whose history belongs to their base.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True) * 2
+        >>> x.detach_().requires_grad
+        False
     """
     if self._al is not None and self._al.base is not None and self._node is not None:
         raise RuntimeError(
@@ -714,12 +694,26 @@ def detach_(self: Any) -> Any:
 
 @composite(method=True, operands=("input",))
 def adjoint(input: Any) -> Any:
-    """The conjugate transpose of the last two dimensions."""
+    """The conjugate transpose of the last two dimensions.
+
+    Shapes: (*, m, n) -> (*, n, m).
+
+    Raises:
+        RuntimeError: for vectors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.adjoint(torch.tensor([[1 + 1j, 2 + 0j]]))
+        tensor([[1.-1.j],
+                [2.-0.j]])
+    """
     return _adjoint(input)
 
 
 def _adjoint(t: Any) -> Any:
-    r = make_view(_V["transpose"], t, (-2, -1))
+    if t.dim() == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    r = make_view(_V["transpose"], t, (-2, -1)) if t.dim() else t
     if t.dtype.is_complex:
         from .binding import BOUND
 

@@ -19,6 +19,7 @@ from ..engine.values import default_device
 from ..ops._declare import OPS
 from ..ops._forward import jvp_of
 from ..ops._kernel import T, call_of
+from .ends import ends_of
 from .engine import _add_pairs, _add_values, _item, _tensor
 from .grad_mode import MODE
 from .tape import FREED, Node, _Task, next_seq
@@ -174,21 +175,7 @@ class _Entering(Node):
 
 def _ends(root: Any, level: Level) -> list[Any]:
     """Where the history made at a level ends: what entered, what left before, and leaves and nodes outside. Each once."""
-    found: dict[Any, Any] = {}
-    stack = [root]
-    seen: set[Node] = set()
-    while stack:
-        edge = stack.pop()
-        if edge is None:
-            continue
-        if type(edge) is not tuple:
-            found[id(edge)] = edge
-        elif (type(edge[0]) in _BORDERS and edge[0].level is level) or not level.recorded(edge[0]):
-            found[id(edge[0]), edge[1]] = edge
-        elif edge[0] not in seen:
-            seen.add(edge[0])
-            stack.extend(edge[0].edges)
-    return list(found.values())
+    return ends_of([root], lambda _: True, lambda n: (type(n) in _BORDERS and n.level is level) or not level.recorded(n))
 
 
 class _DualTask(_Task):

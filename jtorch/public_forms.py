@@ -1,0 +1,340 @@
+"""The public forms of an op, made around its core: functions under all their paths, methods, in-place methods and operators."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .applying import inplace
+from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, bound_sources, compile_function, parameters_of, signature_of
+from .ops._declare import (
+    OPTIONAL_TENSOR,
+    TENSOR,
+    TENSOR_LIST,
+    TENSOR_OR_NUMBER,
+    TENSOR_OR_STATIC,
+    Op,
+)
+from .overridable import specialise
+from .writing import check_inplace
+
+#: In-place ops that torch lets write to repeated elements, with a warning.
+IDEMPOTENT = {"masked_fill", "index_fill", "index_put"}
+
+
+# ---- spellings ------------------------------------------------------------------------------------------------------------------
+
+_POSITIONAL = {"alpha": "alpha/"}
+_X, _INPUT, _OUTLESS, _ONE_RESULT = {"input": "x"}, {"A": "input"}, {"out": ""}, {"return_indices": ""}
+#: Public paths whose parameters PyTorch calls otherwise than the op that they are: the op's name -> the public one, with a slash if it may
+#: be given by position, or nothing if there is no such parameter.
+SPELLINGS: dict[str, dict[str, str]] = {
+    "subtract": _POSITIONAL, "Tensor.subtract": _POSITIONAL, "rsub": _POSITIONAL,
+    "cholesky_inverse": {"L": "input"}, "cholesky_solve": {"L": "input2"}, "Tensor.cholesky_solve": {"L": "input2"},
+    "orgqr": {"tau": "input2"}, "Tensor.orgqr": {"tau": "input2"},
+    "ormqr": {"tau": "input2", "other": "input3"}, "Tensor.ormqr": {"tau": "input2", "other": "input3"},
+    "swapaxes": {"dim0": "axis0", "dim1": "axis1"}, "Tensor.swapaxes": {"dim0": "axis0", "dim1": "axis1"},
+    "Tensor.swapaxes_": {"dim0": "axis0", "dim1": "axis1"}, "matrix_exp": {"A": "input", "out": ""}, "tensordot": {"out": "out/"},
+    **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "adaptive_max_pool1d"), _ONE_RESULT),
+    **dict.fromkeys(
+        ("dist", "bincount", "nn.functional.sigmoid", "nn.functional.tanh", "special.softmax", "special.log_softmax"), _OUTLESS
+    ),
+    **{f"linalg.{name}": _INPUT for name in (
+        "cholesky", "cholesky_ex", "cond", "eig", "eigh", "eigvals", "eigvalsh", "matrix_exp", "matrix_norm", "matrix_rank", "pinv",
+        "solve_triangular",
+    )},
+    **{f"special.{name}": _X for name in (
+        "airy_ai", "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+        "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p", "scaled_modified_bessel_k0",
+        "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+        "shifted_chebyshev_polynomial_w", "spherical_bessel_j0",
+    )},
+}  # fmt: skip
+
+
+def spelled(signature: inspect.Signature, path: str) -> tuple[inspect.Signature, list[str]]:
+    """The signature with PyTorch's names for a public path, and the lines that give the op's parameters their values."""
+    names = SPELLINGS[path]
+    params, lines = [], []
+    for p in signature.parameters.values():
+        name = names.get(p.name, p.name)
+        if not name:
+            lines.append(f"{p.name} = {p.default!r}")
+            continue
+        if name.endswith("/"):
+            name, p = name[:-1], p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        if name != p.name:
+            lines.append(f"{p.name} = {name}")
+        params.append(p.replace(name=name))
+    return signature.replace(parameters=params), lines
+
+
+# ---- public callables ------------------------------------------------------------------------------------------------------------
+
+#: Operator methods of each sign: (name, in-place name, reflected name, swapped operands in the reflected form).
+OPERATORS = {
+    "+": ("__add__", "__iadd__", "__radd__"),
+    "-": ("__sub__", "__isub__", "__rsub__"),
+    "*": ("__mul__", "__imul__", "__rmul__"),
+    "/": ("__truediv__", "__itruediv__", "__rtruediv__"),
+    "//": ("__floordiv__", "__ifloordiv__", "__rfloordiv__"),
+    "%": ("__mod__", "__imod__", "__rmod__"),
+    "**": ("__pow__", "__ipow__", "__rpow__"),
+    "@": ("__matmul__", None, "__rmatmul__"),
+    "&": ("__and__", "__iand__", "__rand__"),
+    "|": ("__or__", "__ior__", "__ror__"),
+    "^": ("__xor__", "__ixor__", "__rxor__"),
+    "<<": ("__lshift__", "__ilshift__", "__rlshift__"),
+    ">>": ("__rshift__", "__irshift__", "__rrshift__"),
+    "==": ("__eq__", None, None),
+    "!=": ("__ne__", None, None),
+    "<": ("__lt__", None, None),
+    "<=": ("__le__", None, None),
+    ">": ("__gt__", None, None),
+    ">=": ("__ge__", None, None),
+    "neg": ("__neg__", None, None),
+    "pos": ("__pos__", None, None),
+    "abs": ("__abs__", None, None),
+    "invert": ("__invert__", None, None),
+}
+
+
+def _operand_names(op: Op) -> tuple[list[str], list[str]]:
+    operands = [p.name for p in op.params if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)]
+    lists = [p.name for p in op.params if p.kind == TENSOR_LIST]
+    return operands, lists
+
+
+def _aliases(op: Op) -> dict[str, tuple[str, ...]]:
+    return {p.name: ALIASES[p.name] for p in op.params if p.name in ALIASES}
+
+
+def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
+    """``torch.<path>``: the op with override checks."""
+    bound = BOUND[op.path]
+    path = path or op.path
+    label = f"torch.{path}"
+    operands, lists = _operand_names(op)
+    if op.out:
+        operands.append("out")
+    if op.varargs:
+        impl = _spread(bound.core, op, method=False)
+        return specialise(impl, label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
+    lines, names = bound_sources[op.path]
+    signature, core = signature_of(op), bound.core
+    if path in SPELLINGS:
+        signature, first = spelled(signature, path)
+        lines = [*first, *lines]
+        operands = [SPELLINGS[path].get(n, n) for n in operands]
+        core = _method_core(op, op.name, lines, names, signature)
+    return specialise(
+        core,
+        label,
+        operands,
+        lists,
+        signature=signature,
+        aliases=_aliases(op),
+        body="\n".join(lines),
+        names=names,
+        wrapped=op.body,
+        doc=op.body.__doc__,
+    )
+
+
+def method(op: Op, name: str) -> Callable[..., Any]:
+    """``torch.Tensor.<name>``."""
+    bound = BOUND[op.path]
+    operands, lists = _operand_names(op)
+    first = op.params[0].name
+    operands = ["self" if n == first else n for n in operands]
+    label = f"torch.Tensor.{name}"
+    if op.varargs:
+        return specialise(_spread(bound.core, op, method=True), label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
+    lines, names = bound_sources[op.path]
+    body = [f"{first} = self", *([] if not op.out else ["out = None"]), *lines]
+    signature = signature_of(op, "self")
+    if f"Tensor.{name}" in SPELLINGS:
+        signature, renaming = spelled(signature, f"Tensor.{name}")
+        body = [*renaming, *body]
+        operands = [SPELLINGS[f"Tensor.{name}"].get(n, n) for n in operands]
+    impl = _method_core(op, name, body, names, signature)
+    return specialise(
+        impl,
+        label,
+        operands,
+        lists,
+        signature=signature,
+        aliases=_aliases(op),
+        body="\n".join(body),
+        names=names,
+        wrapped=op.body,
+        doc=op.body.__doc__,
+    )
+
+
+def _method_core(op: Op, name: str, body: list[str], names: dict[str, Any], signature: inspect.Signature) -> Callable[..., Any]:
+    safe = name if name.isidentifier() else "method"
+    scope = dict(names)
+    text = f"def {safe}({parameters_of(signature, scope)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    made = compile_function(text, safe, scope, f"core of torch.Tensor.{name}")
+    made.__doc__ = op.body.__doc__
+    return made
+
+
+def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., Any]:
+    """A form that takes the ``varargs`` parameter spread, packed, or by keyword."""
+    name = op.varargs
+    place = next(i for i, p in enumerate(op.params) if p.name == name)
+    before = [p.name for p in op.params[:place]]
+
+    spread: Callable[..., Any]
+    if place == 0:
+
+        def all_spread(*args: Any, **kwargs: Any) -> Any:
+            if name in kwargs:
+                return core(kwargs.pop(name), **kwargs)
+            return core(packed(args), **kwargs)
+
+        spread = all_spread
+    else:
+
+        def rest_spread(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if name in kwargs:
+                return core(self, kwargs.pop(name), **kwargs)
+            return core(self, packed(args), **kwargs)
+
+        spread = rest_spread
+    params = [inspect.Parameter("self" if method else n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in before]
+    params.append(inspect.Parameter(name or "", inspect.Parameter.VAR_POSITIONAL))
+    rest = op.params[place + 1 :]
+    params += [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in rest]
+    params.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
+    spread.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    spread.__doc__ = op.body.__doc__
+    spread.__name__ = op.name
+    return spread
+
+
+def packed(args: tuple[Any, ...]) -> Any:
+    """One sequence of what was given one by one or as a sequence: ``x.view(2, 3)`` and ``x.view((2, 3))``."""
+    if len(args) == 1 and not isinstance(args[0], int) and (isinstance(args[0], (list, tuple, range))):
+        return tuple(args[0])
+    return args
+
+
+def inplace_doc(name: str, path: str, target: str = "the tensor") -> str:
+    """The docstring of the in-place form of a function, which describes the arguments."""
+    return f"""In-place form of ``{name}``.
+
+    The result of ``torch.{path}``, where arguments, dtypes and errors are described, is written into {target}, which is returned.
+
+    Raises:
+        RuntimeError: if the result has another shape, or a dtype that cannot be cast to the one that is there; while operations are
+            recorded, for a leaf that requires grad.
+    """
+
+
+def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[..., Any]:
+    """``torch.Tensor.<name>_``: the result is written into the first operand, which is returned."""
+    core = BOUND[op.path].core
+    operands, lists = _operand_names(op)
+    first = op.params[0].name
+    signature = signature_of(op, "self" if prefix.endswith("Tensor") else first)
+    if not prefix.endswith("Tensor"):
+        signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.name != "out"])
+    me = "self" if prefix.endswith("Tensor") else first
+    operands = [me if n == first else n for n in operands]
+    names = {**GENERATED_NAMES, "_core": core}
+    others = ", ".join(n for n in operands if n != me) if op.family in POINTWISE else ""
+    given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
+    body = [
+        f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):",
+        f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})",
+        f"_check_inplace({me}{f', {op.name + chr(95)!r}' if op.name in IDEMPOTENT else ''})",
+        *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []),
+        f"return _inplace({me}, _core({given}))",
+    ]
+    from .dispatch import TENSORS
+
+    names["_TENSORS"] = TENSORS
+    text = f"def {name}({parameters_of(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    impl = compile_function(text, name, names, f"core of {prefix}.{name}")
+    doc = inplace_doc(op.name, op.path, "the tensor" if me == "self" else f"``{me}``")
+    return specialise(
+        impl,
+        f"{prefix}.{name}",
+        operands,
+        lists,
+        signature=signature,
+        aliases=_aliases(op),
+        body="\n".join(body),
+        names=names,
+        doc=doc,
+        wrapped=op.body,
+    )
+
+
+def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """The Python operators of an op; ``made`` is the method that handlers are told."""
+    plain_name, inplace_name, reflected = OPERATORS[sign]
+    core = BOUND[op.path].core
+    found: dict[str, Callable[..., Any]] = {}
+    if len(op.params) == 1 or sign in ("neg", "pos", "abs", "invert"):
+        signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
+        found[plain_name] = specialise(
+            _one(core), f"torch.Tensor.{plain_name}", ["self"], signature=signature, reports=made, doc=op.body.__doc__
+        )
+        return found
+    signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in ("self", "other")])
+    operands = ["self", "other"]
+    options: dict[str, Any] = {"signature": signature, "operator": True, "doc": op.body.__doc__}
+    lines, names = bound_sources[op.path]
+    a, b, *rest = op.params
+    body = [f"{a.name} = self; {b.name} = other" if (a.name, b.name) != ("self", "other") else "pass"]
+    body += [f"{p.name} = _d_{p.name}" for p in rest] + (["out = None"] if op.out else []) + lines
+    found[plain_name] = specialise(
+        _two(core),
+        f"torch.Tensor.{plain_name}",
+        operands,
+        reports=made,
+        body="\n".join(body),
+        names=names,
+        **options,
+    )
+    if reflected is not None:
+        own = reflected if sign not in ("+", "*", "&", "|", "^") else None
+        swapped = [f"{a.name} = other; {b.name} = self", *body[1:]]
+        found[reflected] = specialise(
+            lambda self, other: core(other, self),
+            f"torch.Tensor.{reflected}",
+            operands,
+            reports=None if own else made,
+            body="\n".join(swapped),
+            names=names,
+            **options,
+        )
+    if inplace_name is not None and op.inplace:
+
+        def update(self: Any, other: Any) -> Any:
+            check_inplace(self)
+            return inplace(self, core(self, other))
+
+        found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, **options)
+    return found
+
+
+def _one(core: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A core as the method of one operand that Python calls; also hides the core's other parameters."""
+
+    def call(self: Any) -> Any:
+        return core(self)
+
+    return call
+
+
+def _two(core: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    def call(self: Any, other: Any) -> Any:
+        return core(self, other)
+
+    return call

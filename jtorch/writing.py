@@ -1,0 +1,213 @@
+"""Writing into tensors in place: what torch refuses, versions, and the histories of views of the memory that changed."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from .autograd.grad_mode import MODE
+from .autograd.names import plain_name
+from .autograd.tape import Node, next_seq, tracked
+from .core import AMBIGUOUS, CUSTOM, MULTI, SHARED, Tensor, _base_steps, _from, contiguous_strides, is_dense
+from .engine import Meta, Value
+from .errors import not_offered
+from .storage import OVERLAP, Alias, writable
+
+
+def check_inplace(t: Tensor, idempotent: bool | str = False) -> None:
+    """Raises torch's errors for in-place changes that autograd forbids, and for writes to repeated elements unless each gets one value.
+
+    With a function's name as ``idempotent``, such writes are warned of, as deprecated.
+    """
+    if t._rg and MODE.enabled:
+        if t._v is None:
+            t._sync()
+        al = t._al
+        if al is not None and al.base is not None and al.base._node is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if t._node is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        if al is not None and al.base is not None and al.origin is not None:
+            raise _not_rebased(t, al)
+    elif MODE.enabled and t._al is not None and t._al.base is not None:
+        base = t._al.base
+        if base._rg and base._node is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if t._al.origin == "no_grad" and base._rg:
+            raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + AMBIGUOUS)
+    if idempotent is not True and t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):
+        if not idempotent:
+            raise RuntimeError(OVERLAP)
+        example = "tensor[indices] = tensor" if idempotent == "index_put_" else "tensor[mask] = scalar"
+        warnings.warn(
+            f"Use of {idempotent} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+            f"This also applies to advanced indexing e.g. {example}",
+            stacklevel=4,
+        )
+    if t._inference and not MODE.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before "
+            "doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+
+
+def _not_rebased(t: Tensor, al: Alias) -> RuntimeError:
+    """The error for an in-place change that autograd would record, of a view whose base cannot take over its history."""
+    why = {"no_grad": AMBIGUOUS, "function": CUSTOM}.get(al.origin, MULTI)  # type: ignore[arg-type]
+    if t._node is None:
+        return RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + why)
+    which = f"Output {t._nr} of {plain_name(t._node.name())} is a view "
+    if al.origin == "no_grad":
+        which += "of a view which was created in no_grad mode "
+        return RuntimeError(which + "and is being modified inplace with grad mode enabled." + why)
+    return RuntimeError(which + "and is being modified inplace." + why)
+
+
+def overlapping(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether an expanded dimension makes indices share memory; like torch, does not look for other ways of overlapping."""
+    return 0 not in shape and any(s == 0 and n > 1 for n, s in zip(shape, strides, strict=True))
+
+
+def check_overlap(t: Tensor, operands: Sequence[Any], whole: bool = False) -> None:
+    """Raises torch's error if an operand shares a part of the memory, but not all of it, with the tensor that is written.
+
+    With ``whole``, an operand that shares all of it is refused too.
+    """
+    al = t._al
+    if al is None and not whole:
+        return
+    for o in operands:
+        if o is t:
+            if whole:
+                raise RuntimeError(SHARED)
+            continue
+        if al is None or not isinstance(o, Tensor) or o._al is None or o._al.storage is not al.storage:
+            continue
+        a, b = t._aval, o._aval
+        mine, its = t._strides or contiguous_strides(a.shape), o._strides or contiguous_strides(b.shape)
+        if not (is_dense(a.shape, mine) and is_dense(b.shape, its)) or not a.size or not b.size:
+            continue
+        start, other = al.offset, o._al.offset
+        if (start, a.size) == (other, b.size):
+            if mine == its and not whole:
+                continue
+        elif start + a.size <= other or other + b.size <= start:
+            continue
+        raise RuntimeError(SHARED)
+
+
+def stale(v: Value | None, owner: Any, version: int, node: Node | None = None) -> None:
+    """Marks a value as superseded: uses of it saved before ``node``, the operation that overwrote it, must be refused by ``backward``."""
+    if v is None:
+        return
+    mark = (version, weakref.ref(owner), node.seq if node is not None else next_seq())
+    if v.meta is None:
+        v.meta = Meta(stale=mark)
+    else:
+        v.meta.stale = mark
+
+
+def bump(t: Tensor) -> None:
+    """Counts a change of ``t`` in place, as if it had been written."""
+    al = t._al
+    if al is None:
+        stale(t._v, t, t._ver)
+        t._ver += 1
+    else:
+        stale(al.storage.value, t, al.counter.n)
+        stale(al.value, t, al.counter.n)
+        al.counter.n += 1
+
+
+def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
+    """Writes a new value of the same aval into ``t``, through its view chain, with ``edge`` as the new history.
+
+    Raises:
+        RuntimeError: if an operand requires grad and ``t`` is a view whose base cannot take over the history; nothing is written then.
+    """
+    al = t._al
+    if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
+        raise _not_rebased(t, al)
+    if al is None:
+        stale(t._v, t, t._ver, edge[0] if type(edge) is tuple else None)
+        t._v = v
+        t._ver += 1
+        _set_history(t, edge)
+        return t
+    storage = al.storage
+    if al.counter is storage.counter:  # what is written through ``.data`` escapes the version check, as in torch
+        before = al.counter.n
+        node = edge[0] if type(edge) is tuple else None
+        stale(storage.value, t, before, node)
+        stale(al.value, t, before, node)
+    al.counter.n += 1
+    base = al.base
+    if base is None:
+        storage.put(al, v)
+        al.value, al.version = v, storage.version
+        if edge is not None:
+            _set_history(t, edge)
+        return t
+    if MODE.enabled and (edge is not None or base._rg):
+        _rebase(al, v, edge)
+    else:
+        storage.put(al, v)
+    if storage.host is None:
+        al.value, al.version = v, storage.version
+        if al.chain:
+            _from(v, storage.value)
+    return t
+
+
+def _set_history(t: Tensor, edge: Any) -> None:
+    if edge is not None:  # without one nothing was recorded, and what was before still holds
+        t._node, t._nr = edge
+        t._rg = True
+        if t._retains:
+            retain_again(t)
+
+
+def retain_again(t: Tensor) -> None:
+    """Makes a tensor that keeps its gradient do so after an in-place change gave it another node."""
+    from .autograd.engine import retain
+
+    retain(t)
+
+
+def _rebase(al: Alias, v: Value, edge: Any) -> None:
+    """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it."""
+    base = al.base
+    steps = _base_steps(al)
+    if any(step.put is None for step in steps):
+        if base._al.chain:
+            raise not_offered(
+                "an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage"
+            )
+        steps = writable(al, steps)
+    parents = [(base._read(), base._edge())]
+    for step in steps[:-1]:
+        parents.append(tracked(step.get, [parents[-1]], step.numbers)[0])
+    pair = (v, edge)
+    for step, parent in zip(reversed(steps), reversed(parents), strict=True):
+        assert step.put is not None
+        pair = tracked(step.put, [parent, pair], step.numbers)[0]
+    value, new_edge = pair
+    base_al = base._al
+    al.storage.put(base_al, value)
+    base_al.value, base_al.version = value, al.storage.version
+    _set_history(base, new_edge)
+    if new_edge is not None and type(new_edge) is tuple and new_edge[0].label is None:
+        new_edge[0].label = "CopySlices"
+
+
+def swap(t: Tensor, v: Value) -> None:
+    """Gives ``t`` a new value without history, as optimisers do under ``no_grad``."""
+    if t._al is None:
+        if t._rg:  # state of an optimiser is hardly ever part of a graph
+            stale(t._v, t, t._ver)
+        t._v = v
+        t._ver += 1
+    else:
+        assign(t, v, None)
