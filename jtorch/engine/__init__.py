@@ -3,6 +3,7 @@
 The floors above say ``record(call, values, numbers)`` and ``read(value)``. See design notes in ``docs/decisions/``.
 """
 
+from . import heap as _heap
 from .calls import Call as Call
 from .calls import Guarded as Guarded
 from .calls import device_name as device_name
@@ -30,3 +31,5 @@ from .values import aval_of as aval_of
 from .values import concrete as concrete
 from .values import default_device as default_device
 from .values import meta_value as meta_value
+
+_heap.keep_freed_memory()

@@ -53,7 +53,7 @@ class Call:
         self.name = name
         self.fn = fn
         self.kinds = kinds
-        self.jitted = jax.jit(fn, inline=True)
+        self.jitted = jax.jit(fn, inline=True, keep_unused=True)  # operands say on which device, even if that is all
         self.shapes: dict[tuple[Aval, ...], Shapes] = {}
         self.warm: set[tuple[Aval, ...]] = set()
         self.extra = extra
@@ -71,12 +71,12 @@ CALLS: weakref.WeakSet[Call] = weakref.WeakSet()
 class Shapes:
     """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values."""
 
-    __slots__ = ("checks", "outs", "simple")
+    __slots__ = ("checks", "mixed", "outs")
 
     def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool = False) -> None:
         self.outs, self.checks = outs, checks
-        #: One result, no checks, operands on one device: immediate mode can take the short way.
-        self.simple = type(outs) is Aval and not checks and not mixed
+        #: Operands on several devices: immediate mode must bring them together first.
+        self.mixed = mixed
 
 
 #: What a number of each kind is while a kernel is traced.
@@ -123,7 +123,7 @@ def _common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
         # A 0-dim tensor on the host goes along with an accelerator's operands, as in torch.
         first_dimensioned = next((b.device for b in avals if b.ndim), place)
         for b in avals:
-            if b.device != first_dimensioned and (b.ndim or first_dimensioned == META or getattr(b.device, "platform", "") != "cpu"):
+            if b.device != first_dimensioned and (b.ndim or getattr(b.device, "platform", "") != "cpu"):
                 names = " and ".join(dict.fromkeys(device_name(c.device) for c in avals))
                 raise RuntimeError(
                     f"Expected all tensors to be on the same device, but found at least two devices, {names}! (in {call.name})"

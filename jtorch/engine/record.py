@@ -202,7 +202,7 @@ def _grow(trace: Trace, path: tuple[Any, ...], call: Call, ins: Sequence[Value])
     except BaseException:
         _forget(trace, path)
         raise
-    if len(avals) > 1 and len({a.device for a in avals}) > 1:
+    if shapes.mixed:
         _forget(trace, path)
         return None
     if trie.count > trie.LIMIT:
@@ -276,7 +276,14 @@ def read(v: Value) -> Any:
 
 class execution:
     """``with execution("immediate"):`` runs each op as it is called; ``"deferred"`` (the default) records. Also a plain call-and-forget
-    is offered by ``set_execution``."""
+    is offered by ``set_execution``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> with torch.execution("immediate"):
+        ...     print(torch.execution_mode())
+        immediate
+    """
 
     def __init__(self, mode: str) -> None:
         if mode not in ("deferred", "immediate"):
@@ -293,12 +300,28 @@ class execution:
 
 
 def execution_mode() -> str:
-    """``"deferred"`` or ``"immediate"``: how this thread runs ops."""
+    """``"deferred"`` or ``"immediate"``: how this thread runs ops.
+
+    Example:
+        >>> import jtorch as torch
+        >>> with torch.execution("deferred"):
+        ...     print(torch.execution_mode())
+        deferred
+    """
     return "immediate" if LOCAL.trace is None else "deferred"
 
 
 def set_execution(mode: str) -> None:
-    """Sets this thread's execution mode; what is pending runs first when it becomes immediate."""
+    """Sets this thread's execution mode; what is pending runs first when it becomes immediate.
+
+    Example:
+        >>> import jtorch as torch
+        >>> before = torch.execution_mode()
+        >>> torch.set_execution("immediate")
+        >>> torch.execution_mode()
+        'immediate'
+        >>> torch.set_execution(before)
+    """
     if mode == "immediate":
         flush()
         run.check()

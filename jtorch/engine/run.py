@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from . import room
-from .calls import Call, Guarded, shapes_of
+from .calls import Call, Guarded, Shapes, shapes_of
 from .trie import State
 from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
 
@@ -36,6 +36,8 @@ _ArrayImpl = type(jax.device_put(np.zeros(1)))
 
 #: Estimated seconds to compile a trace as a whole: a fixed part and a part for each op; and one kernel alone.
 COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.006, 0.035
+#: More results of a kernel than this are compiled one by one, each in so many seconds.
+MANY, COMPILE_RESULT = 24, 0.05
 #: A trace compiles when seen again, as long as compiling has taken less than this share of the time so far. One that would take longer
 #: than this to compile must first have cost half of that op by op.
 COMPILE_SHARE, COMPILE_GRACE, COMPILE_LONG = 0.5, 20.0, 4.0
@@ -88,13 +90,20 @@ class Plan:
 def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     """Runs one call now. Operands may be tracers (then so is the result) or without data (then only shapes are computed)."""
     try:
-        if len(ins) == 2 and not numbers:  # the commonest case, unrolled
+        if len(ins) == 2 and not numbers:  # the two commonest cases, unrolled
             v, w = ins
             a, b = v.array, w.array
             shapes = call.shapes.get((v.aval, w.aval))
-            if shapes is None or not shapes.simple or a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
+            if shapes is None or shapes.mixed or a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
                 return _immediately(call, ins, numbers)
             result = call.jitted(a, b)
+        elif len(ins) == 1 and not numbers:
+            v = ins[0]
+            a = v.array
+            shapes = call.shapes.get((v.aval,))
+            if shapes is None or a is None or v.trace is SPECIAL:
+                return _immediately(call, ins, numbers)
+            result = call.jitted(a)
         else:
             arrays = []
             avals = []
@@ -105,13 +114,13 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
                 arrays.append(array)
                 avals.append(v.aval)
             shapes = call.shapes.get(tuple(avals))
-            if shapes is None or not shapes.simple or not arrays:
+            if shapes is None or shapes.mixed or not arrays:
                 return _immediately(call, ins, numbers)
             result = call.jitted(*arrays, *numbers)
     except jax.errors.JaxRuntimeError as error:
         raise translate(error, call.name, None) from error
-    if type(result) is not _ArrayImpl:  # inside a JAX transformation even concrete operands give a tracer
-        return concrete(result)
+    if type(result) is not _ArrayImpl:
+        return _several(call, shapes, result)
     # What the result is was learnt when the call was first seen: asking the array would take longer.
     v = _new(Value)
     v.aval = shapes.outs  # type: ignore[assignment]
@@ -119,6 +128,51 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
     v.index = 0
     v.trace = v.meta = None
     return v
+
+
+def _several(call: Call, shapes: Shapes, result: Any) -> Any:
+    """The value, or values, of a result that is not one array: several, checks on values, or tracers.
+
+    Inside a JAX transformation even concrete operands give tracers.
+    """
+    if type(result) is Guarded:
+        _checked(call, result)
+        result = result.outs
+    avals = shapes.outs
+    if type(avals) is Aval:
+        return _known(result, avals)
+    return [_known(r, aval) for r, aval in zip(result, avals, strict=True)]
+
+
+def _known(result: Any, aval: Aval) -> Value:
+    if type(result) is not _ArrayImpl:
+        return concrete(result)
+    v = _new(Value)
+    v.aval = aval
+    v.array = result
+    v.index = 0
+    v.trace = v.meta = None
+    return v
+
+
+def unguarded(call: Call, result: Any) -> Any:
+    """What a call run by itself gave, without its checks, which are made."""
+    if type(result) is Guarded:
+        _checked(call, result)
+        return result.outs
+    return result
+
+
+def _checked(call: Call, result: Guarded) -> None:
+    """Raises the first check of a call run by itself that failed; those of tracers are not made."""
+    if isinstance(result.flags, jax.core.Tracer):
+        return
+    if any(bad for bad, _ in np.asarray(result.flags).tolist()):  # faster than asking NumPy
+        from .trie import user_line
+
+        line = user_line()
+        pending_checks.append((result.flags, [(t, m, call.name, line) for t, m in result.checks]))
+        check()
 
 
 def _order(v: Lifted) -> int:
@@ -141,7 +195,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         arrays.append(a)
     if not arrays and not is_jax_default(default_device()):
         with placed(default_device()):
-            result = call.jitted(*numbers)
+            result = unguarded(call, call.jitted(*numbers))
         return concrete(result) if not isinstance(result, (tuple, list)) else [concrete(r) for r in result]
     if len(ins) > 1:
         place = ins[0].aval.device
@@ -161,12 +215,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
         raise translate(error, call.name, None) from error
     if type(result) is Guarded:
-        if not isinstance(result.flags, jax.core.Tracer):
-            from .trie import user_line
-
-            line = user_line()
-            pending_checks.append((result.flags, [(t, m, call.name, line) for t, m in result.checks]))
-            check()
+        _checked(call, result)
         result = result.outs
     if type(result) is tuple:
         return [concrete(r) for r in result]
@@ -186,7 +235,7 @@ def check() -> None:
     """Raises the first error that kernels have stated about their operands' values."""
     while pending_checks:
         flags, infos = pending_checks.pop(0)
-        table = np.asarray(flags)
+        table = np.asarray(flags).tolist()  # reading numbers one by one out of an array takes several times as long
         for (bad, value), (exc_type, message, name, line) in zip(table, infos, strict=True):
             if bad:
                 pending_checks.clear()
@@ -321,7 +370,9 @@ def _worth_compiling(state: State) -> bool:
     n = len(steps)
     if n == 1 or state.spent == NEVER:
         return n == 1 and state.spent != NEVER and state.call.whole  # type: ignore[union-attr]
-    whole = COMPILE_BASE + COMPILE_OP * n
+    # Where one kernel has very many results, most of them become code of their own.
+    many = sum([len(s.outs) for s in steps if type(s.outs) is tuple and len(s.outs) > MANY])
+    whole = COMPILE_BASE + COMPILE_OP * n + COMPILE_RESULT * many
     if state.hits >= 2:
         if state.spent > 0.5 * whole:
             return True
@@ -431,9 +482,10 @@ def _step(trace: Any, live: Sequence[int]) -> None:
     results: list[Any] = []
     at = 0
     cold = False
+    call = line = None
     try:
         for n, s in enumerate(steps):
-            call, ids = s.call, s.ids
+            call, ids, line = s.call, s.ids, s.line
             operands = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
             if call.kinds:
                 k = at + len(call.kinds)
@@ -442,20 +494,22 @@ def _step(trace: Any, live: Sequence[int]) -> None:
             if s.avals not in call.warm:
                 call.warm.add(s.avals)
                 cold = True
-            try:
-                out = call.jitted(*operands)
-            except Exception as error:
-                raise translate(error, call.name, s.line) from error
-            if type(out) is Guarded:
-                pending_checks.append((out.flags, [(t, m, call.name, s.line) for t, m in s.checks]))
-                out = out.outs
-            if isinstance(out, (tuple, list)):
-                results.extend(out)
-            else:
+            out = call.jitted(*operands)
+            if type(out) is _ArrayImpl:
                 results.append(out)
+            else:
+                if type(out) is Guarded:
+                    pending_checks.append((out.flags, [(t, m, call.name, line) for t, m in s.checks]))
+                    out = out.outs
+                if isinstance(out, (tuple, list)):
+                    results.extend(out)
+                else:
+                    results.append(out)
             for i in ids:
                 if i >= 0 and last[i] == n:
                     results[i] = None
+    except Exception as error:
+        raise translate(error, call.name if call else "", line) from error
     finally:  # what was computed before an op failed stays
         values = trace.values
         for i in live:

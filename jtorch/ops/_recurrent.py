@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ._declare import Array
+from ._matrix import over_rows
 
 State = tuple[Array, ...]  # h, and for LSTM c
 
@@ -212,4 +213,4 @@ def run_back(
 
 def _over_time(d: Array, x: Array) -> Array:
     """The gradient of a weight: the sum over steps and batch of the outer products of ``d (T, B, G)`` and ``x (T, B, F)``."""
-    return d.reshape(-1, d.shape[-1]).T @ x.reshape(-1, x.shape[-1])
+    return over_rows(d.reshape(-1, d.shape[-1]), x.reshape(-1, x.shape[-1]))

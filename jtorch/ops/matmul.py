@@ -17,7 +17,9 @@ from ._matrix import (
     check_mm,
     check_mv,
     conj_number,
+    cpp_name,
     expanded,
+    over_rows,
     product,
     rows,
     times,
@@ -33,8 +35,18 @@ def matmul(input: Array, other: Array) -> Array:
     Shapes: vectors ``(k) @ (k) -> ()``; a vector counts as a row on the left and a column on the right, and that dimension is dropped;
     ``(*A, n, k) @ (*B, k, m) -> (*broadcast(A, B), n, m)``.
 
+    Dtypes: any but bool, the same for both.
+
     Raises:
         RuntimeError: if the shapes or the dtypes do not fit, or an operand is 0-dimensional.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]) @ torch.tensor([1, 10])
+        tensor([21, 43])
+        >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape
+        torch.Size([5, 2, 4])
     """
     if input.ndim == 0 or other.ndim == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D")
@@ -73,7 +85,7 @@ def _matmul_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[A
     if input.ndim == 1:
         g = g[..., None, :]
     if b.ndim == 2:  # one weight for a whole stack: the sum over the stack happens inside the product
-        grad_b = transposed(rows(a)) @ rows(g)
+        grad_b = over_rows(conj(rows(a)), rows(g))
     else:
         grad_b = unbroadcast(product(transposed(a), g), b.shape, b.dtype)
     grad_a = unbroadcast(product(g, transposed(b)), a.shape, a.dtype)
@@ -87,19 +99,30 @@ defvjp(matmul, _matmul_rule)
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.
 
-    Shapes: input ``(*, in)``, weight ``(out, in)``, bias ``(out)`` give ``(*, out)``; a weight ``(in)`` and a scalar bias give ``(*)``.
+    Shapes: input (*, in), weight (out, in), bias (out) -> (*, out); a weight (in) -> (*).
+
+    Dtypes: any but bool, the same for all.
 
     Raises:
         RuntimeError: if the shapes or the dtypes do not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.linear(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 1.0], [0.0, 3.0]]), torch.tensor([10.0, 0.0]))
+        tensor([13.,  6.])
     """
     if input.ndim == 0 or weight.ndim == 0:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     if weight.ndim == 1:
-        if bias is not None:
+        if bias is None:
+            return matmul(input, weight)
+        _check_addend(bias, weight)
+        if input.ndim == 2 or bias.ndim:
             raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
-        return matmul(input, weight)
+        return matmul(input, weight) + bias
     flat = input[None, :] if input.ndim == 1 else rows(input)
     check_mm(flat, weight.T)
     if bias is not None:
@@ -114,11 +137,11 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 
 def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Array | None = None) -> tuple[Array | None, ...]:
     if weight.ndim == 1:
-        return (*_matmul_rule(g, result, input, weight), None)
+        return (*_matmul_rule(g, result, input, weight), None if bias is None else jnp.sum(g))
     rows = math.prod(g.shape[:-1])  # not -1: either width may be 0
     flat_g, flat_input = g.reshape(rows, g.shape[-1]), input.reshape(rows, input.shape[-1])
     # Contracting the rows of both operands where they lie beats a transposed copy, into which XLA would fuse what produced g.
-    grad_weight = lax.dot_general(flat_g, conj(flat_input), (((0,), (0,)), ((), ())))
+    grad_weight = over_rows(flat_g, conj(flat_input))
     grad_input = lax.dot_general(g, conj(weight), (((g.ndim - 1,), (0,)), ((), ())))
     if bias is None:
         return grad_input, grad_weight, None
@@ -130,10 +153,20 @@ defvjp(linear, _linear_rule)
 
 @op(out=True, aten="mm", saves=("input", "mat2"))
 def mm(input: Array, mat2: Array) -> Array:
-    """The product of two matrices, ``(n, k) @ (k, m) -> (n, m)``.
+    """The product of two matrices.
+
+    Shapes: (n, k), (k, m) -> (n, m).
+
+    Dtypes: any but bool, the same for both.
 
     Raises:
         RuntimeError: if one is no matrix, or shapes or dtypes do not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.mm(torch.tensor([[1, 2]]), torch.tensor([[3], [4]]))
+        tensor([[11]])
     """
     if input.ndim != 2:
         raise RuntimeError("self must be a matrix")
@@ -148,10 +181,20 @@ defvjp(mm, _matmul_rule)
 
 @op(out=True, aten="bmm", saves=("input", "mat2"))
 def bmm(input: Array, mat2: Array) -> Array:
-    """The products of two batches of matrices, ``(b, n, k) @ (b, k, m) -> (b, n, m)``, without broadcasting.
+    """The products of two batches of matrices, one by one, without broadcasting.
+
+    Shapes: (b, n, k), (b, k, m) -> (b, n, m).
+
+    Dtypes: any but bool, the same for both.
 
     Raises:
-        RuntimeError: if one is not of rank 3, or shapes or dtypes do not fit.
+        RuntimeError: if one has not 3 dimensions, or shapes or dtypes do not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bmm(torch.tensor([[[1, 2]], [[3, 4]]]), torch.tensor([[[1], [0]], [[0], [1]]])).flatten()
+        tensor([1, 4])
     """
     _check_batches(input, mat2)
     return product(input, mat2)
@@ -170,10 +213,20 @@ defvjp(bmm, _matmul_rule)
 
 @op(out=True, aten="mv", saves=("input", "vec"))
 def mv(input: Array, vec: Array) -> Array:
-    """The product of a matrix and a vector, ``(n, k) @ (k) -> (n)``.
+    """The product of a matrix and a vector.
+
+    Shapes: (n, k), (k) -> (n).
+
+    Dtypes: any but bool, the same for both.
 
     Raises:
-        RuntimeError: if ranks, shapes or dtypes do not fit.
+        RuntimeError: if dimensions, shapes or dtypes do not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+        tensor([21, 43])
     """
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
@@ -188,8 +241,18 @@ defvjp(mv, lambda g, _, input, vec: (g[:, None] * conj(vec)[None, :], conj(input
 def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements, without conjugation.
 
+    Shapes: (n), (n) -> ().
+
+    Dtypes: any but bool, the same for both.
+
     Raises:
         RuntimeError: if one is no vector, or sizes or dtypes differ.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.dot(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor(11)
     """
     check_dot(input, tensor)
     return lax.dot_general(input, tensor, (((0,), (0,)), ((), ())))
@@ -202,8 +265,18 @@ defvjp(dot, lambda g, _, input, tensor: (g * conj(tensor), g * conj(input)))
 def vdot(input: Array, other: Array) -> Array:
     """The sum of the products of two vectors' elements, those of ``input`` conjugated.
 
+    Shapes: (n), (n) -> ().
+
+    Dtypes: any but bool, the same for both.
+
     Raises:
         RuntimeError: if one is no vector, or sizes or dtypes differ.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.vdot(torch.tensor([1j, 2]), torch.tensor([1j, 1]))
+        tensor(3.+0.j)
     """
     check_dot(input, other)
     return lax.dot_general(conj(input), other, (((0,), (0,)), ((), ())))
@@ -214,10 +287,21 @@ defvjp(vdot, lambda g, _, input, other: (conj(g) * other, g * input))
 
 @op(out=True, aten="inner", saves=("input", "other"))
 def inner(input: Array, other: Array) -> Array:
-    """The inner products over the last dimension of both, ``(*A, k), (*B, k) -> (*A, *B)``; with a scalar, the product.
+    """The inner products over the last dimension of both; with a scalar, the product.
+
+    Shapes: (*A, k), (*B, k) -> (*A, *B); (), (*A) -> (*A).
+
+    Dtypes: any but bool, the same for both.
 
     Raises:
-        RuntimeError: if the last dimensions differ.
+        RuntimeError: if the last dimensions or the dtypes differ.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.inner(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 0], [1, 1]]))
+        tensor([[1, 3],
+                [3, 7]])
     """
     if input.ndim == 0 or other.ndim == 0:
         tensor, scalar = (input, other) if input.ndim else (other, input)
@@ -236,10 +320,20 @@ def inner(input: Array, other: Array) -> Array:
 
 @op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"))
 def outer(input: Array, vec2: Array) -> Array:
-    """All products of an element of one vector and one of another, ``(n), (m) -> (n, m)``.
+    """All products of an element of one vector and one of another.
+
+    Shapes: (n), (m) -> (n, m).
+
+    Dtypes: the operands' common one.
 
     Raises:
         RuntimeError: if one is no vector.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10]))
+        tensor([[ 1, 10],
+                [ 2, 20]])
     """
     if input.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D argument self, but got {input.ndim}-D")
@@ -255,21 +349,33 @@ defvjp(outer, lambda g, _, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat1 @ mat2)``, ``input`` expanded to the product's shape.
 
+    Shapes: mat1 (n, k), mat2 (k, m), input any shape that expands to (n, m) -> (n, m).
+
+    Dtypes: any but bool, the same for all.
+
     Raises:
-        RuntimeError: if ranks, shapes or dtypes do not fit.
+        RuntimeError: if dimensions, shapes or dtypes do not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.addmm(torch.tensor([1.0, 1.0]), torch.eye(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), alpha=10)
+        tensor([[11., 21.],
+                [31., 41.]])
     """
     if mat1.ndim != 2:
         raise RuntimeError(f"mat1 must be a matrix, got {mat1.ndim}-D tensor")
     if mat2.ndim != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
-    check_mm(mat1, mat2)
     _check_addend(input, mat2)
+    _check_addend(mat1, mat2, "mat1")
+    check_mm(mat1, mat2)
     return blend(input, product(mat1, mat2), beta, alpha)
 
 
-def _check_addend(input: Array, other: Array) -> None:
+def _check_addend(input: Array, other: Array, name: str = "self") -> None:
     if input.dtype != other.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(input.dtype)} and {scalar_name(other.dtype)}")
+        raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {scalar_name(input.dtype)} and {scalar_name(other.dtype)}")
 
 
 def _add_product_rule(
@@ -290,8 +396,18 @@ defvjp(addmm, _add_product_rule)
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat @ vec)``, ``input`` expanded to the product's shape.
 
+    Shapes: mat (n, k), vec (k), input any shape that expands to (n) -> (n).
+
+    Dtypes: any but bool, the same for all.
+
     Raises:
-        RuntimeError: if ranks, shapes or dtypes do not fit.
+        RuntimeError: if dimensions, shapes or dtypes do not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.addmv(torch.ones(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]), beta=0.5)
+        tensor([3.5000, 7.5000])
     """
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
@@ -309,13 +425,24 @@ defvjp(addmv, _add_product_rule)
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``, ``input`` expanded to the shape of one product.
 
+    Shapes: batch1 (b, n, k), batch2 (b, k, m), input any shape that expands to (n, m) -> (n, m).
+
+    Dtypes: any but bool, the same for all.
+
     Raises:
-        RuntimeError: if ranks, shapes or dtypes do not fit.
+        RuntimeError: if dimensions, shapes or dtypes do not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.addbmm(torch.zeros(1, 1), torch.ones(3, 1, 2), torch.ones(3, 2, 1))
+        tensor([[6.]])
     """
     if batch1.ndim == batch2.ndim == 3:
         expanded(input, (batch1.shape[1], batch2.shape[2]))
-    _check_batches(batch1, batch2)
     _check_addend(input, batch2)
+    _check_addend(batch1, batch2, "mat1")
+    _check_batches(batch1, batch2)
     return blend(input, jnp.einsum("bij,bjk->ik", batch1, batch2), beta, alpha)
 
 
@@ -334,11 +461,24 @@ defvjp(addbmm, _addbmm_rule)
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape.
 
+    Shapes: batch1 (b, n, k), batch2 (b, k, m), input any shape that expands to (b, n, m) -> (b, n, m).
+
+    Dtypes: any but bool, the same for all.
+
     Raises:
-        RuntimeError: if ranks, shapes or dtypes do not fit.
+        RuntimeError: if dimensions, shapes or dtypes do not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.baddbmm(torch.ones(1, 1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
+        tensor([4., 4.])
     """
+    if input.dtype != batch1.dtype:
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {cpp_name(input)}, batch1: {cpp_name(batch1)}, batch2: {cpp_name(batch2)}"
+        )
     _check_batches(batch1, batch2)
-    _check_addend(input, batch2)
     return blend(input, product(batch1, batch2), beta, alpha)
 
 
@@ -349,8 +489,18 @@ defvjp(baddbmm, _add_product_rule)
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``, ``input`` expanded to the product's shape.
 
+    Shapes: vec1 (n), vec2 (m), input any shape that expands to (n, m) -> (n, m).
+
+    Dtypes: the operands' common one; of bool operands it is the logical or of ``input`` and the logical and of the vectors.
+
     Raises:
-        RuntimeError: if ranks or shapes do not fit.
+        RuntimeError: if dimensions or shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.addr(torch.zeros(2, 2), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+        tensor([[ 1., 10.],
+                [ 2., 20.]])
     """
     if vec1.ndim != 1:
         raise RuntimeError(f"addr: Expected 1-D argument vec1, but got {vec1.ndim}-D")

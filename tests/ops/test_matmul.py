@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import jax
 import numpy as np
 import pytest
 
@@ -47,6 +48,16 @@ def test_linear() -> None:
     assert b.grad.tolist() == [4, 4]
     assert w.grad.tolist() == [[18, 22, 26]] * 2
     assert x.grad.tolist() == [[[1, 1, 4]] * 2] * 2
+
+
+def test_linear_with_a_vector_and_a_scalar_bias() -> None:
+    weight, bias = torch.tensor([1.0, 3.0], requires_grad=True), torch.tensor(0.5, requires_grad=True)
+    found = torch.nn.functional.linear(torch.ones(4, 3, 2), weight, bias)
+    assert found.shape == (4, 3) and found[0, 0].item() == 4.5
+    found.sum().backward()
+    assert bias.grad.item() == 12 and weight.grad.tolist() == [12, 12]
+    with pytest.raises(RuntimeError, match="mat2 must be a matrix, got 1-D tensor"):
+        torch.nn.functional.linear(torch.ones(3, 2), weight, bias)
 
 
 def test_second_derivative_of_linear() -> None:
@@ -104,3 +115,24 @@ def test_errors(call, text) -> None:
     with pytest.raises(RuntimeError) as caught:
         call()
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "other", "forms"),
+    [
+        ((70, 512), (70, 9), ("transposed",)),  # rows 2 kB apart: the other operand is read by columns instead
+        ((70, 512), (70, 1024), ("copied",)),  # both are: one is copied the other way round
+        ((70, 512), (70, 90), ("copied",)),  # a small copy of the operand beats a large one of the result
+        ((70, 500), (70, 9), ()),
+        ((20, 512), (20, 9), ()),  # few rows
+    ],
+)
+def test_sums_over_rows_of_any_width(shape: tuple[int, int], other: tuple[int, int], forms: tuple[str, ...]) -> None:
+    from jtorch.ops._matrix import over_rows
+
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal(shape).astype(np.float32), rng.standard_normal(other).astype(np.float32)
+    np.testing.assert_allclose(np.asarray(over_rows(a, b)), a.T.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
+    steps = [e.primitive.name for e in jax.make_jaxpr(over_rows)(a, b).eqns if e.primitive.name != "optimization_barrier"]
+    expected = {"transposed": ["dot_general", "transpose"], "copied": ["transpose", "dot_general"]}
+    assert steps == (expected[forms[0]] if forms else ["dot_general"])
