@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import os as _os
+import sys as _sys
 from typing import Any as _Any
 
-import jax as _jax
+from ._startup import Pause as _Pause
 
-if _os.environ.get("JTORCH_X64", "1") != "0":
-    _jax.config.update("jax_enable_x64", True)
+with _Pause():
+    import jax as _jax
 
-from . import _code_cache
-from . import caching as _caching
+    if _os.environ.get("JTORCH_X64", "1") != "0":
+        _jax.config.update("jax_enable_x64", True)
 
-_caching.enable()
+    from . import _code_cache
+    from . import caching as _caching
 
-from . import dtypes as _dtypes
-from . import functional as functional
-from .core import Tensor as Tensor
-from .size import Size as Size
-from .size import SymInt as SymInt
-from .version import __version__ as __version__
+    _caching.enable()
 
-Tensor.__module__ = "torch"
-functional.bind_everything()
+    from . import dtypes as _dtypes
+    from . import functional as functional
+    from .core import Tensor as Tensor
+    from .size import Size as Size
+    from .size import SymBool as SymBool
+    from .size import SymFloat as SymFloat
+    from .size import SymInt as SymInt
+    from .version import __version__ as __version__
+
+    Tensor.__module__ = "torch"
+    functional.bind_everything()
 for _path, _made in functional.PUBLIC.items():
     if "." not in _path:
         globals()[_path] = _made
@@ -36,6 +42,7 @@ from math import nan as nan
 from math import pi as pi
 
 from . import _C as _C
+from . import _refusals as _refusals
 from . import autograd as autograd
 from . import devices as _devices
 from . import engine as engine
@@ -55,7 +62,6 @@ from .dtypes import dtype as dtype
 from .dtypes import finfo as finfo
 from .dtypes import get_default_dtype as get_default_dtype
 from .dtypes import iinfo as iinfo
-from .dtypes import promote_types as promote_types
 from .dtypes import set_default_dtype as set_default_dtype
 from .engine import OutOfMemoryError as OutOfMemoryError
 from .engine import execution as execution
@@ -90,13 +96,28 @@ if _iu.find_spec("jtorch.random"):
 
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
 _LAZY = (
+    "__future__",
     "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jit", "library",
     "masked", "mps", "nested", "nn", "onnx", "optim", "fx", "_dynamo", "overrides", "profiler",
     "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers", "xpu", "_utils", "return_types",
+    "_ops", "_prims_common", "_tensor", "_tensor_str", "classes", "futures", "mtia", "multiprocessing", "quasirandom", "storage",
 )  # fmt: skip
 #: Names that live in them.
 _LAZY_NAMES = {
-    "UntypedStorage": "storages", "TypedStorage": "storages",
+    "UntypedStorage": "storages", "TypedStorage": "storages", "GradScaler": "amp", "Future": "futures", "Stream": "streams",
+    "Event": "streams", "ScriptModule": "jit", "ScriptFunction": "jit",
+    **dict.fromkeys((
+        "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
+        "_check_type", "_check_value", "_check_with",
+    ), "checks"),
+    **dict.fromkeys((
+        "_assert_async", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_grouped_mm", "_int_mm",
+        "_log_softmax_backward_data", "_shape_as_tensor", "_softmax_backward_data",
+    ), "low_level"),
+    **dict.fromkeys((
+        "DoubleStorage", "FloatStorage", "HalfStorage", "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage",
+        "BoolStorage", "BFloat16Storage", "ComplexDoubleStorage", "ComplexFloatStorage",
+    ), "legacy_storages"),
     "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func", "autocast": "amp", "fork": "jit",
     "wait": "jit",
     "get_autocast_dtype": "amp", "set_autocast_dtype": "amp", "is_autocast_enabled": "amp", "set_autocast_enabled": "amp",
@@ -113,6 +134,7 @@ _LAZY_NAMES = {
     "CharTensor": "legacy", "ShortTensor": "legacy", "IntTensor": "legacy", "LongTensor": "legacy", "BoolTensor": "legacy",
 }  # fmt: skip
 
+_sys.meta_path.append(_refusals.Finder)
 
 _code_cache.save()
 
@@ -128,4 +150,4 @@ def __getattr__(name: str) -> _Any:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    return _refusals.find("jtorch", name)

@@ -79,6 +79,14 @@ def _run_text(text: str | bytes, filename: str) -> None:
     exec(compile(text, filename, "exec", dont_inherit=True), namespace)
 
 
+def _remember(text: str) -> None:
+    """Lets tracebacks show the lines of ``-c``, as Python's own do from 3.13 on."""
+    if sys.version_info >= (3, 13):
+        import linecache
+
+        linecache.cache["<string>"] = (len(text), None, text.splitlines(keepends=True), "<string>")
+
+
 def _interact() -> None:
     import code
 
@@ -102,6 +110,7 @@ def _run(arguments: list[str]) -> None:
         if first[1] == "m":
             _run_module(value)
         else:
+            _remember(value)
             _run_text(value, "<string>")
     elif first == "-":
         sys.argv = arguments or [""]

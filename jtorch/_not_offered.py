@@ -189,7 +189,7 @@ def _refuser(path: str, like: Any, reason: str) -> Any:
     def refuse(*_args: Any, **_kwargs: Any) -> Any:
         raise not_offered(path if path.startswith("Tensor.") else f"torch.{path}", reason)
 
-    refuse.__doc__ = f"Not offered: {reason}."
+    refuse.__doc__ = f"Not offered: {reason}.\n\nRaises:\n    NotImplementedError: always, with the reason."
     made = specialise(refuse, f"torch.{path}")
     made.__signature__ = inspect.signature(like)
     return made

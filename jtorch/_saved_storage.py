@@ -10,6 +10,7 @@ import numpy as np
 
 import jtorch as torch
 from jtorch.core import from_host, from_value
+from jtorch.storages import TypedStorage, UntypedStorage, storage_of
 
 #: Storage classes of PyTorch's format, by dtype. Other dtypes are saved as ``UntypedStorage`` with the dtype beside it.
 TYPED = {
@@ -32,7 +33,7 @@ _LIMIT = 1 << 63
 
 
 class Piece:
-    """The storage of a tensor that is saved.
+    """The storage of a tensor that is saved, or one that is saved itself, as of a dtype.
 
     Attributes:
         key: what tensors on one storage have in common.
@@ -40,14 +41,14 @@ class Piece:
         nbytes: the size of the whole storage.
     """
 
-    def __init__(self, tensor: torch.Tensor) -> None:
-        alias = tensor._al
-        self.storage: Any = tensor if alias is None else alias.storage
+    def __init__(self, owner: torch.Tensor | UntypedStorage, dtype: torch.dtype | None = None) -> None:
+        alias = owner._al if isinstance(owner, torch.Tensor) else owner
+        self.storage: Any = owner if alias is None else alias._storage if isinstance(alias, UntypedStorage) else alias.storage
         self.key = id(self.storage)  # the reference kept here makes the id unique
-        self.dtype = tensor.dtype
-        device = tensor.device
+        self.dtype: torch.dtype = owner.dtype if dtype is None else dtype  # type: ignore[union-attr]
+        device = owner.device
         self.location = device.type if device.index is None or device.type == "cpu" else f"{device.type}:{device.index}"
-        self.nbytes = tensor.nbytes if alias is None else self._aval().nbytes
+        self.nbytes: int = owner.nbytes if alias is None else self._aval().nbytes  # type: ignore[assignment]
 
     def _aval(self) -> Any:
         return self.storage.value.aval if self.storage.value is not None else self.storage.aval
@@ -76,14 +77,21 @@ def geometry(tensor: torch.Tensor) -> tuple[int, tuple[int, ...], tuple[int, ...
     return tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride())
 
 
-class LoadedStorage:
+class LoadedStorage(TypedStorage):
     """Bytes read from a file, on which tensors are made. The tensors of one storage share memory, as they did when saved."""
 
     def __init__(self, data: np.ndarray, dtype: torch.dtype | None, location: str) -> None:
         self.data = data
-        self.dtype = dtype
+        self.dtype = torch.uint8 if dtype is None else dtype
         self.location = location
         self._whole: torch.Tensor | None = None
+
+    @property
+    def _untyped_storage(self) -> UntypedStorage:  # type: ignore[override]
+        """The memory of the tensors: a program that saved a storage by itself gets one back."""
+        if self._whole is None:
+            self._whole = self._make(self.dtype, (self.size(),))
+        return storage_of(self._whole)
 
     @property
     def device(self) -> torch.device:
@@ -96,7 +104,7 @@ class LoadedStorage:
 
     def size(self) -> int:
         """The number of elements."""
-        return self.data.nbytes // (1 if self.dtype is None else self.dtype.itemsize)
+        return self.data.nbytes // self.dtype.itemsize
 
     __len__ = size
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import jtorch as torch
 
+from . import _refusals
+from . import devices as _devices
+
 # ---- what checkpoints name ---------------------------------------------------------------------------------------------------------------
 
 
@@ -44,8 +47,13 @@ def _rebuild_tensor_v3(
 
 
 def _finish(tensor: torch.Tensor, requires_grad: bool, metadata: Any) -> torch.Tensor:
-    if metadata:
-        raise NotImplementedError(f"loading a tensor with metadata {metadata!r} is not offered by jtorch: it has no lazy conjugation")
+    if metadata:  # what PyTorch had not computed yet is computed now
+        if not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}:
+            raise NotImplementedError(f"torch.load() of a tensor with metadata {metadata!r} is not offered by jtorch")
+        if metadata.get("conj"):
+            tensor = tensor.conj()
+        if metadata.get("neg"):
+            tensor = -tensor
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -187,3 +195,46 @@ def cpu_count() -> int | None:
 def _element_size(dtype: torch.dtype) -> int:
     """Bytes of one element."""
     return dtype.itemsize
+
+
+def _get_available_device_type() -> str | None:
+    """The accelerator's type, None if there is none."""
+    return _devices.accelerator_type()
+
+
+def _get_device_module(device_type: str) -> Any:
+    """``torch.cpu`` for ``"cpu"``.
+
+    Raises:
+        RuntimeError: if there is no such module.
+    """
+    found = getattr(torch, device_type, None)
+    if found is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        )
+    return found
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int | None:
+    """The index of a device; with ``optional`` that of the current one if ``device`` has none.
+
+    Raises:
+        ValueError: if there is none, or the device is the CPU, unless ``allow_cpu`` (which gives -1).
+    """
+    if isinstance(device, str):
+        device = torch.device(device)
+    index = device if isinstance(device, int) else None
+    if isinstance(device, torch.device):
+        if not allow_cpu and device.type == "cpu":
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        index = -1 if device.type == "cpu" else device.index
+    if index is None:
+        if not optional:
+            raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+        kind = _devices.accelerator_type()
+        index = None if kind is None else _devices.current_index(kind)
+    return index
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -4,10 +4,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from . import devices as _devices
 from . import engine as _engine
+
+#: Modules below this one: ``accelerator.memory``, which has the same names.
+__path__: list[str] = []
+from .errors import not_offered
 
 
 def is_available() -> bool:
@@ -100,6 +105,65 @@ def get_memory_info(device: Any = None, /) -> tuple[int, int]:
     return limit - _stats(device, "bytes_in_use"), limit
 
 
+def max_memory_reserved(device: Any = None, /) -> int:
+    """The most bytes that the allocator held."""
+    return _stats(device, "peak_pool_bytes")
+
+
+def memory_stats(device: Any = None, /) -> OrderedDict[str, Any]:
+    """What XLA counts of the device's memory, with PyTorch's names of the numbers that it counts too."""
+    names = {
+        "allocated_bytes.all.current": "bytes_in_use",
+        "allocated_bytes.all.peak": "peak_bytes_in_use",
+        "reserved_bytes.all.current": "pool_bytes",
+        "reserved_bytes.all.peak": "peak_pool_bytes",
+    }
+    return OrderedDict((name, _stats(device, counted)) for name, counted in names.items())
+
+
+def reset_peak_memory_stats(device: Any = None, /) -> None:
+    """Not offered: XLA counts from the start of the process."""
+    _kind()
+    raise not_offered("torch.accelerator.reset_peak_memory_stats", "XLA keeps its peak figures from the start of the process")
+
+
+def reset_accumulated_memory_stats(device: Any = None, /) -> None:
+    """Nothing to do: no figure accumulates."""
+    _kind()
+
+
+def get_device_capability(device: Any = None, /) -> dict[str, Any]:
+    """``{"supported_dtypes": ...}``: the dtypes of tensors on it."""
+    from .dtypes import BY_NAME
+
+    _kind()
+    return {"supported_dtypes": set(BY_NAME.values())}
+
+
+def current_stream(device: Any = None, /) -> Any:
+    """The only order in which it works."""
+    from .streams import Stream
+
+    kind = _kind()
+    return Stream(kind if device is None else _devices.device(kind, device) if isinstance(device, int) else device)
+
+
+def set_stream(stream: Any) -> None:
+    """Nothing to do: there is one stream."""
+    _kind()
+
+
 def empty_cache() -> None:
     """Runs what is pending; XLA keeps its pool."""
+    _kind()
     _engine.flush()
+
+
+empty_host_cache = empty_cache
+
+
+class Graph:
+    """Not offered: XLA makes graphs of its programs by itself."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise not_offered("torch.accelerator.Graph", "XLA makes graphs of its programs by itself")

@@ -40,6 +40,7 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # the import system has just set its own
+        module.__name__ = "t" + self.name[2:]  # programs look at it, and errors of imports show it
 
     def is_package(self, fullname: str) -> bool:
         found = importlib.util.find_spec(self.name)

@@ -16,8 +16,26 @@ class SymInt:
     __slots__ = ()
 
 
+class SymFloat:
+    """Base of floats that are known only by their properties; nothing is one here."""
+
+    __slots__ = ()
+
+
+class SymBool:
+    """Base of truth values that are known only by their properties; nothing is one here."""
+
+    __slots__ = ()
+
+
 class Size(tuple[Any, ...]):
-    """The sizes of a tensor's dimensions: a tuple of ints that stays a Size when it is sliced, added to or repeated."""
+    """The sizes of a tensor's dimensions: a tuple of ints that stays a Size when it is sliced, added to or repeated.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3).shape[1:], torch.Size([2, 3]).numel()
+        (torch.Size([3]), 6)
+    """
 
     __slots__ = ()
 

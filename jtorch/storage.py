@@ -188,3 +188,16 @@ class Alias:
         self.aval: Aval = storage.aval if value is None else value.aval
         self.strides: tuple[int, ...] = ()
         self.counter = storage.counter
+
+
+def __getattr__(name: str) -> Any:
+    # As torch.storage, this module gives programs the classes of storages, which lie on a higher floor.
+    if name in ("TypedStorage", "UntypedStorage"):
+        from . import storages
+
+        return getattr(storages, name)
+    if name in ("_LegacyStorage", "_LegacyStorageMeta"):
+        from . import legacy_storages
+
+        return getattr(legacy_storages, name)
+    raise AttributeError(f"module 'torch.storage' has no attribute '{name}'")

@@ -127,6 +127,16 @@ class TypedStorage:
     def __len__(self) -> int:
         return self.size()
 
+    def __getitem__(self, index: int) -> Any:
+        """An element as a Python number.
+
+        Raises:
+            RuntimeError: for a slice, as in torch.
+        """
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._untyped_storage.memory().view(self.dtype.np)[index].item()
+
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
         return self._untyped_storage.memory().view(self.dtype.np).tolist()

@@ -4,7 +4,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
+
+from .devices import device as torch_device
 
 
 def is_available() -> bool:
@@ -34,6 +38,46 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
+def memory_reserved(device: Any = None) -> int:
+    """0."""
+    return 0
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """0."""
+    return 0
+
+
+def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
+    """Empty."""
+    return OrderedDict()
+
+
+def get_rng_state_all() -> list[Any]:
+    """Empty."""
+    return []
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Sets the state of each device's generator: there are none."""
+    for i, state in enumerate(new_states):
+        __getattr__("set_rng_state")(state, i)
+
+
+class device:
+    """A block in which another device is the current one; for None or a negative index, without effect."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = device if isinstance(device, int) else -1 if device is None else torch_device(device).index or 0
+
+    def __enter__(self) -> None:
+        if self.idx >= 0:
+            __getattr__("set_device")(self.idx)
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
 def empty_cache() -> None:
     """Nothing to do: there are none."""
 
@@ -47,6 +91,11 @@ def __getattr__(name: str) -> Any:
         "get_device_properties",
         "memory_allocated",
         "mem_get_info",
+        "get_device_capability",
+        "reset_peak_memory_stats",
+        "get_rng_state",
+        "set_rng_state",
+        "is_current_stream_capturing",
     ):
 
         def missing(*args: Any, **kwargs: Any) -> Any:

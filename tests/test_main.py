@@ -160,7 +160,7 @@ def test_torch_means_jtorch(run):
         import torch.late
         import jtorch.late
         assert torch.late is jtorch.late and torch.late.loaded
-        assert nn.__spec__.name == 'jtorch.nn' and nn.__name__ == 'jtorch.nn'
+        assert nn.__spec__.name == 'jtorch.nn' and (torch.__name__, nn.__name__) == ('torch', 'torch.nn')
         import importlib.util, importlib.metadata
         assert importlib.util.find_spec('torch') and importlib.util.find_spec('torch.nn.functional')
         assert importlib.util.find_spec('torch.nothing') is None
@@ -220,7 +220,7 @@ def test_multiprocessing(run, method, how):
         def work(queue):
             import torch, jtorch
             import torch.late
-            queue.put((torch is jtorch, torch.__name__, __name__))
+            queue.put((torch is jtorch, torch.__spec__.name, __name__))
 
         if __name__ == "__main__":
             context = multiprocessing.get_context("{method}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+#: The precision of float32 products, by default that of each backend.
+fp32_precision = "none"
 _SUBMODULES = ("cpu", "cuda", "cudnn", "mha", "miopen", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized", "xnnpack")
 
 

@@ -126,3 +126,24 @@ def preferred_linalg_library(backend: Any = None) -> str:
 def preferred_blas_library(backend: Any = None) -> str:
     """``"default"``: XLA chooses."""
     return "default"
+
+
+def can_use_flash_attention(params: Any, debug: bool = False) -> bool:
+    """False: there is one formulation of attention, under no such name."""
+    return False
+
+
+def can_use_efficient_attention(params: Any, debug: bool = False) -> bool:
+    """False: there is one formulation of attention, under no such name."""
+    return False
+
+
+def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
+    """False: there is one formulation of attention, under no such name."""
+    return False
+
+
+def __getattr__(name: str) -> Any:
+    from .. import _refusals
+
+    return _refusals.find(__name__, name)

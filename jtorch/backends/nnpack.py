@@ -23,6 +23,13 @@ def flags(enabled: Any = None, deterministic: Any = None, allow_tf32: Any = None
     return _flags(globals(), {"enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32})
 
 
+def set_flags(_enabled: bool) -> tuple[bool]:
+    """Sets the switch, and gives what it was."""
+    global enabled
+    before, enabled = enabled, _enabled
+    return (before,)
+
+
 class verbose:
     """A block without effect."""
 

@@ -325,7 +325,12 @@ def make_graphed_callables(callables: Any, *args: Any, **kwargs: Any) -> Any:
     raise not_offered("torch.cuda.make_graphed_callables", "XLA makes CUDA graphs of its programs by itself")
 
 
-_SUBMODULES = ("amp", "nvtx", "streams")
+def _is_in_bad_fork() -> bool:
+    """False: whether a fork lost CUDA is not known here."""
+    return False
+
+
+_SUBMODULES = ("amp", "memory", "nvtx", "random", "streams")
 
 
 def __getattr__(name: str) -> Any:
@@ -341,4 +346,6 @@ def __getattr__(name: str) -> Any:
         from ..random import default_generator
 
         return (default_generator,) * device_count()
-    raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
+    from .. import _refusals
+
+    return _refusals.find(__name__, name)

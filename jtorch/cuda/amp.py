@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from typing import Any
 
@@ -40,9 +39,21 @@ class GradScaler(_amp.GradScaler):
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
+def _old_decorator(name: str) -> None:
+    warnings.warn(
+        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}(args..., device_type='cuda')` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
 def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
     """``torch.amp.custom_fwd`` for CUDA."""
+    _old_decorator("custom_fwd")
     return _amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
-custom_bwd = functools.partial(_amp.custom_bwd, device_type="cuda")
+def custom_bwd(bwd: Any) -> Any:
+    """``torch.amp.custom_bwd`` for CUDA."""
+    _old_decorator("custom_bwd")
+    return _amp.custom_bwd(bwd, device_type="cuda")

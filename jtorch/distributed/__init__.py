@@ -6,6 +6,10 @@ drives all its devices, and arrays are sharded over them.
 
 from __future__ import annotations
 
+from typing import Any
+
+from .. import _refusals
+from .collectives import P2POp as P2POp
 from .collectives import all_gather as all_gather
 from .collectives import all_gather_into_tensor as all_gather_into_tensor
 from .collectives import all_gather_object as all_gather_object
@@ -13,6 +17,7 @@ from .collectives import all_reduce as all_reduce
 from .collectives import all_to_all as all_to_all
 from .collectives import all_to_all_single as all_to_all_single
 from .collectives import barrier as barrier
+from .collectives import batch_isend_irecv as batch_isend_irecv
 from .collectives import broadcast as broadcast
 from .collectives import broadcast_object_list as broadcast_object_list
 from .collectives import gather as gather
@@ -21,12 +26,14 @@ from .collectives import irecv as irecv
 from .collectives import isend as isend
 from .collectives import monitored_barrier as monitored_barrier
 from .collectives import recv as recv
+from .collectives import recv_object_list as recv_object_list
 from .collectives import reduce as reduce
 from .collectives import reduce_scatter as reduce_scatter
 from .collectives import reduce_scatter_tensor as reduce_scatter_tensor
 from .collectives import scatter as scatter
 from .collectives import scatter_object_list as scatter_object_list
 from .collectives import send as send
+from .collectives import send_object_list as send_object_list
 from .group import Backend as Backend
 from .group import DistBackendError as DistBackendError
 from .group import DistError as DistError
@@ -40,6 +47,7 @@ from .group import ReduceOp as ReduceOp
 from .group import Store as Store
 from .group import TCPStore as TCPStore
 from .group import Work as Work
+from .group import _rank_not_in_group as _rank_not_in_group
 from .group import destroy_process_group as destroy_process_group
 from .group import get_backend as get_backend
 from .group import get_global_rank as get_global_rank
@@ -63,3 +71,13 @@ from .group import new_group as new_group
 
 #: The older name of ``ReduceOp``.
 reduce_op = ReduceOp
+
+_listed = _refusals.missing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("DeviceMesh", "init_device_mesh"):  # written on the whole namespace, hence loaded when they are touched
+        from . import device_mesh
+
+        return getattr(device_mesh, name)
+    return _listed(name)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import Tensor
+from ..dtypes import BY_NAME
 from .group import GroupMember, ReduceOp, Work, no_peer, world
 
 
@@ -230,3 +231,62 @@ def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 
 def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work | None:
     """Not offered: there is nobody to receive from."""
     no_peer("irecv")
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """Not offered: there is nobody to send to."""
+    no_peer("send_object_list")
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """Not offered: there is nobody to receive from."""
+    no_peer("recv_object_list")
+
+
+class P2POp:
+    """A ``isend`` or ``irecv`` for ``batch_isend_irecv``."""
+
+    def __init__(
+        self, op: Any, tensor: Tensor, peer: int | None = None, group: Any = None, tag: int = 0, group_peer: int | None = None
+    ) -> None:
+        if op not in (isend, irecv):
+            raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``.")
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = op, tensor, peer, group, tag, group_peer
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Starts several sends and receives, each of which needs another process."""
+    if not p2p_op_list:
+        raise IndexError("list index out of range")
+    return [found for p in p2p_op_list if (found := p.op(p.tensor, p.peer, p.group, p.tag)) is not None]
+
+
+def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[Tensor, Tensor]:
+    """The pickle of an object as bytes in a tensor, and how many they are."""
+    import pickle
+
+    from .. import frombuffer, tensor
+
+    data = frombuffer(bytearray(pickle.dumps(obj)), dtype=BY_NAME["uint8"]).to(device or "cpu")
+    return data, tensor([data.numel()], device=device or "cpu")
+
+
+def _tensor_to_object(tensor: Tensor, tensor_size: Any, group: Any = None) -> Any:
+    """The object whose pickle a tensor holds."""
+    import pickle
+
+    return pickle.loads(bytes(tensor[: int(tensor_size)].tolist()))  # type: ignore[index,attr-defined]

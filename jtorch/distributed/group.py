@@ -204,10 +204,14 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-def _from_environment(name: str) -> int:
+def _in_environment(name: str) -> str:
     if name not in os.environ:
         raise ValueError(f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, but not set")
-    return int(os.environ[name])
+    return os.environ[name]
+
+
+def _from_environment(name: str) -> int:
+    return int(_in_environment(name))
 
 
 def init_process_group(
@@ -235,7 +239,7 @@ def init_process_group(
     if store is None and (init_method is None or init_method.startswith("env://")):
         rank = _from_environment("RANK") if rank < 0 else rank
         world_size = _from_environment("WORLD_SIZE") if world_size < 0 else world_size
-        _from_environment("MASTER_ADDR")
+        _in_environment("MASTER_ADDR")
         _from_environment("MASTER_PORT")
     if world_size < 1 or rank < 0:
         raise ValueError(f"rank and world_size must be given: got rank {rank} and world_size {world_size}")
@@ -269,6 +273,20 @@ def world(group: Any = None) -> ProcessGroup:
     if GroupMember.WORLD is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
     return GroupMember.WORLD
+
+
+def _get_default_group() -> ProcessGroup:
+    """The default group.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    return world()
+
+
+def _rank_not_in_group(group: Any) -> bool:
+    """Whether a group is none of this process."""
+    return group is GroupMember.NON_GROUP_MEMBER
 
 
 def new_group(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 import importlib
+import weakref
 from typing import Any
 
 #: Loaded when first touched: most programs need one of them.
@@ -14,6 +16,31 @@ def set_module(obj: Any, mod: str) -> None:
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
+
+
+def swap_tensors(t1: Any, t2: Any) -> None:
+    """Exchanges the contents of two tensors (data, class, attributes), which stay the objects they are.
+
+    Differs from torch: a graph recorded before keeps adding to the ``grad`` of the objects it was recorded with.
+
+    Raises:
+        RuntimeError: if one of them has weak references, or their classes have different slots.
+    """
+    for name, t in (("t1", t1), ("t2", t2)):
+        if weakref.getweakrefs(t):
+            raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    slots = set(copyreg._slotnames(type(t1)))  # type: ignore[attr-defined]
+    if slots != set(copyreg._slotnames(type(t2))):  # type: ignore[attr-defined]
+        raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
+    first, second = ({slot: getattr(t, slot) for slot in slots if hasattr(t, slot)} for t in (t1, t2))
+    t1.__class__, t2.__class__ = t2.__class__, t1.__class__
+    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+    for t, values in ((t1, second), (t2, first)):
+        for slot in slots:
+            if slot in values:
+                setattr(t, slot, values[slot])
+            elif hasattr(t, slot):
+                delattr(t, slot)
 
 
 def __getattr__(name: str) -> Any:

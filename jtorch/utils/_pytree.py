@@ -15,6 +15,9 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from ..return_types import _Result
+from ..size import Size
+
 __all__ = [
     "PyTree", "Context", "FlattenFn", "UnflattenFn", "DumpableContext", "ToDumpableContextFn", "FromDumpableContextFn", "PyTreeSpec",
     "TreeSpec", "LeafSpec", "keystr", "key_get", "register_pytree_node", "tree_is_leaf", "tree_flatten", "tree_flatten_with_path",
@@ -340,6 +343,16 @@ def _dict_unflatten(values: Iterable[Any], context: Context) -> dict[Any, Any]:
     return dict(zip(context, values, strict=True))
 
 
+def _list_flatten_with_keys(d: list[Any]) -> tuple[list[Any], Context]:
+    values, context = _list_flatten(d)
+    return list(zip(map(SequenceKey, range(len(values))), values, strict=True)), context
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[Any], Context]:
+    values, context = _dict_flatten(d)
+    return list(zip(map(MappingKey, context), values, strict=True)), context
+
+
 def _list_flatten(d: list[Any]) -> tuple[list[Any], Context]:
     return d, None
 
@@ -436,6 +449,7 @@ def _register_standard() -> None:
         _dump_defaultdict,
         _load_defaultdict,
     )
+    register(Size, lambda d: (list(d), None), lambda v, _: Size(v), "torch.Size", _sequence_keys)
     register(deque, lambda d: (list(d), d.maxlen), lambda v, c: deque(v, maxlen=c), "collections.deque", _sequence_keys)
 
 
@@ -447,8 +461,17 @@ BUILTIN_TYPES: frozenset[Any] = frozenset({tuple, list, dict, namedtuple, Ordere
 
 def _get_node_type(tree: Any) -> Any:
     kind = type(tree)
-    if kind not in SUPPORTED_NODES and is_namedtuple_class(kind):
-        return namedtuple
+    if kind not in SUPPORTED_NODES and isinstance(tree, tuple):
+        if is_namedtuple_class(kind):
+            return namedtuple
+        if isinstance(tree, _Result):  # the classes of what functions return are made when a function first returns it
+            _private_register_pytree_node(
+                kind,
+                lambda d: (list(d), None),
+                lambda values, _: kind(list(values)),
+                serialized_type_name=f"torch.return_types.{kind.__name__}",
+                flatten_with_keys_fn=lambda d: (_sequence_keys(d), None),
+            )
     return kind
 
 

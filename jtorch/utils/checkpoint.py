@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -10,16 +11,22 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import jtorch as torch
+from jtorch import _refusals
+
+from ._pytree import tree_leaves
 
 __all__ = [
+    "CheckpointPolicy",
     "checkpoint",
     "checkpoint_sequential",
     "CheckpointError",
     "CheckpointFunction",
     "check_backward_validity",
     "detach_variable",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 _USE_REENTRANT = (
@@ -27,6 +34,31 @@ _USE_REENTRANT = (
     "current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants."
 )
 _DEFAULT_DETERMINISM_MODE = "default"
+
+
+class CheckpointPolicy(enum.Enum):
+    """What selective checkpointing does with the result of an operation."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[torch.Tensor]]:
+    """The indices of the accelerators that tensors among the arguments lie on, and the states of their generators (one serves all)."""
+    ids = [x.device.index or 0 for x in tree_leaves(args) if isinstance(x, torch.Tensor) and x.device.type not in ("cpu", "meta")]
+    states: Any = [torch.get_rng_state() for _ in ids]
+    return ids, states
+
+
+def set_device_states(devices: list[int], states: list[torch.Tensor], *, device_type: str | None = None) -> None:
+    """Gives the generators of accelerators their states (one serves all)."""
+    del device_type
+    for _, state in zip(devices, states, strict=False):
+        torch.set_rng_state(state)
 
 
 class CheckpointError(RuntimeError):
@@ -273,3 +305,6 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     for k in range(segments - 1):
         input = checkpoint(part(k * size, (k + 1) * size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return part(size * (segments - 1), len(functions))(input)
+
+
+__getattr__ = _refusals.missing(__name__)

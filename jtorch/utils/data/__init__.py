@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from jtorch import _refusals
+
 from .dataloader import DataLoader as DataLoader
 from .dataloader import _DatasetKind as _DatasetKind
 from .dataloader import default_collate as default_collate
 from .dataloader import default_convert as default_convert
 from .dataloader import get_worker_info as get_worker_info
+from .datapipe import DataChunk as DataChunk
+from .datapipe import DFIterDataPipe as DFIterDataPipe
+from .datapipe import IterDataPipe as IterDataPipe
+from .datapipe import MapDataPipe as MapDataPipe
+from .datapipe import functional_datapipe as functional_datapipe
 from .dataset import ChainDataset as ChainDataset
 from .dataset import ConcatDataset as ConcatDataset
 from .dataset import Dataset as Dataset
@@ -27,10 +34,14 @@ __all__ = [
     "BatchSampler",
     "ChainDataset",
     "ConcatDataset",
+    "DFIterDataPipe",
+    "DataChunk",
     "DataLoader",
     "Dataset",
     "DistributedSampler",
+    "IterDataPipe",
     "IterableDataset",
+    "MapDataPipe",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
@@ -42,6 +53,9 @@ __all__ = [
     "_DatasetKind",
     "default_collate",
     "default_convert",
+    "functional_datapipe",
     "get_worker_info",
     "random_split",
 ]
+
+__getattr__ = _refusals.missing(__name__)

@@ -9,7 +9,7 @@ import os
 import queue
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import jtorch as torch
@@ -25,6 +25,8 @@ from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
+
+_collate_fn_t = Callable[[list[Any]], Any]
 
 _T_co = TypeVar("_T_co", covariant=True)
 

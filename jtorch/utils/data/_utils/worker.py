@@ -65,6 +65,14 @@ class Job:
 RESUME, END = "resume", "end"
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """The seed of NumPy's generator in a worker."""
+    import numpy as np
+
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return [int(word) for word in np.random.SeedSequence(words).generate_state(4)]
+
+
 def seed_everything(base_seed: int, worker_id: int) -> int:
     """Seeds the generators of Python, jtorch and NumPy as PyTorch's workers do; returns the worker's seed."""
     import numpy as np
@@ -74,8 +82,7 @@ def seed_everything(base_seed: int, worker_id: int) -> int:
     seed = base_seed + worker_id
     random.seed(seed)
     torch.manual_seed(seed)
-    low, high = base_seed & 0xFFFFFFFF, base_seed >> 32
-    np.random.seed(np.random.SeedSequence([worker_id, low, high, 0]).generate_state(4))
+    np.random.seed(_generate_state(base_seed, worker_id))
     return seed
 
 

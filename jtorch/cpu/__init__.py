@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from . import engine as _engine
+from .. import engine as _engine
 
 
 class Stream:
@@ -90,3 +90,29 @@ def synchronize(device: Any = None) -> None:
 def get_capabilities() -> dict[str, Any]:
     """Nothing: XLA compiles for the processor it finds, and does not tell."""
     return {}
+
+
+def _is_avx2_supported() -> bool:
+    """Whether the processor has AVX2, where the operating system tells."""
+    return _has("avx2")
+
+
+def _is_avx512_supported() -> bool:
+    """Whether the processor has AVX-512, where the operating system tells."""
+    return _has("avx512f")
+
+
+def _has(flag: str) -> bool:
+    try:
+        with open("/proc/cpuinfo") as file:
+            return any(flag in line.split() for line in file if line.startswith("flags"))
+    except OSError:
+        return False
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":  # most programs need it not
+        import importlib
+
+        return importlib.import_module(f"{__name__}.amp")
+    raise AttributeError(f"module 'torch.cpu' has no attribute '{name}'")

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from sys import getrefcount as _refs
 from typing import Any
 
-from . import engine
-from .core import Tensor as _Tensor
-from .core import swap
-from .dispatch import DisableTorchFunction as DisableTorchFunction
-from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from .dispatch import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
-from .dispatch import disabled_torch_function_impl as _disabled_torch_function_impl
-from .dispatch import is_torch_function_enabled as _is_torch_function_enabled
-from .functional import _C as _ops
+from .. import _refusals, engine
+from ..core import Tensor as _Tensor
+from ..dispatch import DisableTorchFunction as DisableTorchFunction
+from ..dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from ..dispatch import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
+from ..dispatch import disabled_torch_function_impl as _disabled_torch_function_impl
+from ..dispatch import is_torch_function_enabled as _is_torch_function_enabled
+from ..functional import _C as _ops
+from ..writing import swap
 
 TensorBase = _Tensor
 
@@ -68,4 +68,12 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(_ops, name)
     except AttributeError:
-        raise AttributeError(f"module 'torch._C' has no attribute '{name}'") from None
+        pass
+    if not name.startswith("__"):
+        import importlib
+
+        for module in ("_answers", "_keys"):
+            found = importlib.import_module(f"{__package__}.{module}")
+            if hasattr(found, name):
+                return getattr(found, name)
+    return _refusals.find(__name__, name)

@@ -8,10 +8,14 @@ There is no TorchScript, hence nothing to save or load.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .errors import not_offered
+from .. import _refusals
+from ..errors import not_offered
+from ..futures import Future as Future
+from . import annotations as annotations
 
 _WHY = "TorchScript is a program format of its own; keep the module's code and save its state_dict"
 
@@ -28,6 +32,15 @@ class ScriptFunction:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise not_offered("torch.jit.ScriptFunction", _WHY)
+
+
+class TracerWarning(Warning):
+    """Tracing may have fixed what depends on data; nothing is traced here, so nothing warns."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Silences these warnings where libraries trace their own functions."""
+        warnings.filterwarnings("ignore", category=TracerWarning, module="torch.(?!jit)")
 
 
 class TracingCheckError(Exception):
@@ -155,24 +168,9 @@ def is_tracing() -> bool:
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Runs ``func`` at once; ``wait`` gives its result."""
-    return _Forked(func(*args, **kwargs))
-
-
-class _Forked:
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def wait(self) -> Any:
-        return self._value
-
-    def value(self) -> Any:
-        return self._value
-
-    def done(self) -> bool:
-        return True
-
-
-Future = _Forked
+    future: Future[Any] = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
 
 
 def wait(future: Any) -> Any:
@@ -222,4 +220,4 @@ def onednn_fusion_enabled() -> bool:
 def __getattr__(name: str) -> Any:
     if name == "isinstance":  # not a global, where it would hide Python's own
         return isinstance_
-    raise AttributeError(f"module 'torch.jit' has no attribute '{name}'")
+    return _refusals.find(__name__, name)

@@ -1,0 +1,115 @@
+"""What programs ask ``torch._C`` about itself, with the answers that hold here, and switches that change nothing."""
+
+# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import devices as _devices
+from ..core import Tensor as _Tensor
+
+#: Whether PyTorch was built for Intel's GPUs.
+_has_xpu = False
+#: The class of tensors' class.
+_TensorMeta = type(_Tensor)
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing: usage is not counted."""
+
+
+def _get_accelerator(check: bool = False) -> Any:
+    """The accelerator's device; the CPU's if there is none."""
+    return _devices.device(_devices.accelerator_type() or "cpu")
+
+
+def _get_default_device() -> str:
+    """The type of the default device."""
+    return _devices.get_default_device().type
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of devices that others add; nobody has added any."""
+    return "privateuseone"
+
+
+def _get_cudnn_enabled() -> bool:
+    """``torch.backends.cudnn.enabled``."""
+    from ..backends import cudnn
+
+    return cudnn.enabled
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a ``vmap`` of ``torch.func`` is running.
+
+    Differs from torch: ``torch.func.grad`` and its kin record as always, and do not count.
+    """
+    from ..func.levels import RUNNING
+
+    return bool(RUNNING)
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode of ``__torch_function__`` is on."""
+    from ..overrides import _get_current_function_mode
+
+    return _get_current_function_mode() is not None
+
+
+def _is_tracing() -> bool:
+    """False: PyTorch's old tracer is not there."""
+    return False
+
+
+def _is_alias_of(input: _Tensor, other: _Tensor) -> bool:
+    """Whether two tensors look at one storage."""
+    return input.untyped_storage() == other.untyped_storage()  # type: ignore[attr-defined]
+
+
+def _jit_set_profiling_executor(profiling_flag: bool) -> bool:
+    """Nothing: there is no TorchScript. True, what was set before."""
+    return True
+
+
+def _jit_set_profiling_mode(profiling_flag: bool) -> bool:
+    """Nothing: there is no TorchScript. True, what was set before."""
+    return True
+
+
+def _jit_set_texpr_fuser_enabled(enabled: bool) -> None:
+    """Nothing: XLA fuses by its own rules."""
+
+
+def _jit_override_can_fuse_on_cpu(override: bool) -> None:
+    """Nothing: XLA fuses by its own rules."""
+
+
+def _jit_override_can_fuse_on_gpu(override: bool) -> None:
+    """Nothing: XLA fuses by its own rules."""
+
+
+def _jit_set_nvfuser_enabled(enabled: bool) -> None:
+    """Nothing: XLA fuses by its own rules."""
+
+
+def _jit_set_nvfuser_guard_mode(profiling_flag: bool) -> None:
+    """Nothing: XLA fuses by its own rules."""
+
+
+def _jit_can_fuse_on_cpu() -> bool:
+    """False: there is no TorchScript."""
+    return False
+
+
+def _jit_can_fuse_on_gpu() -> bool:
+    """False: there is no TorchScript."""
+    return False
+
+
+def _set_math_sdp_allow_fp16_bf16_reduction(value: bool) -> None:
+    """``torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp``."""
+    from ..backends.cuda import allow_fp16_bf16_reduction_math_sdp
+
+    allow_fp16_bf16_reduction_math_sdp(value)

@@ -1,0 +1,13 @@
+"""What programs ask about remote procedure calls, which there are none of."""
+
+from __future__ import annotations
+
+from .. import _refusals
+
+
+def _is_current_rpc_agent_set() -> bool:
+    """False."""
+    return False
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -1,0 +1,1 @@
+"""PyTorch's own function transforms, whose place ``torch.func`` takes."""

@@ -1,0 +1,1 @@
+"""What PyTorch's compiler leaves on disk."""

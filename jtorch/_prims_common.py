@@ -1,0 +1,85 @@
+"""Names of PyTorch's reference implementations that libraries use."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from . import interop as _interop
+from .core import Tensor as Tensor
+from .core import contiguous_strides as _strides
+from .devices import device as _device
+from .dtypes import dtype as _dtype
+from .size import Size as _Size
+
+DeviceLikeType: TypeAlias = str | _device | int
+TensorLike = Tensor
+ShapeType: TypeAlias = _Size | list[int] | tuple[int, ...]
+StrideType: TypeAlias = list[int] | tuple[int, ...]
+DimsType: TypeAlias = int | list[int] | tuple[int, ...]
+NumberType: TypeAlias = bool | int | float | complex
+Number = (bool, int, float, complex)
+
+
+def is_contiguous_or_false(a: Any) -> bool:
+    """``a.is_contiguous()``: shapes are always known here."""
+    return a.is_contiguous()
+
+
+def make_contiguous_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a contiguous tensor of that shape."""
+    return _strides(tuple(shape))
+
+
+def is_float_dtype(dtype: _dtype) -> bool:
+    """Whether a dtype is a real floating-point one."""
+    return dtype.is_floating_point
+
+
+def is_complex_dtype(dtype: _dtype) -> bool:
+    """Whether a dtype is complex."""
+    return dtype.is_complex
+
+
+def canonicalize_dim(rank: int, idx: int, wrap_scalar: bool = True) -> int:
+    """A dimension counted from the front.
+
+    Raises:
+        IndexError: if there is no such dimension.
+    """
+    from .errors import canonical_dim
+
+    if rank == 0 and not wrap_scalar:
+        raise IndexError(f"Dimension specified as {idx} but tensor has no dimensions")
+    return canonical_dim(idx, rank)
+
+
+def numel(shape: Sequence[int]) -> int:
+    """The number of elements of a tensor of that shape."""
+    return math.prod(shape)
+
+
+def alert_not_deterministic(caller: str) -> None:
+    """Says that ``caller`` is not deterministic, where the program has asked for that.
+
+    Raises:
+        RuntimeError: under ``torch.use_deterministic_algorithms(True)``, unless that only warns.
+    """
+    if not _interop.are_deterministic_algorithms_enabled():
+        return
+    if _interop.is_deterministic_algorithms_warn_only_enabled():
+        warnings.warn(
+            f"{caller} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True, "
+            "warn_only=True)'. You can file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding "
+            "deterministic support for this operation.",
+            stacklevel=2,
+        )
+        return
+    raise RuntimeError(
+        f"{caller} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)'. You can turn off "
+        "determinism just for this operation, or you can use the 'warn_only=True' option, if that's acceptable for your application. You "
+        "can also file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic support for this "
+        "operation."
+    )

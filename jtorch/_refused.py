@@ -1,0 +1,267 @@
+"""The list of PyTorch's names and modules that are left out outside of the functions and methods of ``_not_offered.py``, with reasons.
+
+A line is ``module: names`` (``torch`` itself has none before the colon). Names in capitals are classes, with their static methods in
+parentheses, others functions.
+"""
+
+from __future__ import annotations
+
+import functools
+
+_SHARDED = "one process drives all devices here, and JAX shards arrays over them: see jax.sharding and torch.distributed.tensor"
+_PROCESSES = "one process drives all devices here, so that there are no other processes to talk to"
+_CHECKPOINT = "it writes and reads PyTorch's files of sharded states; use torch.save and torch.load, or save the state_dict with orbax"
+_EXPORT = "PyTorch's exporter and its graphs are left out; jax.export exports programs of JAX"
+_QUANTISATION = "quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the program"
+_TORCHSCRIPT = "there is no TorchScript, nor its graphs; torch.fx traces functions"
+_COMPILER = "it is a part of PyTorch's compiler, whose place XLA takes"
+_DISPATCH = "it is a part of PyTorch's C++ dispatcher, which is not there"
+_FUNCTIONALIZATION = "it is a part of PyTorch's functionalisation: arrays are immutable underneath anyway"
+_FUNCTORCH = "it is a part of PyTorch's own function transforms; torch.func maps onto JAX's"
+_PROXY = "it is a part of PyTorch's tracer of operators; use torch.fx.symbolic_trace"
+_RPC = "there are no remote procedure calls between processes; use Python's own, or jax.distributed"
+_PROFILER = "operations are fused, so that single ones have no times; use jax.profiler"
+_GRAPHS = "XLA makes CUDA graphs of its programs by itself"
+_CUDA = "JAX drives the GPU by itself"
+_ONNX = "exporting to ONNX is not offered; jax2onnx exports programs of JAX"
+_FILE = "it reads PyTorch's archives piece by piece; use torch.load"
+_PIPES = "data pipes are left out; use datasets, samplers and loaders"
+_SYMBOLIC = "it reasons about symbolic sizes; sizes are numbers here"
+_FAKE = "tensors without data are those of torch.device('meta'); shapes and dtypes follow from operations on them"
+_MM = "it multiplies scaled or packed integers in one CUDA kernel; scale in the program and use matmul"
+_NESTED = "only nested tensors in PyTorch's older layout have it; use torch.nested with layout=torch.jagged"
+_SELECTIVE = "XLA decides what is kept and what is computed again; checkpoint whole blocks instead"
+_LAUNCH = "one process drives all devices here: start the program once, without a launcher"
+_PER_SAMPLE = "it keeps gradients of single examples in .grad_sample; use torch.func.vmap of torch.func.grad"
+_NUMA = "processes are not bound to memory nodes here; use numactl"
+
+#: Reason -> lines.
+_LINES: dict[str, str] = {
+    _SHARDED: """
+        distributed.fsdp: FullyShardedDataParallel(state_dict_type set_state_dict_type get_state_dict_type full_optim_state_dict
+            optim_state_dict optim_state_dict_to_load sharded_optim_state_dict shard_full_optim_state_dict scatter_full_optim_state_dict
+            flatten_sharded_optim_state_dict rekey_optim_state_dict summon_full_params fsdp_modules) FSDPModule FlatParameter
+            UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx
+        distributed.fsdp.sharded_grad_scaler: ShardedGradScaler
+        distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
+        distributed.fsdp._common_utils: _FSDPState
+        distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
+        distributed.tensor: DTensor(from_local) distribute_tensor distribute_module zeros ones empty full rand randn
+        distributed.tensor._utils: compute_local_shape_and_global_offset compute_global_tensor_info
+        distributed.tensor.experimental: context_parallel implicit_replication local_map register_sharding
+        distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
+        distributed.tensor.parallel: ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput PrepareModuleOutput
+            PrepareModuleInputOutput ParallelStyle parallelize_module loss_parallel
+        distributed.optim: ZeroRedundancyOptimizer DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
+        distributed.algorithms.ddp_comm_hooks.default_hooks: allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook
+            fp16_compress_wrapper
+        distributed.algorithms.ddp_comm_hooks.post_localSGD_hook: PostLocalSGDState post_localSGD_hook
+        distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState powerSGD_hook batched_powerSGD_hook
+        distributed.algorithms.join: Join Joinable JoinHook
+        distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
+        distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split
+        distributed._shard.sharded_tensor: ShardedTensor
+    """,
+    _PROCESSES: """
+        distributed: ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI PrefixStore rendezvous new_subgroups_by_enumeration
+        distributed.distributed_c10d: PrefixStore ProcessGroupGloo _new_process_group_helper
+        _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
+    """,
+    _LAUNCH: """
+        distributed.run: get_args_parser main run config_from_args
+        distributed.launch: main
+        distributed.launcher.api: LaunchConfig elastic_launch launch_agent
+        distributed.elastic.multiprocessing.errors: ChildFailedError
+    """,
+    _CHECKPOINT: """
+        distributed.checkpoint: save load async_save save_state_dict load_state_dict load_sharded_optimizer_state_dict FileSystemReader
+            FileSystemWriter StorageReader StorageWriter LoadPlanner SavePlanner DefaultLoadPlanner DefaultSavePlanner
+            HuggingFaceStorageReader HuggingFaceStorageWriter
+        distributed.checkpoint.format_utils: _EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save torch_save_to_dcp
+        distributed.checkpoint._consolidate_hf_safetensors: consolidate_safetensors_files consolidate_safetensors_files_on_every_rank
+        distributed.checkpoint.state_dict_loader: _load_state_dict
+        distributed.checkpoint.metadata: Metadata
+        distributed.checkpoint.stateful: Stateful
+    """,
+    _RPC: """
+        distributed.rpc: TensorPipeRpcBackendOptions BackendType RRef WorkerInfo init_rpc shutdown get_worker_info remote rpc_async
+            rpc_sync
+        distributed.rpc.api: _all_gather _require_initialized
+        _C._distributed_rpc: PyRRef
+    """,
+    _EXPORT: """
+        export: Dim ShapesCollection CustomDecompTable ExportedProgram ExportGraphSignature export export_for_training
+            draft_export load save
+            register_dataclass default_decompositions
+        export.decomp_utils: CustomDecompTable
+        export._trace: _export
+        _decomp: core_aten_decompositions get_decompositions register_decomposition
+        _export: capture_pre_autograd_graph
+    """,
+    _QUANTISATION: """
+        ao.quantization: FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver PerChannelMinMaxObserver QConfig QConfigMapping convert
+            default_observer default_per_channel_weight_observer default_weight_observer fuse_modules fuse_modules_qat
+            get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic
+        ao.quantization.fx._decomposed: quantize_per_tensor dequantize_per_tensor
+        nn.quantized: FloatFunctional
+        _utils: _rebuild_qtensor
+        : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor
+    """,
+    _TORCHSCRIPT: """
+        _C: Graph Value Node Block ScriptObject CompilationUnit Argument FunctionSchema
+        : TensorType FloatType DeviceObjType IntType BoolType StringType ListType OptionalType TupleType DictType
+        jit: _get_trace_graph
+    """,
+    _COMPILER: """
+        _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
+        _inductor: aoti_compile_and_package aoti_load_package compile compile_fx
+        _inductor.codecache: FxGraphCache extract_tensor_metadata_for_cache_key
+        _inductor.cpp_builder: get_cpp_compiler
+        _inductor.cpu_vec_isa: pick_vec_isa
+        compiler: load_compiled_function
+        _guards: TracingContext
+    """,
+    _DISPATCH: """
+        _C: _current_graph_task_id _current_autograd_node _ExcludeDispatchKeyGuard _IncludeDispatchKeyGuard _storage_Use_Count
+        _custom_ops: get_ctx
+        ops.aten: _assert_async(default msg) _assert_scalar(default) _assert_tensor_metadata(default) sym_constrain_range_for_size(default)
+            _foreach_add_(Scalar List ScalarList Tensor) _foreach_div(Scalar List ScalarList Tensor)
+            _foreach_maximum_(Scalar List ScalarList) _grouped_mm(default) _scaled_dot_product_cudnn_attention(default)
+            _scaled_dot_product_cudnn_attention_backward(default) _scaled_dot_product_flash_attention(default)
+            _scaled_dot_product_flash_attention_backward(default)
+        _ops: OperatorBase HigherOrderOperator
+    """,
+    _FUNCTIONALIZATION: """
+        _functorch._aot_autograd.functional_utils: from_fun to_fun
+        _subclasses.functional_tensor: FunctionalTensor FunctionalTensorMode
+    """,
+    _FUNCTORCH: """
+        _C._functorch: _add_batch_dim _remove_batch_dim CInterpreter
+        _functorch.vmap: _add_batch_dim _remove_batch_dim _maybe_remove_batch_dim _create_batched_inputs _process_batched_inputs
+            _unwrap_batched _vmap_for_bhqkv
+    """,
+    _PROXY: """
+        fx.experimental.proxy_tensor: _ProxyTensor _SymNodeDict decompose fetch_object_proxy
+            fetch_sym_proxy get_proxy_slot track_tensor_tree
+    """,
+    _PROFILER: """
+        autograd.profiler: EventList FunctionEvent
+        autograd.profiler_legacy: profile
+    """,
+    _GRAPHS: """
+        cuda: graph(capture_begin) graph_pool_handle
+    """,
+    _CUDA: """
+        cuda: cudart
+        cuda.profiler: init start stop profile
+        _C: _cuda_clearCublasWorkspaces
+        backends.cuda: SDPAParams
+    """,
+    _ONNX: """
+        onnx._internal.exporter: ONNXProgram
+    """,
+    _FILE: """
+        : PyTorchFileReader PyTorchFileWriter
+    """,
+    _PIPES: """
+        utils.data.datapipes.iter: Batcher Collator Filter Mapper Shuffler IterableWrapper
+        utils.data.datapipes.iter.combinatorics: ShufflerIterDataPipe
+        utils.data.graph_settings: apply_shuffle_settings
+    """,
+    _SYMBOLIC: """
+        utils._sympy.numbers: IntInfinity NegativeIntInfinity
+        utils._sympy.value_ranges: ValueRanges
+        nested._internal.ops: extract_kwargs
+    """,
+    _FAKE: """
+        _subclasses.fake_tensor: FakeTensor(from_tensor) FakeTensorMode FakeTensorConverter _is_tensor_constructor
+        _subclasses.meta_utils: MetaConverter
+    """,
+    _MM: """
+        : _scaled_mm _weight_int4pack_mm _weight_int8pack_mm _convert_weight_to_int4pack _dyn_quant_matmul_4bit
+    """,
+    _NESTED: """
+        : _nested_compute_contiguous_strides_offsets _nested_view_from_buffer
+    """,
+    _SELECTIVE: """
+        utils.checkpoint: create_selective_checkpoint_contexts
+    """,
+    _PER_SAMPLE: """
+        nn.utils._per_sample_grad: call_for_per_sample_grads
+    """,
+    _NUMA: """
+        numa.binding: maybe_wrap_command_args_with_numa_binding
+    """,
+}
+
+#: Modules whose names are those of another.
+SAME = {
+    "distributed._composable.fsdp": "distributed.fsdp",
+    "distributed._composable.fsdp.fully_shard": "distributed.fsdp",
+    "distributed.fsdp.fully_sharded_data_parallel": "distributed.fsdp",
+    "distributed.fsdp._fully_shard": "distributed.fsdp",
+    "distributed._tensor": "distributed.tensor",
+    "distributed._tensor.api": "distributed.tensor",
+    "distributed._tensor.placement_types": "distributed.tensor.placement_types",
+    "distributed._tensor.experimental": "distributed.tensor.experimental",
+    "distributed.checkpoint.default_planner": "distributed.checkpoint",
+    "distributed.checkpoint.filesystem": "distributed.checkpoint",
+    "distributed.checkpoint.hf_storage": "distributed.checkpoint",
+    "distributed.checkpoint.optimizer": "distributed.checkpoint",
+    "distributed.checkpoint.planner": "distributed.checkpoint",
+    "distributed.checkpoint.state_dict_saver": "distributed.checkpoint",
+    "distributed.checkpoint.storage": "distributed.checkpoint",
+    "quantization": "ao.quantization",
+    "onnx._internal.torchscript_exporter.symbolic_helper": "onnx.symbolic_helper",
+    "onnx._internal.torchscript_exporter.symbolic_opset9": "onnx.symbolic_opset9",
+    "onnx.symbolic_opset12": "onnx.symbolic_opset11",
+    "onnx.symbolic_opset13": "onnx.symbolic_opset11",
+    "onnx.symbolic_opset14": "onnx.symbolic_opset11",
+    "onnx.symbolic_opset15": "onnx.symbolic_opset11",
+    "onnx.symbolic_opset16": "onnx.symbolic_opset11",
+    "onnx.symbolic_opset17": "onnx.symbolic_opset11",
+    "onnx.symbolic_opset18": "onnx.symbolic_opset11",
+    "cuda.sparse": "cuda",
+    "profiler.profiler": "profiler",
+    "accelerator.memory": "accelerator",
+    "utils.data.datapipes.datapipe": "utils.data.datapipe",
+    "ao.quantization.quantize_fx": "ao.quantization",
+    "export.exported_program": "export",
+    "export.dynamic_shapes": "export",
+}
+
+
+@functools.cache
+def names() -> dict[str, dict[str, tuple[str, str]]]:
+    """Module -> name -> what to make (the name, for a class with its methods) and the reason."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for why, lines in _LINES.items():
+        module = ""
+        for word in _words(lines):
+            if word.endswith(":"):
+                module = word[:-1]
+            else:
+                found.setdefault(module, {})[word.partition("(")[0]] = (word, why)
+    return found
+
+
+def _words(text: str) -> list[str]:
+    """Words apart by spaces, except those in parentheses, which stay with what they follow."""
+    words: list[str] = []
+    for part in text.split():
+        if words and "(" in words[-1] and ")" not in words[-1]:
+            words[-1] += f" {part}"
+        else:
+            words.append(part)
+    return words
+
+
+@functools.cache
+def modules() -> frozenset[str]:
+    """The modules of the list and those they lie in."""
+    found: set[str] = set()
+    for path in [*names(), *SAME]:
+        parts = path.split(".")
+        if path and parts[0] != "ops":  # whose namespaces are no modules
+            found.update(".".join(parts[: i + 1]) for i in range(len(parts)))
+    return frozenset(found)

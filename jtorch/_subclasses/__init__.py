@@ -1,0 +1,13 @@
+"""Tensors without data for PyTorch's compiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("FakeTensor", "FakeTensorMode", "CrossRefFakeMode", "UnsupportedFakeTensorException", "DynamicOutputShapeException"):
+        from . import fake_tensor
+
+        return getattr(fake_tensor, name)
+    raise AttributeError(f"module 'torch._subclasses' has no attribute '{name}'")

@@ -1,0 +1,1 @@
+"""Quantisation, of which only what does nothing without it is offered."""

@@ -1,0 +1,42 @@
+"""Quantised modules, which are left out; the marks that models carry for them do nothing until a model is quantised, and are offered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jtorch import _refusals, nn
+
+
+class QuantStub(nn.Module):
+    """Marks where values would be quantised: gives its input."""
+
+    def __init__(self, qconfig: Any = None) -> None:
+        super().__init__()
+        if qconfig:
+            self.qconfig = qconfig
+
+    def forward(self, x: Any) -> Any:
+        """The input."""
+        return x
+
+
+class DeQuantStub(QuantStub):
+    """Marks where values would be floats again: gives its input."""
+
+
+class QuantWrapper(nn.Module):
+    """A module between a ``QuantStub`` and a ``DeQuantStub``."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.add_module("quant", QuantStub())
+        self.add_module("dequant", DeQuantStub())
+        self.add_module("module", module)
+        self.train(module.training)
+
+    def forward(self, X: Any) -> Any:
+        """The module's result."""
+        return self.dequant(self.module(self.quant(X)))
+
+
+__getattr__ = _refusals.missing(__name__)

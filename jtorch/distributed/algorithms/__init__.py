@@ -1,0 +1,1 @@
+"""What programs for several processes are made of."""

@@ -1,0 +1,25 @@
+"""Modules whose parameters are sharded over processes: settings and policies are values as in PyTorch, sharding itself is not offered."""
+
+from __future__ import annotations
+
+from ... import _refusals
+from .api import BackwardPrefetch as BackwardPrefetch
+from .api import CPUOffload as CPUOffload
+from .api import CPUOffloadPolicy as CPUOffloadPolicy
+from .api import FullOptimStateDictConfig as FullOptimStateDictConfig
+from .api import FullStateDictConfig as FullStateDictConfig
+from .api import LocalOptimStateDictConfig as LocalOptimStateDictConfig
+from .api import LocalStateDictConfig as LocalStateDictConfig
+from .api import MixedPrecision as MixedPrecision
+from .api import MixedPrecisionPolicy as MixedPrecisionPolicy
+from .api import OffloadPolicy as OffloadPolicy
+from .api import OptimStateDictConfig as OptimStateDictConfig
+from .api import OptimStateKeyType as OptimStateKeyType
+from .api import ShardedOptimStateDictConfig as ShardedOptimStateDictConfig
+from .api import ShardedStateDictConfig as ShardedStateDictConfig
+from .api import ShardingStrategy as ShardingStrategy
+from .api import StateDictConfig as StateDictConfig
+from .api import StateDictSettings as StateDictSettings
+from .api import StateDictType as StateDictType
+
+__getattr__ = _refusals.missing(__name__)

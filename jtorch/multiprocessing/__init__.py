@@ -1,0 +1,135 @@
+"""Python's ``multiprocessing`` with tensors among what it can send, under PyTorch's name.
+
+Tensors go from process to process by value, as NumPy data: nothing is shared, so that ``Tensor.share_memory_`` is not offered. Where no
+start method has been set, it is Python's own until JAX has started its runtime, whose threads a fork would lose, and ``spawn`` from then
+on; the first object that is made, or process that is started, decides for the whole program.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as _python
+import multiprocessing.context as _contexts
+import sys
+from multiprocessing import AuthenticationError as AuthenticationError
+from multiprocessing import BufferTooShort as BufferTooShort
+from multiprocessing import ProcessError as ProcessError
+from multiprocessing import TimeoutError as TimeoutError  # noqa: A004
+from multiprocessing import active_children as active_children
+from multiprocessing import allow_connection_pickling as allow_connection_pickling
+from multiprocessing import cpu_count as cpu_count
+from multiprocessing import current_process as current_process
+from multiprocessing import freeze_support as freeze_support
+from multiprocessing import get_all_start_methods as get_all_start_methods
+from multiprocessing import get_logger as get_logger
+from multiprocessing import log_to_stderr as log_to_stderr
+from multiprocessing import parent_process as parent_process
+from multiprocessing import reducer as reducer
+from multiprocessing import set_executable as set_executable
+from multiprocessing import set_forkserver_preload as set_forkserver_preload
+from typing import Any
+
+from .reductions import init_reductions
+from .spawn import ENV_VAR_PARALLEL_START as ENV_VAR_PARALLEL_START
+from .spawn import ProcessContext as ProcessContext
+from .spawn import ProcessExitedException as ProcessExitedException
+from .spawn import ProcessRaisedException as ProcessRaisedException
+from .spawn import SpawnContext as SpawnContext
+from .spawn import spawn as spawn
+from .spawn import start_processes as start_processes
+
+__all__ = ["set_sharing_strategy", "get_sharing_strategy", "get_all_sharing_strategies"]
+__all__ += _python.__all__
+
+
+def _jax_runs() -> bool:
+    """Whether JAX has started its runtime."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    return bridge is not None and bridge.backends_are_initialized()
+
+
+class _DefaultContext(_contexts.DefaultContext):
+    """The context of the module's functions."""
+
+    def get_context(self, method: str | None = None) -> Any:
+        """The context of a start method; without one, that which has been set, or been chosen before."""
+        if method is not None:
+            return _python.get_context(method)
+        if self._actual_context is None:
+            chosen = _python.get_start_method(allow_none=True)  # set by the program, with either module
+            if chosen is None and "fork" in _python.get_all_start_methods() and _jax_runs():
+                chosen = "spawn"
+            self._actual_context = _python.get_context(chosen)
+        return self._actual_context
+
+    def set_start_method(self, method: str | None, force: bool = False) -> None:
+        """As ``multiprocessing.set_start_method``, for that module too."""
+        if self._actual_context is not None and not force:
+            raise RuntimeError("context has already been set")
+        _python.set_start_method(method, force=force)
+        self._actual_context = None
+
+    def get_start_method(self, allow_none: bool = False) -> Any:
+        """The start method; None if none was set nor chosen yet, and ``allow_none``."""
+        if self._actual_context is None and allow_none:
+            return _python.get_start_method(allow_none=True)
+        return self.get_context().get_start_method()
+
+
+_default = _DefaultContext(_python.get_context("spawn"))  # chosen when it is needed
+
+
+class Process(_python.Process):
+    """A process, started by the module's start method."""
+
+    _start_method = None
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        return _default.get_context().Process._Popen(process_obj)
+
+
+_default.Process = Process  # type: ignore[misc]
+
+get_context = _default.get_context
+get_start_method = _default.get_start_method
+set_start_method = _default.set_start_method
+Manager = _default.Manager
+Pipe = _default.Pipe
+Lock = _default.Lock
+RLock = _default.RLock
+Condition = _default.Condition
+Semaphore = _default.Semaphore
+BoundedSemaphore = _default.BoundedSemaphore
+Event = _default.Event
+Barrier = _default.Barrier
+Queue = _default.Queue
+JoinableQueue = _default.JoinableQueue
+SimpleQueue = _default.SimpleQueue
+Pool = _default.Pool
+RawValue = _default.RawValue
+RawArray = _default.RawArray
+Value = _default.Value
+Array = _default.Array
+
+_sharing_strategies = {"file_system"} if sys.platform in ("darwin", "win32") else {"file_descriptor", "file_system"}
+_sharing_strategy = "file_system" if sys.platform in ("darwin", "win32") else "file_descriptor"
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Sets the name that ``get_sharing_strategy`` gives; tensors are sent by value in any case."""
+    global _sharing_strategy
+    assert new_strategy in _sharing_strategies, f"invalid sharing strategy {new_strategy!r}, expected one of {_sharing_strategies}"
+    _sharing_strategy = new_strategy
+
+
+def get_sharing_strategy() -> str:
+    """The name that was set last."""
+    return _sharing_strategy
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """The names that can be set."""
+    return _sharing_strategies
+
+
+init_reductions()

@@ -1,0 +1,86 @@
+"""Groups, meshes and wrappers of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import jtorch as torch
+import jtorch.distributed as dist
+from jtorch.distributed.device_mesh import DeviceMesh, init_device_mesh
+
+
+@pytest.fixture
+def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in {"MASTER_ADDR": "localhost", "MASTER_PORT": "29555", "RANK": "0", "WORLD_SIZE": "1"}.items():
+        monkeypatch.setenv(name, value)
+    dist.init_process_group("gloo")
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("group")
+def test_the_address_may_be_a_name() -> None:
+    assert dist.is_initialized() and dist.get_world_size() == 1
+    c10d = dist.distributed_c10d
+    assert c10d._get_default_group() is dist.group.WORLD and c10d._world.default_pg is dist.group.WORLD and len(c10d._pg_map) == 1
+    assert not dist._rank_not_in_group(None)
+
+
+@pytest.mark.usefixtures("group")
+def test_meshes() -> None:
+    mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
+    assert mesh["dp"].shape == (1,) and mesh["dp", "tp"] is mesh and mesh.get_coordinate() == (0, 0)
+    assert mesh._flatten("all")["all"].size() == 1 and mesh["all"].mesh_dim_names == ("all",)
+    assert dist.DeviceMesh is DeviceMesh and hash(mesh) == hash(init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp")))
+    with mesh as current:
+        assert current is mesh
+    with pytest.raises(RuntimeError, match="found 2 ranks"):
+        init_device_mesh("cpu", (2,))
+
+
+@pytest.mark.usefixtures("group")
+def test_collectives_with_gradients() -> None:
+    from jtorch.distributed import nn
+
+    x = torch.ones(2, requires_grad=True)
+    (nn.all_reduce(x * 2) + nn.all_gather(x)[0] + nn.broadcast(x, 0)).sum().backward()
+    assert x.grad.tolist() == [4, 4]
+    with pytest.raises(ValueError, match="that is 1"):
+        nn.scatter([x, x])
+
+
+def test_collectives_need_a_group() -> None:
+    from jtorch.distributed import nn
+
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        nn.all_reduce(torch.ones(1))
+
+
+def test_checkpointed_modules_keep_their_names() -> None:
+    from jtorch.distributed.algorithms._checkpoint import checkpoint_wrapper as wrappers
+
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Sequential(torch.nn.Linear(3, 1)))
+    state, x = net.state_dict(), torch.ones(1, 2)
+    expected = net(x)
+    wrappers.apply_activation_checkpointing(net, check_fn=lambda m: isinstance(m, torch.nn.Linear))
+    assert isinstance(net[0], wrappers.CheckpointWrapper) and isinstance(net[1][0], wrappers.CheckpointWrapper)
+    assert list(net.state_dict()) == list(state) and not any(net.load_state_dict(state))
+    assert torch.equal(net(x), expected) and torch.equal(wrappers.offload_wrapper(net)(x), expected)
+
+
+def test_states_by_name() -> None:
+    from jtorch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+    net = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.Adam(net.parameters())
+    net(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    model, optim = get_state_dict(net, optimizer)
+    assert set(optim["state"]) == {"weight", "bias"} and optim["param_groups"][0]["params"] == ["weight", "bias"]
+    other = torch.nn.Linear(2, 1)
+    fresh = torch.optim.Adam(other.parameters())
+    set_state_dict(other, fresh, model_state_dict=model, optim_state_dict=optim)
+    assert torch.equal(other.weight, net.weight) and torch.equal(fresh.state[other.bias]["exp_avg"], optimizer.state[net.bias]["exp_avg"])

@@ -1,0 +1,121 @@
+"""What is left out can be imported, and says so when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import textwrap
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import jtorch as torch
+from jtorch import _refusals, _refused
+
+LISTED = [(module, name) for module, names in _refused.names().items() for name in names if not module.startswith("ops.")]
+
+
+def holder(module: str) -> ModuleType:
+    return importlib.import_module(f"jtorch.{module}" if module else "jtorch")
+
+
+@pytest.mark.filterwarnings("ignore")  # some modules are deprecated in torch
+@pytest.mark.parametrize("module", sorted({module for module, _ in LISTED}))
+def test_every_name_of_the_list_is_refused(module: str) -> None:
+    where = holder(module)
+    for name in _refused.names()[module]:
+        found, path = getattr(where, name), f"torch.{module}.{name}" if module else f"torch.{name}"
+        with pytest.raises(NotImplementedError, match=f"^{path.replace('.', chr(92) + '.')} is not offered by jtorch: "):
+            found()
+        if isinstance(found, type):
+            assert not isinstance(torch.ones(1), found)
+            assert found[int] is not None  # type: ignore[index]  (generic in annotations)
+            sub = type("Sub", (found,), {})
+            with pytest.raises(NotImplementedError, match=f"Sub, a subclass of {path}, is not offered"):
+                sub()
+        assert name not in vars(where) or vars(where)[name] is found  # nothing that is offered is in the list
+
+
+@pytest.mark.parametrize("module", sorted(_refused.modules()))
+@pytest.mark.filterwarnings("ignore")
+def test_every_module_of_the_list_can_be_imported(module: str) -> None:
+    found = importlib.import_module(f"jtorch.{module}")
+    assert found.__doc__
+    if "symbolic_" in module:  # these refuse whatever they are asked for
+        return
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = found.no_such_name
+
+
+def test_names_of_one_module_under_another() -> None:
+    fsdp = importlib.import_module("jtorch.distributed.fsdp")
+    assert importlib.import_module("jtorch.distributed._composable.fsdp").FSDPModule is fsdp.FSDPModule
+    assert importlib.import_module("jtorch.distributed.fsdp.fully_sharded_data_parallel").ShardingStrategy is fsdp.ShardingStrategy
+    for module, other in _refused.SAME.items():
+        assert holder(module) is not holder(other)
+
+
+def test_static_methods_of_classes() -> None:
+    from jtorch.distributed.fsdp import FullyShardedDataParallel
+
+    with pytest.raises(NotImplementedError, match=r"FullyShardedDataParallel\.state_dict_type is not offered"):
+        FullyShardedDataParallel.state_dict_type(None)
+    assert not hasattr(FullyShardedDataParallel, "no_such_method")
+
+
+def test_what_nobody_has_decided_about_is_an_attribute_error() -> None:
+    for name in ("npu", "hpu", "no_such_name"):
+        assert not hasattr(torch, name)
+    with pytest.raises(ModuleNotFoundError, match=r"jtorch\.no_such_module"):
+        importlib.import_module("jtorch.no_such_module")
+    assert _refusals.Finder.find_spec("elsewhere.distributed.fsdp") is None
+
+
+def test_operators_of_the_list() -> None:
+    with pytest.raises(NotImplementedError, match=r"torch.ops.aten._assert_async.msg is not offered"):
+        torch.ops.aten._assert_async.msg(torch.tensor(True), "x")
+    assert not hasattr(torch.ops.aten, "no_such_operator")
+
+
+PROGRAM = """
+    import sys
+    sys.path[:0] = [{root!r}]
+    import jtorch
+    loaded = {{"jtorch.multiprocessing", "jtorch._refused", "jtorch.futures", "jtorch.utils.data"}} & set(sys.modules)
+    assert not loaded, loaded
+    jtorch.install()
+    import torch, torch.nn.functional as F
+    assert torch.__name__ == "torch" and F.__name__ == "torch.nn.functional", (torch.__name__, F.__name__)
+    from torch.storage import TypedStorage, UntypedStorage
+    from torch.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel, MixedPrecision
+    from torch._C._nn import _parse_to
+    from torch.jit.annotations import BroadcastingList2, List
+    import torch.onnx._internal.torchscript_exporter.symbolic_helper as helper
+    import torch.utils.model_zoo, torch.multiprocessing as mp, torch.quasirandom, torch.classes
+    from torch.profiler import kineto_available
+    assert not kineto_available() and torch.hub.load_state_dict_from_url is torch.utils.model_zoo.load_url
+    assert torch.GradScaler is torch.amp.GradScaler and torch.classes.__path__ == []
+    assert issubclass(torch.jit.TracerWarning, Warning) and mp.get_context("spawn").get_start_method() == "spawn"
+    try:
+        import torch.no_such_module
+    except ModuleNotFoundError as error:
+        assert error.name == "torch.no_such_module"
+    try:
+        from torch.nn import no_such_name
+    except ImportError as error:
+        assert "'torch.nn'" in str(error), error
+    try:
+        torch.classes.some.Thing
+    except RuntimeError as error:
+        assert "class 'some.Thing', but it does not exist" in str(error)
+    print("done")
+"""
+
+
+def test_under_torchs_name() -> None:
+    root = str(importlib.import_module("pathlib").Path(torch.__file__).parent.parent)
+    program = textwrap.dedent(PROGRAM.format(root=root))
+    found: Any = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert found.stdout == "done\n", found.stderr

@@ -1,0 +1,53 @@
+"""The garbage collector pauses during the import and leaves alone what was imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def _run(program: str) -> list[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_imported_objects_are_frozen_and_collection_goes_on() -> None:
+    assert _run("import gc, jtorch; print(gc.isenabled(), gc.get_freeze_count() > 50_000)") == ["True", "True"]
+
+
+def test_a_heap_with_data_stays_collectable() -> None:
+    program = "import gc; data = [[] for _ in range(200_000)]; import jtorch; print(gc.isenabled(), gc.get_freeze_count())"
+    assert _run(program) == ["True", "0"]
+
+
+def test_who_switched_collection_off_keeps_it_off() -> None:
+    assert _run("import gc; gc.disable(); import jtorch; print(gc.isenabled(), gc.get_freeze_count())") == ["False", "0"]
+
+
+def test_garbage_that_was_there_is_collected() -> None:
+    program = """
+import gc, weakref
+gc.disable()
+class Box: pass
+box = Box(); box.itself = box
+alive = weakref.ref(box)
+del box
+gc.enable()
+import jtorch
+print(alive() is None)
+"""
+    assert _run(program) == ["True"]
+
+
+def test_collection_resumes_where_the_import_fails() -> None:
+    program = """
+import gc, sys
+sys.modules["jtorch.functional"] = None
+try:
+    import jtorch
+except ImportError:
+    print("failed")
+print(gc.isenabled())
+"""
+    assert _run(program) == ["failed", "True"]
+
+
