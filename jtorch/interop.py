@@ -11,10 +11,11 @@ import numpy as np
 from . import dtypes
 from .core import Tensor, wrap
 from .engine import check, flush
+from .overridable import torch_function_dispatch
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "get_num_interop_threads",
-    "get_num_threads", "is_storage", "is_tensor", "result_type", "can_cast",
+    "get_num_threads", "is_storage", "is_tensor", "result_type", "can_cast", "promote_types",
     "set_num_interop_threads", "set_num_threads", "synchronize", "to_dlpack", "use_deterministic_algorithms",
     "get_float32_matmul_precision", "set_float32_matmul_precision", "typename", "set_flush_denormal",
     "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "get_deterministic_debug_mode", "set_warn_always",
@@ -27,9 +28,11 @@ __all__ = [
 def from_jax(x: Any) -> Tensor:
     """A tensor on a ``jax.Array``, without a copy; the array stays valid and unchanged.
 
-    >>> import jax.numpy as jnp, jtorch
-    >>> jtorch.from_jax(jnp.arange(3)).tolist()
-    [0, 1, 2]
+    Example:
+        >>> import jtorch as torch
+        >>> import jax.numpy as jnp
+        >>> torch.from_jax(jnp.arange(3))
+        tensor([0, 1, 2])
     """
     if not isinstance(x, jax.Array):
         raise TypeError(f"from_jax(): expected jax.Array, got {type(x).__name__}")
@@ -41,6 +44,12 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
     Raises:
         RuntimeError: for anything else.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import numpy as np
+        >>> torch.from_dlpack(np.array([1, 2]))
+        tensor([1, 2])
     """
     if isinstance(ext_tensor, Tensor):
         made = ext_tensor.detach()  # type: ignore[attr-defined]
@@ -75,25 +84,57 @@ class _Capsule:
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """The tensor as a DLPack capsule."""
+    """The tensor as a DLPack capsule.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.from_dlpack(torch.to_dlpack(torch.tensor([1, 2])))
+        tensor([1, 2])
+    """
     return tensor.__dlpack__()  # type: ignore[attr-defined]
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether ``obj`` is a tensor."""
+    """Whether ``obj`` is a tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_tensor(torch.zeros(1)), torch.is_tensor([0.0])
+        (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether ``obj`` is a storage."""
+    """Whether ``obj`` is a storage.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_storage(torch.zeros(1).untyped_storage())
+        True
+    """
     return type(obj).__name__ in ("UntypedStorage", "TypedStorage")
 
 
+def _numbers_and_tensors(
+    tensor1: Any = None, tensor2: Any = None, *, tensor: Any = None, other: Any = None, scalar: Any = None, scalar1: Any = None,
+    scalar2: Any = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    return (tensor1, tensor2, tensor, other, scalar, scalar1, scalar2)
+
+
+@torch_function_dispatch(_numbers_and_tensors, public="torch.result_type")
 def result_type(
     tensor1: Any = None, tensor2: Any = None, *, tensor: Any = None, other: Any = None, scalar: Any = None, scalar1: Any = None,
     scalar2: Any = None,
 ) -> dtypes.dtype:  # fmt: skip
-    """The dtype that an arithmetic operation on two tensors or numbers would give."""
+    """The dtype that an arithmetic operation on two tensors or numbers would give.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.result_type(torch.tensor([1]), 2.5)
+        torch.float32
+    """
     given = [x for x in (tensor1, tensor2, tensor, other, scalar, scalar1, scalar2) if x is not None]
     if len(given) != 2:
         raise TypeError(f"result_type() takes 2 tensors or numbers, but {len(given)} were given")
@@ -106,13 +147,41 @@ def result_type(
     return dtypes.result_type_of(tuple(operands))
 
 
+@torch_function_dispatch(lambda from_, to: (from_, to), public="torch.can_cast")
 def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
-    """Whether torch allows the conversion as the result of an operation."""
+    """Whether torch allows the conversion as the result of an operation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.can_cast(torch.float32, torch.int64), torch.can_cast(torch.int64, torch.float32)
+        (False, True)
+    """
     return dtypes.can_cast(from_, to)
 
 
+@torch_function_dispatch(lambda type1, type2: (type1, type2), public="torch.promote_types")
+def promote_types(type1: dtypes.dtype, type2: dtypes.dtype) -> dtypes.dtype:
+    """The smallest type that both can be converted to.
+
+    Raises:
+        RuntimeError: for types that have no common one: 8 bit floating point kinds with others, unsigned 16 to 64 bit with signed ones.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.promote_types(torch.int64, torch.float16)
+        torch.float16
+    """
+    return dtypes.promote_types(type1, type2)
+
+
 def typename(obj: Any, /) -> str:
-    """The name of an object's type, as torch spells it."""
+    """The name of an object's type, as torch spells it.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.typename(torch.zeros(1)), torch.typename(3)
+        ('torch.FloatTensor', 'int')
+    """
     if isinstance(obj, Tensor):
         return obj.type()  # type: ignore[attr-defined]
     cls = obj if isinstance(obj, type) else type(obj)
@@ -121,7 +190,13 @@ def typename(obj: Any, /) -> str:
 
 
 def synchronize() -> None:
-    """Runs what is pending in this thread and waits for it."""
+    """Runs what is pending in this thread and waits for it.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.ones(2) + 1
+        >>> torch.synchronize()
+    """
     flush()
     check()
     jax.effects_barrier()
@@ -131,7 +206,19 @@ _threads = {"intra": 0, "inter": 0}
 
 
 def set_num_threads(num: int) -> None:
-    """Accepted for compatibility: XLA chooses its threads when the process starts (``XLA_FLAGS``, ``OMP_NUM_THREADS``)."""
+    """Accepted for compatibility: XLA chooses its threads when the process starts (``XLA_FLAGS``, ``OMP_NUM_THREADS``).
+
+    Raises:
+        RuntimeError: if ``num`` is not positive.
+
+    Example:
+        >>> import jtorch as torch
+        >>> before = torch.get_num_threads()
+        >>> torch.set_num_threads(2)
+        >>> torch.get_num_threads()
+        2
+        >>> torch.set_num_threads(before)
+    """
     if not isinstance(num, int):
         raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num <= 0:
@@ -140,7 +227,13 @@ def set_num_threads(num: int) -> None:
 
 
 def get_num_threads() -> int:
-    """The number last set, or that of the machine's cores."""
+    """The number last set, or that of the machine's cores.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.get_num_threads() > 0
+        True
+    """
     import os
 
     return _threads["intra"] or os.cpu_count() or 1
@@ -154,7 +247,13 @@ def set_num_interop_threads(num: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """The number last set, or that of the machine's cores."""
+    """The number last set, or that of the machine's cores.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.get_num_interop_threads() > 0
+        True
+    """
     import os
 
     return _threads["inter"] or os.cpu_count() or 1
@@ -164,17 +263,37 @@ _deterministic = {"on": False, "warn": False}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembers the wish: XLA's CPU programs are deterministic anyway."""
+    """Remembers the wish: XLA's CPU programs are deterministic anyway.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.use_deterministic_algorithms(True)
+        >>> torch.are_deterministic_algorithms_enabled()
+        True
+        >>> torch.use_deterministic_algorithms(False)
+    """
     _deterministic["on"], _deterministic["warn"] = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What was last asked for."""
+    """What was last asked for.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.are_deterministic_algorithms_enabled()
+        False
+    """
     return _deterministic["on"]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether only a warning was asked for."""
+    """Whether only a warning was asked for.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_deterministic_algorithms_warn_only_enabled()
+        False
+    """
     return _deterministic["warn"]
 
 
@@ -186,6 +305,13 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
     Raises:
         TypeError, RuntimeError: for anything else.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.set_deterministic_debug_mode("warn")
+        >>> torch.get_deterministic_debug_mode()
+        1
+        >>> torch.set_deterministic_debug_mode(0)
     """
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
@@ -199,7 +325,13 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """The number that ``set_deterministic_debug_mode`` takes."""
+    """The number that ``set_deterministic_debug_mode`` takes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.get_deterministic_debug_mode()
+        0
+    """
     return (1 if _deterministic["warn"] else 2) if _deterministic["on"] else 0
 
 
@@ -207,7 +339,15 @@ _warn_always = False
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Remembers the wish: warnings come from Python, whose filters decide how often each is shown."""
+    """Remembers the wish: warnings come from Python, whose filters decide how often each is shown.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.set_warn_always(True)
+        >>> torch.is_warn_always_enabled()
+        True
+        >>> torch.set_warn_always(False)
+    """
     global _warn_always
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
@@ -215,7 +355,13 @@ def set_warn_always(b: bool, /) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What was last set."""
+    """What was last set.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_warn_always_enabled()
+        False
+    """
     return _warn_always
 
 
@@ -238,6 +384,11 @@ def get_device_module(device: Any = None) -> Any:
 
     Raises:
         RuntimeError: if there is none.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.get_device_module("cpu").__name__.rpartition(".")[2]
+        'cpu'
     """
     import importlib
 
@@ -262,6 +413,16 @@ def set_default_tensor_type(t: Any, /) -> None:
 
     Raises:
         TypeError: if the type is no floating-point one.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.set_default_tensor_type(torch.DoubleTensor)
+        ...     print(torch.get_default_dtype())
+        ...     torch.set_default_tensor_type(torch.FloatTensor)
+        torch.float64
     """
     name = t if isinstance(t, str) else t.__name__
     module, _, last = name.rpartition(".")
@@ -276,21 +437,41 @@ def set_default_tensor_type(t: Any, /) -> None:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether ``backward`` looks for anomalies."""
+    """Whether ``backward`` looks for anomalies.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_anomaly_enabled()
+        False
+    """
     from .autograd import anomaly_mode
 
     return anomaly_mode.is_anomaly_enabled()
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomalies include NaN."""
+    """Whether anomalies include NaN.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_anomaly_check_nan_enabled()
+        True
+    """
     from .autograd import anomaly_mode
 
     return anomaly_mode._state["nan"]
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
-    """Turns the look for anomalies in ``backward`` on or off."""
+    """Turns the look for anomalies in ``backward`` on or off.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.set_anomaly_enabled(True)
+        >>> torch.is_anomaly_enabled()
+        True
+        >>> torch.set_anomaly_enabled(False)
+    """
     from .autograd import anomaly_mode
 
     anomaly_mode._set(enabled, check_nan)
@@ -319,6 +500,15 @@ def from_file(
 
     Raises:
         RuntimeError: if the file cannot be opened or is too small.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "data")
+        ...     _ = path.write_bytes(bytes([1, 2, 3]))
+        ...     print(torch.from_file(str(path), size=3, dtype=torch.uint8))
+        tensor([1, 2, 3], dtype=torch.uint8)
     """
     import os
 
@@ -348,7 +538,15 @@ _precisions = {"highest": "float32", "high": "tensorfloat32", "medium": "bfloat1
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """``highest``, ``high`` or ``medium``: how exactly accelerators multiply float32 matrices."""
+    """``highest``, ``high`` or ``medium``: how exactly accelerators multiply float32 matrices.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.set_float32_matmul_precision("high")
+        >>> torch.get_float32_matmul_precision()
+        'high'
+        >>> torch.set_float32_matmul_precision("highest")
+    """
     if precision not in _precisions:
         raise RuntimeError(f"invalid float32 matmul precision: {precision}")
     _precisions["now"] = precision
@@ -356,7 +554,13 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What was last set."""
+    """What was last set.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.get_float32_matmul_precision()
+        'highest'
+    """
     return _precisions.get("now", "highest")
 
 

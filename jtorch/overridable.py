@@ -94,6 +94,10 @@ _IN_PYTHON = frozenset(
 )
 
 
+#: Functions with deprecated overloads that take numbers first: ``add(input, alpha, other)``.
+_NUMBERS_FIRST = frozenset(("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "addbmm", "baddbmm"))
+
+
 class _Layout:
     """The parameters of one public callable, sorted by how they can be given."""
 
@@ -132,6 +136,7 @@ class _Caller:
         self.takes_keywords = False
         self.func: Any = None
         self.path = ""
+        self.numbers_first = name.rstrip("_") in _NUMBERS_FIRST
         self.handlers_off = False
         self.relevant: set[str] | None = None
         self.extract: Callable[..., Iterable[Any]] | None = None
@@ -168,8 +173,11 @@ class _Caller:
                 return self.run(args, kwargs)
         return self.run(args, kwargs)
 
-    def explained(self, positional: tuple[Any, ...], named: tuple[Any, ...] | dict[str, Any]) -> Exception | None:
-        """The error for arguments that fit no signature, in torch's words; None where they do."""
+    def explained(self, positional: tuple[Any, ...], named: tuple[Any, ...] | dict[str, Any]) -> Exception | tuple[Any, ...] | None:
+        """The error for arguments that fit no signature, in torch's words; None where they do.
+
+        For a deprecated overload, the arguments by position and by keyword with which to call again.
+        """
         from .argument_errors import explain
 
         values = named.values() if isinstance(named, dict) else named
@@ -180,9 +188,10 @@ class _Caller:
             count -= 1
         over = count - len(self.layout.positional)
         if over > 0 and not isinstance(named, dict):
-            # More than fit by position went on into the keywords.
-            positional, count = (*positional[:count], *[x for x in named if x is not MISSING]), count + len(named)
-            named = {}
+            # More than fit by position went on into the keywords, from the first on.
+            more = next((k for k, x in enumerate(named) if x is MISSING), len(named))
+            positional, count = (*positional[:count], *named[:more]), count + more
+            named = {n: x for n, x in zip(self.names[more:], named[more:]) if x is not MISSING}
         if not isinstance(named, dict):
             # The body may have given keywords their values already: what was given by position, and defaults, do not count.
             taken = dict(zip(self.all_names, self.defaults, strict=True))
@@ -190,6 +199,12 @@ class _Caller:
                 taken[n] = MISSING
             given = ((n, x, taken.get(n, _EMPTY)) for n, x in zip(self.names, named))
             named = {n: x for n, x, known in given if x is not MISSING and known is not MISSING and x is not known}
+        if self.numbers_first:
+            from .deprecated_overloads import rearranged
+
+            again = rearranged(self.path, positional[:count], named)
+            if again is not None:
+                return again
         return explain(self.path, positional[:count], named, "out" in self.all_names or self.layout.open_ended)
 
     def operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Collection[Any]:
@@ -473,7 +488,7 @@ def specialise(
     if is_method and layout.positional:
         kinds[layout.positional[0].name] = "self"
 
-    own = {"_impl": impl, "_slow": caller.given, "_call": caller, "_ask": quick(caller), "_explained": caller.explained}
+    own = {"_impl": impl, "_slow": caller.given, "_call": caller, "_caller": caller, "_ask": quick(caller), "_explained": caller.explained}
     source = _Source({**_NAMES, **(names or {}), **own})
     # The code carries the public name, for tracebacks; a name that is no identifier for ``def`` is given afterwards.
     def_name = name if name.isidentifier() else "function"
@@ -494,6 +509,7 @@ def specialise(
             "except (TypeError, AttributeError):",
             f"    _better = _explained({given})",
             "    if _better is None: raise",
+            *(("    if type(_better) is tuple: return _caller.func(*_better[0], **_better[1])",) if caller.numbers_first else ()),
             "    raise _better from None",
         )
         lines = _indent_into_try(lines, handler)
@@ -605,6 +621,7 @@ def specialise_property(
 
     made = TensorProperty(getter, setter if set else None, deleter if delete else None, doc or get.__doc__)
     made.__name__ = name
+    made.__doc__ = doc or get.__doc__  # the class's own would be shown
     slot.append(made)
     caller = _Caller(get, name, _Layout(inspect.signature(get), True, {}), False, True, True)
     caller.func, caller.all_positional = made.__get__, True

@@ -10,7 +10,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from . import dispatch
@@ -77,13 +77,13 @@ _NAMESPACES = (
 _IGNORED_BY_CHOICE = {
     name: frozenset(names.split())
     for name, names in {
-        "torch": """normal rand_like randint_like randn_like result_type can_cast asarray as_tensor as_strided broadcast_shapes cond fill
-            vander cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu
-            cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable eig import_ir_module import_ir_module_from_buffer lstsq
-            matrix_rank merge_type_from_type_comment miopen_ctc_loss mkldnn_adaptive_avg_pool2d mkldnn_convolution
-            mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer parse_ir parse_schema parse_type_comment
-            quantized_gru quantized_lstm segment_reduce solve sym_constrain_range sym_constrain_range_for_size sym_fresh_size symeig
-            unify_type_list while_loop""",
+        "torch": """normal rand_like randint_like randn_like result_type can_cast promote_types asarray as_tensor as_strided
+            broadcast_shapes cond fill vander cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution
+            cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable
+            eig import_ir_module import_ir_module_from_buffer lstsq matrix_rank merge_type_from_type_comment miopen_ctc_loss
+            mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d
+            mkldnn_rnn_layer parse_ir parse_schema parse_type_comment quantized_gru quantized_lstm segment_reduce solve
+            sym_constrain_range sym_constrain_range_for_size sym_fresh_size symeig unify_type_list while_loop""",
         "torch.functional": "broadcast_shapes",
         "torch.nn.functional": """grouped_mm hardsigmoid hardswish scaled_grouped_mm scaled_mm sigmoid tanh upsample upsample_bilinear
             upsample_nearest""",
@@ -113,7 +113,7 @@ def _attributes(namespace: Any) -> Iterator[tuple[str, Any]]:
     """Names and values of a namespace's attributes that can be keys."""
     for name in dir(namespace):
         value = getattr(namespace, name, None)
-        if getattr(value, "__hash__", None) is not None:
+        if getattr(value, "__hash__", None) is not None and type(value) is not MappingProxyType:  # whose hash is that of the dict behind it
             yield name, value
 
 

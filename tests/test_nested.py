@@ -789,3 +789,52 @@ def test_empty_items_and_single_items():
 def test_examples(module):
     assert doctest.testmod(module).failed == 0
     assert doctest.testmod(module).attempted > 0
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        assert ctx.needs_input_grad == (True, False)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        assert g.is_nested and x.is_nested
+        return g * ctx.factor + x * 0, None
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(x, w):
+        return x @ w, x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, w = ctx.saved_tensors
+        return g @ w.t() + h, x.values().t() @ g.values()
+
+
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+def test_functions_of_their_own(layout):
+    nt = nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=layout, requires_grad=True)
+    out = Scaled.apply(nt, 2.0)
+    assert type(out) is type(nt) and out.requires_grad and type(out.grad_fn).__name__ == "ScaledBackward"
+    torch.nested.to_padded_tensor(out, 0.0).sum().backward()
+    assert [g.sum().item() for g in nt.grad.unbind()] == [12.0, 24.0]
+
+
+def test_functions_of_nested_and_dense_tensors():
+    nt = nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged, requires_grad=True)
+    w = torch.ones(3, 2, requires_grad=True)
+    product, same = Product.apply(nt, w)
+    assert same is not nt and same.is_nested
+    (product.values().sum() + same.values().sum()).backward()
+    assert w.grad.tolist() == [[6.0] * 2] * 3
+    assert nt.grad.values().tolist() == [[3.0] * 3] * 6

@@ -374,3 +374,22 @@ def test_pickling_keeps_private_attributes_too():
     x.note, x._secret = "n", {"a": 1}
     y = pickle.loads(pickle.dumps(x))
     assert type(y) is Marked and y.note == "n" and y._secret == {"a": 1} and y.tolist() == [1, 2]
+
+
+def test_questions_about_dtypes_ask():
+    class Duck:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, args
+
+    duck = Duck()
+    assert torch.result_type(duck, T) == (torch.result_type, (duck, T))
+    assert torch.result_type(T, other=duck) == (torch.result_type, (T,))
+    assert torch.can_cast(duck, torch.float32) == (torch.can_cast, (duck, torch.float32))
+    assert torch.promote_types(torch.int8, duck) == (torch.promote_types, (torch.int8, duck))
+    seen = []
+    with Mode(lambda func, types, args, kwargs: seen.append(func) or func(*args, **(kwargs or {}))):
+        assert torch.result_type(T, 1.0) is torch.float32
+        assert torch.can_cast(torch.int8, torch.float32)
+        assert torch.promote_types(torch.int8, torch.int16) is torch.int16
+    assert seen == [torch.result_type, torch.can_cast, torch.promote_types]

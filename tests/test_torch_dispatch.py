@@ -466,3 +466,91 @@ def test_return_and_correct_aliasing():
     assert pd.return_and_correct_aliasing(aten.add_.Tensor, (x, 1), {}, "out") is x
     assert pd.return_and_correct_aliasing(aten.add.out, (x, 1), {"out": o}, "out") is o
     assert pd.return_and_correct_aliasing(aten.add.Tensor, (x, 1), {}, "out") == "out"
+
+
+def test_generators_suspended_inside_a_mode():
+    def numbers(mode):
+        with mode:
+            yield torch.ones(2) + 1
+            yield torch.ones(2) + 2
+
+    log: list[str] = []
+    mode, other = Noting(log), Noting([])
+    it = numbers(mode)
+    assert next(it).tolist() == [2, 2]
+    assert pd._get_current_dispatch_mode_stack() == [mode]  # the block has not been left
+    with other:
+        assert next(it).tolist() == [3, 3]
+        assert next(it, None) is None
+        assert pd._get_current_dispatch_mode_stack() == [other]
+    abandoned = numbers(mode)
+    next(abandoned)
+    abandoned.close()
+    assert pd._get_current_dispatch_mode_stack() == []
+    assert "aten.add.Tensor" in log
+
+
+def test_a_thread_that_dies_inside_a_mode():
+    def enter():
+        Noting([]).__enter__()
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert pd._get_current_dispatch_mode() is None
+    assert (torch.ones(1) + 1).tolist() == [2]
+
+
+def test_handlers_that_change_their_arguments_or_the_stack():
+    class Greedy(pd.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            out = func(*args, **(kwargs or {}))
+            (kwargs if kwargs is not None else {}).clear()
+            for mode in pd._get_current_dispatch_mode_stack():
+                mode.seen = True
+            return out
+
+    class Leaves(pd.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            with Noting([]):
+                raise ValueError("inside another mode")
+
+    outer = Greedy()
+    with outer:
+        with Greedy():
+            assert (torch.ones(2) * 3).tolist() == [3, 3]
+        assert pd._get_current_dispatch_mode_stack() == [outer] and outer.seen
+        with pytest.raises(ValueError, match="inside another mode"), Leaves():
+            torch.ones(2)
+        assert pd._get_current_dispatch_mode_stack() == [outer]
+    assert pd._get_current_dispatch_mode_stack() == []
+
+
+def test_endless_recursion_is_a_recursion_error():
+    class Again(pd.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            with self:
+                return func(*args, **(kwargs or {}))
+
+    with pytest.raises(RecursionError), Again():
+        torch.ones(2)
+    assert pd._get_current_dispatch_mode_stack() == []
+    assert (torch.ones(2) + 1).tolist() == [2, 2]
+
+
+def test_functions_with_several_results_before_they_ran_on_plain_tensors():
+    W = wrapper()
+    x = W(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    assert [type(t) for t in torch.linalg.qr(x)] == [W, W]
+    assert [type(t) for t in torch.linalg.svd(x)] == [W, W, W]
+    out, hidden = torch.nn.GRU(2, 2)(x)
+    assert type(out) is W and type(hidden) is W
+
+
+def test_attention_of_wrappers():
+    torch.manual_seed(0)
+    layer = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    x = torch.arange(24.0).reshape(2, 3, 4) * 0.1
+    W = wrapper()
+    got, want = layer(W(x), W(x), W(x))[0], layer(x, x, x)[0]
+    assert torch.allclose(got.elem, want, atol=1e-6)

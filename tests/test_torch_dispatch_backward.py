@@ -50,7 +50,7 @@ def test_backward_stores_a_wrapper():
     W.log.clear()
     y.backward()
     assert [n.removeprefix("aten.") for n in names(W.log)] == [
-        "ones_like.default", "detach.default", "expand.default", "mul.Tensor", "detach.default"
+        "ones_like.default", "expand.default", "mul.Tensor", "detach.default"
     ]  # fmt: skip
     assert type(x.grad) is W
     assert x.grad.elem.tolist() == [2.0, 2.0]
@@ -325,3 +325,36 @@ def test_parameters_and_optimisers():
     (p * p).sum().backward()
     step.step()
     assert p.elem.tolist() == [0.0, 0.0]
+
+
+def test_checkpoints_under_a_mode():
+    from jtorch.utils.checkpoint import checkpoint
+
+    x = torch.ones(3, requires_grad=True)
+    log: list[str] = []
+    with Noting(log):
+        checkpoint(lambda t: t.exp() * 2, x, use_reentrant=False).sum().backward()
+    assert torch.allclose(x.grad, 2 * torch.ones(3).exp())
+    assert log.count("aten.exp.default") == 2  # computed again for the derivative
+
+
+def test_kept_gradients_are_copies():
+    W = wrapper()
+    x = leaf(W, 1.0, 2.0)
+    y = x * 2
+    y.retain_grad()
+    W.log.clear()
+    y.sum().backward()
+    assert [n.removeprefix("aten.") for n in names(W.log)] == [
+        "sum.default", "ones_like.default", "expand.default", "clone.default", "mul.Tensor", "detach.default"
+    ]  # fmt: skip
+    assert y.grad.elem.tolist() == [1.0, 1.0]
+
+
+def test_only_what_is_asked_for_is_differentiated():
+    W = wrapper()
+    x, w = leaf(W, 1.0, 2.0), leaf(W, 3.0, 4.0)
+    y = (x * w).sum()
+    W.log.clear()
+    torch.autograd.grad(y, x)
+    assert names(W.log).count("aten.mul.Tensor") == 1

@@ -73,6 +73,7 @@ _is_all_true(Tensor self) -> Tensor
 _is_any_true(Tensor self) -> Tensor
 _is_zerotensor(Tensor self) -> bool
 _lazy_clone(Tensor self) -> Tensor
+_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()
 _linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots) ; =result:result,LU,pivots
 _linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors) ; \
   =eigenvalues:eigenvalues,eigenvectors

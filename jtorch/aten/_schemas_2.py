@@ -172,6 +172,7 @@ less_equal.Scalar(Tensor self, Scalar other) -> Tensor ; _ =Scalar_out
 lgamma(Tensor self) -> Tensor ; _ =out
 lift(Tensor self) -> Tensor ; =out
 lift_fresh(Tensor(a) self) -> Tensor(a)
+lift_fresh_copy(Tensor self) -> Tensor ; =out
 linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor ; =out
 linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) ; =L:L,info
 linalg_cond(Tensor self, Scalar? p=None) -> Tensor ; =out

@@ -7,10 +7,11 @@ from typing import Any
 
 from .. import dispatch
 from ..autograd.grad_mode import MODE
-from ..core import Tensor, check_inplace
+from ..core import Tensor
 from ..dispatch import disabled_torch_dispatch_impl
+from ..writing import check_inplace
 from .overloads import OpOverload
-from .state import STATE, Below, Kernel
+from .state import STATE, Below, Kernel, Loud
 from .values import Look
 
 
@@ -201,11 +202,13 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -
     mode = None
     if modes:
         mode = modes[-1]
-        answer = _ask_mode(mode, func, types, args, kwargs)
+        with Loud():
+            answer = _ask_mode(mode, func, types, args, kwargs)
         if answer is not NotImplemented:
             return answer
     for cls in found:
-        answer = cls.__torch_dispatch__(func, types, args, kwargs)  # type: ignore[attr-defined]
+        with Loud():
+            answer = cls.__torch_dispatch__(func, types, args, kwargs)  # type: ignore[attr-defined]
         if answer is not NotImplemented:
             return answer
     lines = [] if mode is None else [f"  - mode object {mode!r}"]

@@ -13,7 +13,7 @@ RULES: dict[str, Rule] = {}
 WITHOUT = frozenset(
     """detach detach_ zeros ones full empty rand randn zeros_like ones_like full_like empty_like rand_like randn_like randint_like
     new_zeros new_ones new_full new_empty new_empty_strided empty_strided empty_permuted arange linspace logspace eye scalar_tensor
-    bernoulli randint randperm normal isnan isinf eq ne lt le gt ge logical_and logical_or logical_xor logical_not argmax argmin
+    randint randperm isnan isinf eq ne lt le gt ge logical_and logical_or logical_xor logical_not argmax argmin
     native_dropout_mask nextafter bincount histc tril_indices triu_indices searchsorted bucketize""".split()
 )
 
@@ -35,7 +35,7 @@ def rule(*names: str, results: Any = None, **formulas: Callable[..., Any]) -> No
 
 def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | None]) -> Rule | None:
     """The derivative of an operator."""
-    from . import formulas, formulas_nn  # noqa: F401  (state rules)
+    from . import formulas, formulas_index, formulas_linalg, formulas_nn, formulas_special  # noqa: F401  (state rules)
 
     schema = func._schema
     if func._namespace == "aten":

@@ -48,6 +48,12 @@ rule("mul.Tensor", self=lambda g, other: A.mul.Tensor(g, conj(other)), other=lam
 rule("mul.Scalar", self=lambda g, other: A.mul.Scalar(g, conj(other)))
 
 
+def _zeros_of(g: Any) -> Any:
+    from ..devices import of_placement
+
+    return A.zeros_like.default(g, dtype=g._aval.torch_dtype, layout=_strided(), device=of_placement(g._aval.device))
+
+
 def _div_other(g: Any, self: Any, other: Any) -> Any:
     quotient = A.div.Tensor(A.div.Tensor(self, other), other)
     return A.mul.Tensor(A.neg.default(g), conj(quotient))
@@ -57,13 +63,20 @@ rule("div.Tensor", self=lambda g, other: A.div.Tensor(g, conj(other)), other=_di
 rule("div.Scalar", self=lambda g, other: A.div.Scalar(g, conj(other)))
 rule(
     "div.Tensor_mode",
-    self=lambda g, other, rounding_mode: zeros(g) if rounding_mode else A.div.Tensor(g, conj(other)),
-    other=lambda g, self, other, rounding_mode: zeros(g) if rounding_mode else _div_other(g, self, other),
+    self=lambda g, other, rounding_mode: _zeros_of(g) if rounding_mode else A.div.Tensor(g, conj(other)),
+    other=lambda g, self, other, rounding_mode: _zeros_of(g) if rounding_mode else _div_other(g, self, other),
 )
 rule("neg", self=lambda g: A.neg.default(g))
 rule("abs", self=lambda g, self: A.mul.Tensor(g, A.sgn.default(self)))
 rule("floor", "ceil", "round", "trunc", "sign", self=lambda g: zeros(g))
-rule("reciprocal", self=lambda g, result: A.mul.Tensor(A.neg.default(g), conj(A.mul.Tensor(result, result))))
+
+
+def _reciprocal(g: Any, result: Any) -> Any:
+    square = conj(A.mul.Tensor(result, result))
+    return A.mul.Tensor(A.neg.default(g), square)
+
+
+rule("reciprocal", self=_reciprocal)
 rule("exp", self=lambda g, result: A.mul.Tensor(g, conj(result)))
 rule("exp2", self=lambda g, result: A.mul.Scalar(A.mul.Tensor(g, conj(result)), math.log(2)))
 rule("expm1", self=lambda g, result: A.mul.Tensor(g, A.add.Scalar(conj(result), 1)))
@@ -105,7 +118,7 @@ rule(
 
 
 def _bell(g: Any, self: Any, height: float) -> Any:
-    return A.mul.Tensor(A.mul.Tensor(A.exp.default(A.neg.default(A.pow.Tensor_Scalar(self, 2))), height), g)
+    return A.mul.Tensor(A.mul.Scalar(A.exp.default(A.neg.default(A.pow.Tensor_Scalar(self, 2))), height), g)
 
 
 rule("erf", self=lambda g, self: _bell(g, self, 2 / math.sqrt(math.pi)))
@@ -114,47 +127,34 @@ rule("erfc", self=lambda g, self: _bell(g, self, -2 / math.sqrt(math.pi)))
 
 def _pow_scalar(g: Any, self: Any, exponent: Any) -> Any:
     if exponent == 0:
-        return A.zeros_like.default(self)
+        return A.zeros_like.default(self, memory_format=_contiguous())
     lower = exponent - 1 if isinstance(exponent, complex) else float(exponent) - 1
     inner = A.mul.Scalar(A.pow.Tensor_Scalar(self, lower), exponent if isinstance(exponent, complex) else float(exponent))
     return A.mul.Tensor(g, conj(inner))
 
 
 def _pow_self(g: Any, self: Any, exponent: Any) -> Any:
-    zero = A.scalar_tensor.default(0.0, dtype=g._aval.torch_dtype)
     inner = A.mul.Tensor(A.pow.Tensor_Tensor(self, A.sub.Scalar(exponent, 1)), exponent)
-    return A.where.self(A.eq.Scalar(exponent, 0.0), zero, A.mul.Tensor(g, conj(inner)))
+    found = A.mul.Tensor(g, conj(inner))
+    zero = zero_of(g)
+    return A.where.self(A.eq.Scalar(exponent, 0.0), zero, found)
 
 
 def _pow_exponent(g: Any, self: Any, exponent: Any, result: Any) -> Any:
-    at_zero = A.logical_and.default(A.eq.Scalar(self, 0), A.ge.Scalar(exponent, 0))
-    zero = A.scalar_tensor.default(0.0, dtype=g._aval.torch_dtype)
-    return A.mul.Tensor(g, conj(A.where.self(at_zero, zero, A.mul.Tensor(result, A.log.default(self)))))
+    positive = A.ge.Scalar(exponent, 0)
+    at_zero = A.logical_and.default(A.eq.Scalar(self, 0), positive)
+    slope = A.mul.Tensor(result, A.log.default(self))
+    return A.mul.Tensor(g, conj(A.where.self(at_zero, zero_of(g), slope)))
 
 
 rule("pow.Tensor_Scalar", self=_pow_scalar)
 rule("pow.Tensor_Tensor", self=_pow_self, exponent=_pow_exponent)
-rule("pow.Scalar", exponent=lambda g, self, result: A.mul.Tensor(g, A.mul.Tensor(result, math.log(self))) if self else zeros(g))
+rule("pow.Scalar", exponent=lambda g, self, result: A.mul.Tensor(g, A.mul.Scalar(result, math.log(self))) if self else zeros(g))
 rule(
     "addcmul",
     self=lambda g: g,
     tensor1=lambda g, tensor2, value: A.mul.Tensor(g, conj(A.mul.Scalar(tensor2, value))),
     tensor2=lambda g, tensor1, value: A.mul.Tensor(g, conj(A.mul.Scalar(tensor1, value))),
-)
-rule(
-    "addcdiv",
-    self=lambda g: g,
-    tensor1=lambda g, tensor2, value: A.mul.Tensor(g, A.mul.Scalar(A.reciprocal.default(tensor2), value)),
-    tensor2=lambda g, tensor1, tensor2, value: A.mul.Tensor(
-        A.neg.default(g), A.div.Tensor(times(tensor1, value), A.mul.Tensor(tensor2, tensor2))
-    ),
-)
-rule("lerp.Scalar", self=lambda g, weight: A.mul.Scalar(g, 1 - weight), end=lambda g, weight: A.mul.Scalar(g, weight))
-rule(
-    "lerp.Tensor",
-    self=lambda g, weight: A.mul.Tensor(g, A.rsub.Scalar(weight, 1)),
-    end=lambda g, weight: A.mul.Tensor(g, weight),
-    weight=lambda g, self, end: A.mul.Tensor(g, A.sub.Tensor(end, self)),
 )
 rule("remainder.Scalar", "fmod.Scalar", self=lambda g: g)
 
@@ -175,36 +175,44 @@ rule(
 
 def zero_of(g: Any) -> Any:
     """A 0-dim zero of a gradient's dtype."""
-    return made_zeros([], g)
+    return number_like(0.0, g)
+
+
+def number_like(number: float, like: Any) -> Any:
+    """A number as a 0-dim tensor of a gradient's dtype: modes see it being made, wrapper classes do not."""
+    from ..devices import of_placement
+
+    return A.scalar_tensor.default(number, dtype=like._aval.torch_dtype, layout=_strided(), device=of_placement(like._aval.device))
 
 
 def made_zeros(shape: Sequence[int], like: Any) -> Any:
     """Plain zeros of a gradient's dtype: modes see them being made, wrapper classes do not."""
     from ..devices import of_placement
 
-    return A.zeros.default(list(shape), dtype=like._aval.torch_dtype, device=of_placement(like._aval.device))
+    return A.zeros.default(list(shape), dtype=like._aval.torch_dtype, layout=_strided(), device=of_placement(like._aval.device))
 
 
-def kept_where(condition: Any, g: Any) -> Any:
+def kept_where(condition: Any, g: Any, zero: Any = None) -> Any:
     """A gradient where a condition holds, zero elsewhere."""
-    return A.where.self(condition, g, zero_of(g))
+    return A.where.self(condition, g, zero_of(g) if zero is None else zero)
 
 
 def _clamp(g: Any, self: Any, min: Any, max: Any) -> Any:
+    zero = zero_of(g)
     if min is not None and max is not None:
-        inside = A.logical_and.default(A.ge.Scalar(self, min), A.le.Scalar(self, max))
+        inside = A.logical_and_.default(A.ge.Scalar(self, min), A.le.Scalar(self, max))
     elif min is not None:
         inside = A.ge.Scalar(self, min)
     elif max is not None:
         inside = A.le.Scalar(self, max)
     else:
         return g
-    return kept_where(inside, g)
+    return kept_where(inside, g, zero)
 
 
 rule("clamp", self=_clamp)
-rule("clamp_min", self=lambda g, self, min: kept_where(A.ge.Scalar(self, min), g))
-rule("clamp_max", self=lambda g, self, max: kept_where(A.le.Scalar(self, max), g))
+rule("clamp_min", self=lambda g, self, min: _clamp(g, self, min, None))
+rule("clamp_max", self=lambda g, self, max: _clamp(g, self, None, max))
 
 # ---- reductions ------------------------------------------------------------------------------------------------------------------
 
@@ -219,13 +227,18 @@ def dims_of(dim: Any, ndim: int) -> list[int]:
 def unsqueezed(g: Any, dim: Any, ndim: int, keepdim: bool) -> Any:
     """A reduced tensor with its reduced dimensions back, of size 1."""
     if not keepdim and ndim:
-        for d in dims_of(dim, ndim):
+        for d in dim if isinstance(dim, (list, tuple)) and len(dim) == 1 else dims_of(dim, ndim):
             g = A.unsqueeze.default(g, d)
     return g
 
 
 def _sum(g: Any, self_: Any, dim: Any, keepdim: Any) -> Any:
     return A.expand.default(unsqueezed(g, dim, self_.ndim, keepdim), self_.shape)
+
+
+def sum_of(g: Any, self: Any, dim: Any, keepdim: Any) -> Any:
+    """The gradient of a sum, in the shape of its operand."""
+    return A.expand.default(g if dim is None else unsqueezed(g, dim, self._aval.ndim, keepdim), list(self._aval.shape))
 
 
 rule("sum", self=lambda g, self_: A.expand.default(g, self_.shape))
@@ -279,17 +292,19 @@ rule("sort", "sort.stable", results=(0,), self=lambda g, self_, dim, result1: _p
 
 
 def _evenly(g: Any, self: Any, result: Any) -> Any:
-    mask = A.eq.Tensor(self, result)
-    return A.mul.Tensor(A.div.Tensor(g, A.sum.default(mask)), mask)
+    missing = A.logical_and.default(A.isnan.default(self), A.isnan.default(result))
+    mask = A.logical_or_.default(A.eq.Tensor(self, result), missing)
+    share = A.div.Tensor(g, A.sum.default(mask))
+    return A.mul.Tensor(mask, share)
 
 
-rule("max", "min", self=_evenly)
+rule("max", "min", "median", "nanmedian", self=_evenly)
 
 
 def _amax(g: Any, self: Any, dim: Any, keepdim: Any, result: Any) -> Any:
     ndim = self._aval.ndim
     reduced = dims_of(dim, ndim)
-    shape = [1 if d in reduced else n for d, n in enumerate(self._aval.shape)]
+    shape = [1 if d in reduced else n for d, n in enumerate(self._aval.shape)] if dim else []
     mask = A.eq.Tensor(result if keepdim or not ndim else A.view.default(result, shape), self)
     g = g if keepdim or not ndim else A.view.default(g, shape)
     return A.mul.Tensor(A.div.Tensor(g, A.sum.dim_IntList(mask, dim, True)), mask)
@@ -312,12 +327,18 @@ def vector_norm(g: Any, self: Any, ord: Any, dim: Any, keepdim: Any, result: Any
     if ord in (math.inf, -math.inf):
         size = A.abs.default(self)
         mask = A.logical_or.default(A.eq.Tensor(size, result), A.isnan.default(size))
-        count = A.sum.dim_IntList(mask, dims_of(dim, ndim), True)
-        return A.mul.Tensor(A.mul.Tensor(A.sgn.default(self), mask), A.div.Tensor(g, count))
+        count = A.sum.dim_IntList(mask, [] if dim is None else dim, True)
+        share = A.mul.Tensor(A.div.Tensor(g, count), mask)
+        return A.mul.Tensor(A.sgn.default(self), share)
+    if ord < 1:
+        powers = A.pow_.Scalar(A.abs.default(self), ord - 1)
+        scaled = A.masked_fill_.Scalar(A.mul.Tensor(A.sgn.default(self), powers), A.eq.Scalar(self, 0), 0)
+        return A.mul.Tensor(A.mul.Tensor(scaled, g), A.pow.Tensor_Scalar(result, 1 - ord))
     if ord < 2:
-        scaled = A.mul.Tensor(A.sgn.default(self), A.pow.Tensor_Scalar(A.abs.default(self), ord - 1))
+        powers = A.pow_.Scalar(A.abs.default(self), ord - 1)
+        scaled = A.mul.Tensor(A.sgn.default(self), powers)
     else:
-        scaled = A.mul.Tensor(self, A.pow.Tensor_Scalar(A.abs.default(self), ord - 2))
+        scaled = A.mul.Tensor(self, A.pow_.Scalar(A.abs.default(self), ord - 2))
     scale = A.div.Tensor(g, A.pow.Tensor_Scalar(result, ord - 1))
     scale = A.masked_fill_.Scalar(scale, A.eq.Scalar(result, 0), 0)
     return A.mul.Tensor(scaled, scale)
@@ -407,7 +428,7 @@ rule("t", self=lambda g: A.t.default(g))
 rule("transpose.int", self=lambda g, dim0, dim1: A.transpose.int(g, dim0, dim1))
 rule("permute", self=lambda g, dims: A.permute.default(g, _inverse(dims)))
 rule("expand", self=lambda g: g)
-rule("clone", self=lambda g: g)
+rule("clone", "lift_fresh_copy", self=lambda g: g)
 rule("contiguous", "alias", "lift_fresh", "positive", self=lambda g: g)
 rule("unsqueeze", self=lambda g, dim: A.squeeze.dim(g, dim))
 rule("squeeze", self=lambda g, self_: _unsqueeze_to(g, self_, None))
@@ -427,10 +448,17 @@ rule("repeat", self=lambda g, self_, repeats: _repeat(g, self_.shape, repeats))
 rule("tril", self=lambda g, diagonal: A.tril.default(g, diagonal))
 rule("triu", self=lambda g, diagonal: A.triu.default(g, diagonal))
 rule("view_as_complex", self=lambda g: A.view_as_real.default(g))
-rule("view_as_real", self=lambda g: A.view_as_complex.default(A.clone.default(g)))
+rule("view_as_real", self=lambda g: A.view_as_complex.default(packed(g)))
 rule("_conj", self=lambda g: conj(g))
 rule("_to_copy", self=lambda g, self_: _to(g, self_))
 rule("constant_pad_nd", self=lambda g, pad: A.constant_pad_nd.default(g, [-p for p in pad]))
+
+
+def packed(g: Any) -> Any:
+    """A gradient itself, or a copy of it, that lies in memory without gaps."""
+    from .routes_shape import contiguous
+
+    return contiguous(g)
 
 
 def reshaped(g: Any, shape: Sequence[int]) -> Any:
@@ -448,6 +476,10 @@ def reshaped(g: Any, shape: Sequence[int]) -> Any:
 def _to(g: Any, self_: Any) -> Any:
     from ..layouts import strided
 
+    if g._aval.torch_dtype.is_complex and not self_.dtype.is_complex:
+        g = A.select.int(A.view_as_real.default(g), g._aval.ndim, 0)
+        if g._aval.torch_dtype is self_.dtype:
+            return g
     return A._to_copy.default(g, dtype=self_.dtype, layout=strided, device=self_.device)
 
 
@@ -488,6 +520,7 @@ def _cat(g: Any, node: Any, dim: int) -> Any:
     found: dict[int, Any] = {}
     at = 0
     ndim = g._aval.ndim
+    dim = dim % ndim
     for (_, k, aval), edge in zip(node.slots, node.edges, strict=True):
         if aval.shape == (0,) and ndim != 1:
             found[k] = A.new_zeros.default(g, [0]) if edge is not None else None
@@ -507,26 +540,24 @@ rule(
 )
 
 
+def _missing(shape: list[int], like: Any, stacked: bool) -> Any:
+    return A.expand.default(made_zeros([], like), shape) if stacked else made_zeros(shape, like)
+
+
 def _joined(grads: list[Any], node: Any, dim: int, stacked: bool) -> Any:
     like = next(g for g in grads if g is not None)
-    filled = [made_zeros(node.about[j].shape, like) if g is None else g for j, g in enumerate(grads)]
+    filled = [_missing(node.about[j].shape, like, stacked) if g is None else g for j, g in enumerate(grads)]
     return A.stack.default(filled, dim) if stacked else A.cat.default(filled, dim)
 
 
 rule("split.Tensor", "split_with_sizes", self=lambda grads, node, dim: _joined(grads, node, dim, False))
+rule("unsafe_split.Tensor", "unsafe_split_with_sizes", self=lambda grads, node, dim: _joined(grads, node, dim, False))
 rule("unbind.int", self=lambda grads, node, dim: _joined(grads, node, dim, True))
 rule(
     "index.Tensor",
     self=lambda g, self_, indices: A.index_put.default(
         A.new_zeros.default(g, self_.shape, dtype=self_.dtype, layout=_strided(), device=self_.device), indices, g, True
     ),
-)
-rule(
-    "index_put",
-    self=lambda g, indices, values_, accumulate: (
-        g if accumulate else A.index_put.default(g, indices, A.new_zeros.default(g, values_.shape))
-    ),
-    values=lambda g, indices: A.index.Tensor(g, indices),
 )
 rule(
     "gather",
@@ -537,14 +568,6 @@ rule(
     "scatter.src", self=lambda g, dim, index: A.scatter.value(g, dim, index, 0), src=lambda g, dim, index: A.gather.default(g, dim, index)
 )
 rule("scatter.value", self=lambda g, dim, index: A.scatter.value(g, dim, index, 0))
-rule(
-    "index_select",
-    self=lambda g, self_, dim, index: A.index_add.default(
-        A.new_zeros.default(g, self_.shape, dtype=self_.dtype, layout=_strided(), device=self_.device), dim, index, g
-    ),
-)
-rule("index_add", self=lambda g: g, source=lambda g, dim, index, alpha: times(A.index_select.default(g, dim, index), alpha))
-
 
 def _strided() -> Any:
     from ..layouts import strided

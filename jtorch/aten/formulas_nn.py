@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .derivatives import rule
-from .formulas import vector_norm, zeros
+from .formulas import packed, vector_norm, zeros
 from .overloads import aten
 
 A = aten
@@ -21,6 +21,12 @@ rule("mish", self=lambda g, self: A.mish_backward.default(g, self))
 rule("elu", self=lambda g, self, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, False, self))
 rule("celu", self=lambda g, self, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, False, self))
 rule("leaky_relu", self=lambda g, self, negative_slope: A.leaky_relu_backward.default(g, self, negative_slope, False))
+# In place, the result tells what the operand was.
+rule("elu_", self=lambda g, result, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, True, result))
+rule("celu_", self=lambda g, result, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, True, result))
+rule("leaky_relu_", self=lambda g, result, negative_slope: A.leaky_relu_backward.default(g, result, negative_slope, True))
+rule("threshold_", self=lambda g, result, threshold: A.threshold_backward.default(g, result, threshold))
+rule("hardtanh_", self=lambda g, result, min_val, max_val: A.hardtanh_backward.default(g, result, min_val, max_val))
 rule("hardtanh", self=lambda g, self, min_val, max_val: A.hardtanh_backward.default(g, self, min_val, max_val))
 rule("hardsigmoid", self=lambda g, self: A.hardsigmoid_backward.default(g, self))
 rule("hardswish", self=lambda g, self: A.hardswish_backward.default(g, self))
@@ -53,7 +59,7 @@ rule(
 rule(
     "native_group_norm",
     input__weight__bias=lambda g, input, result1, result2, weight, N, C, HxW, group, wants: A.native_group_norm_backward.default(
-        g, input, result1, result2, weight, N, C, HxW, group, wants
+        packed(g), input, result1, result2, weight, N, C, HxW, group, wants
     ),
 )
 rule(
@@ -173,7 +179,7 @@ def _bce_logits(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, re
         found = A.mul.Tensor(A.sub.Tensor(A.sigmoid.default(self), target), g)
     else:
         t = A.mul.Tensor(pos_weight, target)
-        inner = A.sub.Tensor(A.mul.Tensor(A.sub.Tensor(A.add.Tensor(t, 1), target), A.sigmoid.default(self)), t)
+        inner = A.sub.Tensor(A.mul.Tensor(A.sub.Tensor(A.add.Scalar(t, 1), target), A.sigmoid.default(self)), t)
         found = A.mul.Tensor(inner, g)
     if weight is not None:
         found = A.mul.Tensor(found, weight)
@@ -209,10 +215,8 @@ rule(
 
 
 def _cdist_other(g: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
-    from ..layouts import contiguous_format
-
     def turned(x: Any) -> Any:
-        return A.clone.default(A.transpose.int(x, -2, -1), memory_format=contiguous_format)
+        return packed(A.transpose.int(x, -2, -1))
 
     distances = turned(result)
     return A._cdist_backward.default(turned(g), x2, x1, p, distances)
@@ -224,10 +228,11 @@ rule(
     i2=lambda g, i1, i3, expand1, expand2, expand3, sumdim: A._trilinear.default(i1, g, i3, expand1, sumdim, expand3, expand2),
     i3=lambda g, i1, i2, expand1, expand2, expand3, sumdim: A._trilinear.default(i1, i2, g, expand1, expand2, sumdim, expand3),
 )
-rule("_cdist_forward", x1=lambda g, x1, x2, p, result: A._cdist_backward.default(g, x1, x2, p, result), x2=_cdist_other)
+rule("_cdist_forward", x1=lambda g, x1, x2, p, result: A._cdist_backward.default(packed(g), x1, x2, p, result), x2=_cdist_other)
 rule("norm.Scalar", self=lambda g, self, p, result: vector_norm(g, self, p, None, False, result))
 rule(
     "norm.ScalarOpt_dim",
     self=lambda g, self, p, dim, keepdim, result: vector_norm(g, self, 2 if p is None else p, dim, keepdim, result),
 )
 rule("poisson", "bernoulli.p", "bernoulli_.float", self=lambda g: zeros(g))
+rule("_safe_softmax", self=lambda g, result, dim, self_: A._softmax_backward_data.default(g, result, dim, self_.dtype))

@@ -83,4 +83,13 @@ def route(*paths: str, aten: str | None = None) -> Callable[[Callable[..., Any]]
 
 def load() -> None:
     """Imports the modules that declare routes."""
-    from . import routes_factories, routes_math, routes_nn, routes_shape, routes_tensor  # noqa: F401
+    from . import (  # noqa: F401
+        routes_factories,
+        routes_linalg,
+        routes_math,
+        routes_nn,
+        routes_recurrent,
+        routes_shape,
+        routes_statistics,
+        routes_tensor,
+    )

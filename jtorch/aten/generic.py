@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from ..applying import apply
 from ..autograd import engine as autograd_engine
 from ..autograd.grad_mode import MODE
 from ..core import Tensor, detached
+from ..engine.calls import shapes_of
+from ..engine.values import default_device
 from .kernels import kernel_of
 from .overloads import OpOverload, jtorch
 from .recording import Rule
@@ -18,11 +21,13 @@ _steps: dict[Any, OpOverload] = {}
 _numbers = itertools.count()
 
 
-def step_of(call: Any, tensors: int) -> OpOverload:
+def step_of(call: Any, operands: Sequence[Tensor]) -> OpOverload:
     """The operator that runs one call of the engine, whose static arguments are part of it: ``jtorch.<name>.<number>``."""
     found = _steps.get(call)
     if found is None:
         info = call.extra
+        shapes_of(call, tuple([t._aval for t in operands]), default_device())  # tells how many results there are
+        tensors = len(operands)
         single = getattr(info, "single", True)
         parameters = [f"Tensor t{i}" for i in range(tensors)] + [f"Scalar n{i}" for i in range(len(call.kinds))]
         text = f"{call.name.strip('_')}.v{next(_numbers)}({', '.join(parameters)}) -> {'Tensor' if single else 'Tensor[]'}"

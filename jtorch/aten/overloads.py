@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import devices, dtypes
+from .. import _refusals, _refused, devices, dtypes
 from ..core import Tensor
 from .schema import NO_DEFAULT, Argument, Schema, texts
 
@@ -347,6 +347,9 @@ class _OpNamespace(types.ModuleType):
             made = OpOverloadPacket("aten", name, texts()[name])
             self.__dict__[name] = made
             return made
+        if namespace == "aten" and name in _refused.names()["ops.aten"]:
+            self.__dict__[name] = _refusals.find("jtorch.ops.aten", name)
+            return self.__dict__[name]
         raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
 
     def define(self, text: str) -> OpOverload:

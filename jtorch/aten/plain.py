@@ -76,6 +76,11 @@ def lift(self: Any) -> Any:
     return self
 
 
+@kernel("lift_fresh_copy")
+def lift_fresh_copy(self: Any) -> Any:
+    return P["clone"](self)
+
+
 @kernel("_unsafe_view", "_reshape_alias")
 def _unsafe_view(self: Any, size: Any, stride: Any = None) -> Any:
     del stride
@@ -236,9 +241,15 @@ def embedding_dense_backward(grad_output: Any, indices: Any, num_weights: int, p
 # ---- softmax and losses ----------------------------------------------------------------------------------------------------------
 
 
-@kernel("_softmax", "_safe_softmax")
-def _softmax(self: Any, dim: int, half_to_float: bool = False, dtype: Any = None) -> Any:
-    return P["softmax"](self, dim, dtype=dtypes.float32 if half_to_float else dtype)
+@kernel("_softmax")
+def _softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
+    return P["softmax"](self, dim, dtype=dtypes.float32 if half_to_float else None)
+
+
+@kernel("_safe_softmax")
+def _safe_softmax(self: Any, dim: int, dtype: Any = None) -> Any:
+    out = P["softmax"](self, dim, dtype=dtype)
+    return out.masked_fill((self == float("-inf")).all(dim, True), 0.0)  # nothing to attend to: zeros, not nan
 
 
 @kernel("_log_softmax")
@@ -317,6 +328,22 @@ def binary_cross_entropy_with_logits(self: Any, target: Any, weight: Any = None,
     return P["nn.functional.binary_cross_entropy_with_logits"](
         self, target, weight, reduction=_REDUCTIONS[reduction], pos_weight=pos_weight
     )
+
+
+def _mean_by_default(name: str, place: int) -> None:
+    """A loss whose operator takes the mean where its parameter at ``place`` is left out; the function reduces nothing then."""
+
+    @kernel(name)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if len(args) <= place:
+            kwargs.setdefault("reduction", 1)
+        return P[name](*args, **kwargs)
+
+
+for _name, _place in {
+    "kl_div": 2, "hinge_embedding_loss": 3, "margin_ranking_loss": 4, "cosine_embedding_loss": 4, "ctc_loss": 5, "triplet_margin_loss": 7,
+}.items():  # fmt: skip
+    _mean_by_default(_name, _place)
 
 
 # ---- activations -----------------------------------------------------------------------------------------------------------------

@@ -117,10 +117,9 @@ class Recording:
         results = list(out) if isinstance(out, (tuple, list)) else [out]
         tensors = [t for t in results if isinstance(t, Tensor)]
         wanted = self.rule.results
-        if self.write is not None:
-            for kept in self.kept.values():  # what the operator itself has filled is saved as it is now
-                if type(kept) is _Saved and kept.tensor is self.write:
-                    kept.version = self.write._version
+        for kept in self.kept.values():  # what the operator itself has changed (running statistics, too) is saved as it is now
+            if type(kept) is _Saved and kept.tensor is not None and (kept.tensor is self.write or self.write is None):
+                kept.version = kept.tensor._version
         node = OperatorNode(self, tensors)
         for j, t in enumerate(tensors):
             if not t._aval.differentiable or (wanted is not None and j not in wanted):
@@ -260,17 +259,24 @@ class OperatorNode(Node):
 
     apply_tracked = apply
 
-    def gradients(self, grads: list[Any]) -> list[Any]:
-        """The gradient of each operand, from those of the results."""
+    def gradients(self, grads: list[Any], asked: Sequence[bool] | None = None) -> list[Any]:
+        """The gradient of each operand, or of those that are asked for, from those of the results."""
         stored = self.stored
         if stored is None:
             raise RuntimeError(FREED)
         found: dict[str, Any] = {}
         seen: dict[str, Any] = {}
+        wants = self.wants
+        if asked is not None and not all(asked):
+            wants = {name for (name, _, _), ask in zip(self.slots, asked, strict=True) if ask}
         for names, fn, uses in sorted(self.parts, key=lambda part: part[0]):
+            if wants.isdisjoint(names):
+                continue
             for name in uses:
-                if name not in seen or name == "wants":
-                    seen[name] = self._given(name, names, grads, stored)
+                if name == "wants":
+                    seen[name] = [n in wants for n in names]
+                elif name not in seen:
+                    seen[name] = self._given(name, grads, stored)
             got = fn(*[seen[name] for name in uses])
             found.update(zip(names, got, strict=True) if len(names) > 1 else ((names[0], got),))
         result = []
@@ -284,15 +290,13 @@ class OperatorNode(Node):
             result.append(None if g is None else _fitted(g, aval))
         return result
 
-    def _given(self, name: str, names: tuple[str, ...], grads: list[Any], stored: dict[str, Any]) -> Any:
+    def _given(self, name: str, grads: list[Any], stored: dict[str, Any]) -> Any:
         if name == "g":
             return grads[0]
         if name == "grads":
             return grads
         if name == "node":
             return self
-        if name == "wants":
-            return [n in self.wants for n in names]
         if name == "result_":
             return self.about[0]
         x = stored[name]
@@ -304,8 +308,9 @@ class OperatorNode(Node):
             from .state import Below
 
             saved, j = x
+            kept = saved.get()  # which a hook may compute anew, and record
             with Below():
-                t = aten.detach.default(saved.get())
+                t = aten.detach.default(kept)
             t._node, t._nr, t._rg = self, j, True
             return t
         return x
@@ -332,7 +337,7 @@ def _fitted(g: Tensor, aval: Any) -> Tensor:
         g = sum_to(g, aval.shape)
     if g._aval.torch_dtype is not aval.torch_dtype:
         if g._aval.torch_dtype.is_complex and not aval.torch_dtype.is_complex:
-            g = aten.select.int(aten.view_as_real.default(g), -1, 0)
+            g = aten.select.int(aten.view_as_real.default(g), mine.ndim, 0)
         if g._aval.torch_dtype is not aval.torch_dtype:
             g = aten._to_copy.default(g, dtype=aval.torch_dtype)
     return g
@@ -364,7 +369,7 @@ def _rewrite_history(t: Tensor, node: OperatorNode, j: int) -> None:
         return
     if al is not None and al.base is not None:
         from ..autograd.grad_mode import MODE
-        from ..core import assign
+        from ..writing import assign
 
         enabled, MODE.enabled = MODE.enabled, True
         try:

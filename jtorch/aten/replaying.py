@@ -62,7 +62,7 @@ def _as_one(node: Node, saved: list[Value], grads: list[Any]) -> list[Any]:
     given = tuple([g is not None for g in grads])
     call = vjp_of(node.call, node.avals, node.outs, needs, given, kept=node.kept)  # type: ignore[arg-type]
     operands = [*[from_value(v) for v in saved], *[g for g in grads if g is not None]]
-    found = iter(invoke(step_of(call, len(operands)), [*operands, *node.numbers]))
+    found = iter(invoke(step_of(call, operands), [*operands, *node.numbers]))
     return [next(found) if need else None for need in needs]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import dtypes
 from ..core import Tensor
 from ..errors import canonical_dim
 from .functions import route
 from .overloads import aten
-from .routes_shape import reshape
+from .routes_shape import contiguous, reshape
 
 A = aten
 
@@ -50,9 +51,11 @@ def __rfloordiv__(self: Any, other: Any) -> Any:
 
 
 def _scalar(x: Any, like: Any) -> Any:
-    from .routes_shape import _as_tensor
+    from ..devices import of_placement
+    from ..layouts import strided
 
-    return _as_tensor(x, like)
+    dtype = dtypes.result_type_of(((like._aval.torch_dtype, dtypes.DIMENSIONED), (dtypes.of_number(x), dtypes.NUMBER)))
+    return A.scalar_tensor.default(x, dtype=dtype, layout=strided, device=of_placement(like._aval.device))
 
 
 @route("Tensor.__rmatmul__")
@@ -259,6 +262,8 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
     if out is not None or (isinstance(ord, str) and ord != "fro"):
         return NotImplemented
     of_matrices = (dim is None and A._aval.ndim != 1) or (isinstance(dim, (list, tuple)) and len(dim) == 2)
+    if ord == "fro" and dim is None and A._aval.ndim == 2:
+        dim = [0, 1]
     if ord not in (None, "fro") and of_matrices:
         return NotImplemented
     return aten.linalg_vector_norm.default(A, 2.0 if ord in (None, "fro") else ord, _dims(dim), keepdim, dtype=dtype)
@@ -295,8 +300,8 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     d = canonical_dim(dim, input._aval.ndim)
     for _ in range(n):
         size = input._aval.shape[d]
-        a, b = A.slice.Tensor(input, d, 1, size), A.slice.Tensor(input, d, 0, size - 1)
-        input = A.sub.Tensor(a, b)
+        before = A.slice.Tensor(input, dim, 0, size - 1)
+        input = A.sub.Tensor(A.slice.Tensor(input, dim, 1, size), before)
     return input
 
 
@@ -318,7 +323,7 @@ def matmul(input: Any, other: Any = None, *, out: Any = None) -> Any:
     if len(a) == 2 and len(b) == 1:
         return A.mv.default(input, other)
     if len(a) == 1 and len(b) == 2:
-        return A.squeeze.dim(A.mm.default(A.unsqueeze.default(input, 0), other), 0)
+        return A.squeeze_.dim(A.mm.default(A.unsqueeze.default(input, 0), other), 0)
     if len(a) == 2 and len(b) == 2:
         return A.mm.default(input, other)
     if _folds(input, other):
@@ -360,7 +365,7 @@ def _folded(a: Any, b: Any) -> Any:
     flat = reshape(big, [_product(lead), big._aval.shape[-1]])
     if small._aval.ndim == 2:
         made = A._unsafe_view.default(A.mm.default(flat, small), [*lead, small._aval.shape[1]])
-        return A.transpose.int(made, -2, -1) if turned else made
+        return contiguous(A.transpose.int(made, -2, -1)) if turned else made
     return A._unsafe_view.default(A.mv.default(flat, small), lead)
 
 
@@ -393,6 +398,9 @@ def _batched(a: Any, b: Any) -> Any:
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``t`` and ``addmm`` (``mm`` without bias), on the operand seen as a matrix."""
     ndim = input._aval.ndim
+    if ndim == 1 and bias is not None and weight._aval.ndim == 2:  # as a matrix of one row
+        row = A.view.default(input, [1, input._aval.size])
+        return A.view.default(A.addmm.default(bias, row, A.t.default(weight)), [weight._aval.shape[0]])
     if bias is None:
         return matmul(input, A.t.default(weight) if weight._aval.ndim == 2 else weight)
     if ndim == 2 and weight._aval.ndim == 2:

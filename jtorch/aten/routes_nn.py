@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import dtypes
 from ..autograd.grad_mode import no_grad
-from ..layouts import contiguous_format
+from ..layouts import contiguous_format, strided
 from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, reshape
@@ -37,7 +37,11 @@ def _reduced(x: Any, reduction: int) -> Any:
 
 
 def _activation(name: str, run: Any, in_place: Any = None) -> None:
+    limit = run.__code__.co_argcount - 1
+
     def apply(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        if len(args) > limit:  # ``inplace`` by position
+            args, inplace = args[:limit], args[limit]
         if inplace and in_place is not None:
             return in_place(input, *args, **kwargs)
         if inplace:
@@ -118,7 +122,7 @@ def _softmax(name: str, packet: Any) -> None:
         if dim is None or out is not None:
             return NotImplemented
         if dtype is not None and dtype is not input._aval.torch_dtype:
-            input = A._to_copy.default(input, dtype=dtype)
+            input = A._to_copy.default(input, dtype=dtype, layout=strided, device=input.device)
         return packet.default(input, dim, False)
 
     route(name)(run)
@@ -200,6 +204,11 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     )[0]
 
 
+def _batch_norm(x: Any, *given: Any) -> Any:
+    A.empty.memory_format([0], dtype=dtypes.uint8, layout=strided, device=x.device)  # where other backends would keep what they need
+    return A.native_batch_norm.default(x, *given)[0]
+
+
 @route("nn.functional.batch_norm")
 def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
@@ -208,7 +217,7 @@ def batch_norm(
     """The first result of ``native_batch_norm``."""
     if training and math.prod(input._aval.shape) // max(input._aval.shape[1], 1) == 1:
         return NotImplemented
-    return A.native_batch_norm.default(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @route("batch_norm")
@@ -218,7 +227,7 @@ def torch_batch_norm(
 ) -> Any:  # fmt: skip
     """The first result of ``native_batch_norm``."""
     del cudnn_enabled
-    return A.native_batch_norm.default(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @route("nn.functional.instance_norm")
@@ -233,7 +242,7 @@ def instance_norm(
     weight = None if weight is None else A.repeat.default(weight, [b])
     bias = None if bias is None else A.repeat.default(bias, [b])
     flat = A.view.default(contiguous(input), [1, b * c, *rest])
-    made = A.native_batch_norm.default(flat, weight, bias, running_mean, running_var, True, momentum, eps)[0]
+    made = _batch_norm(flat, weight, bias, running_mean, running_var, True, momentum, eps)
     return A.view.default(made, [b, c, *rest])
 
 
@@ -277,9 +286,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 
 
 def _constant(x: Any, like: Any) -> Any:
-    from .routes_shape import _as_tensor
-
-    return _as_tensor(x, like)
+    return A.scalar_tensor.default(x, dtype=like._aval.torch_dtype, device=like.device)
 
 
 @route("nn.functional.pairwise_distance", "pairwise_distance")
@@ -443,6 +450,10 @@ def interpolate(
         ("linear", 1): "upsample_linear1d", ("bilinear", 2): "upsample_bilinear2d", ("bicubic", 2): "upsample_bicubic2d",
         ("trilinear", 3): "upsample_trilinear3d",
     }  # fmt: skip
+    if mode == "area" and size is not None and n in (1, 2, 3):
+        from .lowering import route_of
+
+        return route_of(f"nn.functional.adaptive_avg_pool{n}d")(input, _ints(size, n))
     name = names.get((mode, n))
     if name is None or antialias or recompute_scale_factor or (size is None) == (scale_factor is None):
         return NotImplemented
@@ -494,10 +505,18 @@ def scaled_dot_product_attention(
 ) -> Any:  # fmt: skip
     """The fused operator for four dimensions without dropout."""
     fits = query._aval.ndim == key._aval.ndim == value._aval.ndim == 4 and query._aval.shape[-1] == value._aval.shape[-1]
-    if not fits or dropout_p or enable_gqa or (attn_mask is not None and (is_causal or attn_mask._aval.torch_dtype is dtypes.bool_)):
+    if dropout_p or enable_gqa or (attn_mask is not None and is_causal):
         return NotImplemented
-    if query._aval.shape[:2] != key._aval.shape[:2] or (attn_mask is not None and attn_mask._rg):
+    if not fits or (attn_mask is not None and attn_mask._rg):
+        from .routes_recurrent import attention
+
+        return attention(query, key, value, attn_mask, is_causal, scale)
+    if query._aval.shape[:2] != key._aval.shape[:2]:
         return NotImplemented
+    if attn_mask is not None:
+        from .routes_recurrent import _added
+
+        attn_mask = _added(attn_mask, query)
     return A._scaled_dot_product_flash_attention_for_cpu.default(
         query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
     )[0]
@@ -571,11 +590,12 @@ def _smoothed(logs: Any, target: Any, weight: Any, how: int, ignore_index: int, 
         shape = [1] * logs._aval.ndim
         shape[d] = weight._aval.size
         scaled = A.mul.Tensor(logs, A.view.default(weight, shape))
+    smooth = A.neg.default(A.sum.dim_IntList(scaled, [d]))
     ignored = A.eq.Scalar(target, ignore_index)
-    smooth = A.masked_fill_.Scalar(A.neg.default(A.sum.dim_IntList(scaled, [d])), ignored, 0)
+    smooth = A.masked_fill_.Scalar(smooth, ignored, 0)
     if how == 1:
         if weight is None:
-            kept = A.sum.default(A.logical_not.default(ignored))
+            kept = A.sum.default(A.bitwise_not.default(ignored))
         else:
             safe = A.masked_fill.Scalar(target, ignored, 0)
             kept = A.sum.default(A.masked_fill.Scalar(A.index.Tensor(weight, [safe]), ignored, 0))
@@ -644,13 +664,22 @@ def binary_cross_entropy_with_logits(
     return A.binary_cross_entropy_with_logits.default(input, target, weight, pos_weight, _reduction(size_average, reduce, reduction))
 
 
+@route("binary_cross_entropy_with_logits")
+def numbered_binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0
+) -> Any:
+    """``binary_cross_entropy_with_logits.default``."""
+    return A.binary_cross_entropy_with_logits.default(input, target, weight, pos_weight, reduction)
+
+
 @route("nn.functional.kl_div")
 def kl_div(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
 ) -> Any:
     """``target * (log(target) - input)`` part by part."""
     if log_target:
-        found = A.mul.Tensor(A.exp.default(target), A.sub.Tensor(target, input))
+        difference = A.sub.Tensor(target, input)
+        found = A.mul.Tensor(A.exp.default(target), difference)
     else:
         product = A.mul.Tensor(target, input)
         found = A.sub.Tensor(A.xlogy.Tensor(target, target), product)

@@ -90,6 +90,8 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 @route("ravel")
 def ravel(self: Any) -> Any:
     """One dimension."""
+    if view_strides(self._aval.shape, self.stride(), (self._aval.size,)) is not None:
+        return A.view.default(self, [-1])
     return reshape(self, [-1])
 
 
@@ -152,13 +154,13 @@ def H(self: Any) -> Any:
 @route("Tensor.real.__get__", "real")
 def real(self: Any) -> Any:
     """The real parts."""
-    return A.select.int(A.view_as_real.default(self), -1, 0) if self._aval.torch_dtype.is_complex else self
+    return A.select.int(A.view_as_real.default(self), self._aval.ndim, 0) if self._aval.torch_dtype.is_complex else self
 
 
 @route("Tensor.imag.__get__", "imag")
 def imag(self: Any) -> Any:
     """The imaginary parts."""
-    return A.select.int(A.view_as_real.default(self), -1, 1) if self._aval.torch_dtype.is_complex else NotImplemented
+    return A.select.int(A.view_as_real.default(self), self._aval.ndim, 1) if self._aval.torch_dtype.is_complex else NotImplemented
 
 
 @route("conj_physical")
@@ -195,9 +197,9 @@ def _expand_kernel(self: Any, *size: Any, **kwargs: Any) -> Any:
 
 
 @route("broadcast_to")
-def broadcast_to(self: Any, size: Any) -> Any:
+def broadcast_to(self: Any, *size: Any, **kwargs: Any) -> Any:
     """``expand.default``."""
-    return A.expand.default(self, size_of((size,)))
+    return A.expand.default(self, size_of((kwargs["size"],) if "size" in kwargs else size))
 
 
 @route("Tensor.expand_as")
@@ -213,7 +215,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     shape = list(broadcast_shapes(*[t._aval.shape for t in given]))
-    return tuple([A.expand.default(t, shape) for t in given])
+    return tuple([t if list(t._aval.shape) == shape else A.expand.default(t, shape) for t in given])
 
 
 @route("squeeze", "_C._squeeze", "Tensor.squeeze")
@@ -507,7 +509,8 @@ def _looked_up(t: Any, index: Any) -> tuple[Any, list[tuple[int, Any]]]:
             step = 1 if step is None else _int(step)
             if step < 1:
                 raise ValueError("step must be greater than zero")
-            if start is not None or stop is not None or step != 1:
+            whole = start in (None, 0) and (stop is None or _int(stop) >= t._aval.shape[dim]) and step == 1
+            if not (whole if type(index) is tuple else start is None and stop is None and step == 1):
                 t = A.slice.Tensor(t, dim, 0 if start is None else _int(start), _LAST if stop is None else _int(stop), step)
             dim += 1
         elif item is None:

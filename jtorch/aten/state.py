@@ -26,6 +26,8 @@ class _State(threading.local):
         self.modes: list[Any] = _Stack()
         self.off = False
         self.forced = False
+        #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of operators.
+        self.around: int | None = None
 
 
 STATE = _State()
@@ -65,14 +67,30 @@ class Kernel:
 class Quiet:
     """A block in which no function handler or function mode is asked, while operators still are: derivatives run in one."""
 
-    __slots__ = ("level",)
+    __slots__ = ("level", "around")
 
     def __enter__(self) -> None:
-        self.level = dispatch._state.level
+        self.level, self.around = dispatch._state.level, STATE.around
+        if self.around is None:
+            STATE.around = self.level
         dispatch._state.level = 2
 
     def __exit__(self, *exc: object) -> None:
-        dispatch._state.level = self.level
+        dispatch._state.level, STATE.around = self.level, self.around
+
+
+class Loud:
+    """A block inside ``Quiet`` in which function handlers are asked as around it: handlers of operators run in one."""
+
+    __slots__ = ("level", "around")
+
+    def __enter__(self) -> None:
+        self.level, self.around = dispatch._state.level, STATE.around
+        if self.around is not None:
+            dispatch._state.level, STATE.around = self.around, None
+
+    def __exit__(self, *exc: object) -> None:
+        dispatch._state.level, STATE.around = self.level, self.around
 
 
 class Below:

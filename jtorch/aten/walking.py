@@ -68,14 +68,23 @@ class TensorTask(_Task):
         if rare is not None and rare.retained:
             for j, keep in rare.retained.items():
                 if grads[j] is not None:
-                    keep(self, grads[j])
+                    with Quiet():
+                        kept = aten.clone.default(grads[j])
+                    keep(self, kept)
         return grads
 
     def run(self, roots: Sequence[Node], finish: Callable[..., None] | None = None) -> None:
         """Visits nodes, the latest first."""
+        self.roots = roots
         needed = self.needed(roots)
         counts = {} if finish is None else self.expected(roots, needed)
         self.proceed(needed, counts, finish)
+
+    def _asked(self, edge: Any, needed: set[Node]) -> bool:
+        """Whether somebody waits for the gradient that goes along an edge."""
+        if type(edge) is tuple:
+            return edge[0] in needed or edge[1] in self.wanted.get(edge[0], ())
+        return edge is not None and self.only_leaves is not None and id(edge) in self.only_leaves
 
     def proceed(self, needed: set[Node] | None, counts: dict[int, int], finish: Callable[[list[Any]], None] | None) -> None:
         """Visits what waits."""
@@ -90,7 +99,8 @@ class TensorTask(_Task):
                 continue
             if rare is not None and rare.prehooks:
                 grads = [as_tensor(g, create) for g in self.hooks.before(self, node, grads)]
-            found = gradients_of(node, grads, create)
+            asked = None if needed is None else [self._asked(e, needed) for e in node.edges]
+            found = gradients_of(node, grads, create, asked)
             if rare is not None and rare.hooks:
                 found = [as_tensor(g, create) for g in self.hooks.after(self, node, found, grads)]
             del grads
@@ -107,11 +117,11 @@ class TensorTask(_Task):
                 node.release()
 
 
-def gradients_of(node: Node, grads: list[Any], create_graph: bool) -> list[Any]:
-    """The gradients of a node's operands, as tensors."""
+def gradients_of(node: Node, grads: list[Any], create_graph: bool, asked: Sequence[bool] | None = None) -> list[Any]:
+    """The gradients of a node's operands, or of those that are asked for, as tensors."""
     if isinstance(node, _OPERATORS):
         with Quiet():
-            return node.gradients(grads)
+            return node.gradients(grads, asked) if type(node) is OperatorNode else node.gradients(grads)
     if isinstance(node, FunctionNode):
         return node.run_on_tensors(grads, create_graph)
     plain = not STATE.modes and not STATE.forced and not any(g is not None and handles(type(g)) for g in grads)
@@ -149,8 +159,7 @@ def _ones(root: Any, aval: Any) -> Tensor:
     if not isinstance(root, Tensor):
         return from_value(engine._zeros(aval)) + 1
     with Quiet():
-        made = aten.ones_like.default(root, pin_memory=False, memory_format=preserve_format)
-        return aten.detach.default(made)
+        return aten.ones_like.default(root, pin_memory=False, memory_format=preserve_format)
 
 
 def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
@@ -207,6 +216,7 @@ def backward(roots: Any, given: Any, retain_graph: Any, create_graph: bool, targ
             if leaves is None or id(entry[0]) in leaves:
                 accumulate(entry[0], entry, create_graph)
 
+        engine._WALKS.stack.append(task)
         task.run(nodes, finish)
         for entry in list(task.leaf_grads.values()):
             finish(entry)
@@ -217,6 +227,7 @@ def backward(roots: Any, given: Any, retain_graph: Any, create_graph: bool, targ
                     accumulate(t, [found], create_graph)
     finally:
         MODE.enabled = enabled
+        engine._left(task)
 
 
 def grad(outs: Any, targets: Any, given: Any, retain_graph: Any, create_graph: bool, allow_unused: bool) -> tuple[Any, ...]:
@@ -230,9 +241,11 @@ def grad(outs: Any, targets: Any, given: Any, retain_graph: Any, create_graph: b
         if None in edges:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         engine._want(task, targets)
+        engine._WALKS.stack.append(task)
         task.run(nodes)
     finally:
         MODE.enabled = enabled
+        engine._left(task)
     found: list[Any] = []
     for i, edge in enumerate(edges):
         if type(edge) is tuple:
@@ -265,7 +278,7 @@ def accumulate(leaf: Tensor, box: list[Any], create_graph: bool) -> None:
         if have is not None:
             leaf._grad = aten.add.Tensor(have, t) if create_graph else aten.add_.Tensor(have, t)
         elif create_graph:
-            leaf._grad = t
+            leaf._grad = _copy_like(t, leaf)
         elif sys.getrefcount(t) <= _ALONE and _keeps_layout(t, leaf):
             leaf._grad = aten.detach.default(t)
         else:

@@ -7,6 +7,7 @@ the data inside; ``refused``: an error, with the reason given here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import jtorch as torch
@@ -37,7 +38,7 @@ def named(names: str | Iterable[str]) -> set[Any]:
         listed = set(functions)
         for attribute in dir(key):
             f = getattr(key, attribute, None)
-            if getattr(f, "__hash__", None) is not None and f in listed:
+            if getattr(f, "__hash__", None) is not None and type(f) is not MappingProxyType and f in listed:
                 by_name.setdefault(attribute, set()).add(f)
                 by_name.setdefault(f"{owner}.{attribute}", set()).add(f)
     found: set[Any] = set()

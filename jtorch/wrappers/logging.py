@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jtorch
+from jtorch.overrides import is_tensor_like
 from jtorch.utils._python_dispatch import TorchDispatchMode
-from jtorch.utils._pytree import tree_map
+from jtorch.utils._pytree import tree_leaves, tree_map
 
 torch: Any = jtorch  # methods of Tensor are bound at run time
 
@@ -175,9 +176,18 @@ class LoggingTensor(torch.Tensor):
             return x.elem if isinstance(x, cls) else x
 
         def outside(x: Any) -> Any:
-            return cls(x) if isinstance(x, torch.Tensor) and not isinstance(x, cls) else x
+            return cls(x) if is_tensor_like(x) and not isinstance(x, (cls, type)) else x
 
-        return _noted(func, args, kwargs, tree_map(outside, func(*tree_map(inside, args), **tree_map(inside, kwargs))))
+        given, named = tree_map(inside, args), tree_map(inside, kwargs)
+        held = tree_leaves((given, named), is_leaf=is_tensor_like)
+        run = func if all(isinstance(x, torch.Tensor) or not is_tensor_like(x) for x in held) else _public(func)
+        return _noted(func, args, kwargs, tree_map(outside, run(*given, **named), is_leaf=is_tensor_like))
+
+
+def _public(func: Any) -> Callable[..., Any]:
+    """The public function that does what an operator does: types that only handle functions are operands of no operator."""
+    name = func.overloadpacket.__name__
+    return getattr(torch, name, None) or (lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs))
 
 
 class LoggingTensorMode(TorchDispatchMode):

@@ -72,3 +72,23 @@ def test_wrappers_under_a_mode():
     with Mode():
         r = torch.exp(m)
     assert r.metadata == FACTS and seen[0] == (torch.exp, (MetadataTensor,))
+
+
+def test_a_log_of_quantities():
+    pytest.importorskip("pint")
+    from jtorch.wrappers import LoggingTensor, UnitTensor
+    from jtorch.wrappers.logging import capture_logs
+
+    with capture_logs() as log:
+        x = LoggingTensor(UnitTensor(torch.tensor([1.0, 2.0]), "m"))
+        y = (x * x + x * x * 3).sum()
+    assert type(y) is LoggingTensor and str(y.elem.unit) == "meter ** 2" and y.elem.magnitude.item() == 20.0
+    assert [line.split(" = ")[1].split("(")[0].removeprefix("aten.") for line in log] == [
+        "mul.Tensor", "mul.Tensor", "mul.Tensor", "add.Tensor", "sum.default"
+    ]  # fmt: skip
+
+
+def test_padding_a_nested_tensor_with_metadata():
+    nt = torch.nested.nested_tensor([torch.ones(1, 2), torch.ones(2, 2)], layout=torch.jagged)
+    padded = torch.nested.to_padded_tensor(MetadataTensor(nt, FACTS), 0.0)
+    assert type(padded) is MetadataTensor and padded.tensor.shape == (2, 2, 2)

@@ -162,6 +162,8 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
         RuntimeError: if ``output_size`` is too small for a strided tensor (of a jagged one it cuts items), for jagged ones with holes.
     """
     if not isinstance(input, Nested):
+        if out is None and not isinstance(input, Tensor) and hasattr(type(input), "__torch_function__"):  # a type around a nested one
+            return input.to_padded_tensor(padding, output_size)
         raise not_offered(f"to_padded_tensor of a {type(input).__name__}", "only nested tensors can be padded")
     if out is not None:
         raise not_offered("to_padded_tensor(out=...)", "the result is a new tensor")

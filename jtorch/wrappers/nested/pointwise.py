@@ -28,8 +28,9 @@ _NOT = ("prelu",)
 @functools.cache
 def names() -> frozenset[str]:
     """The names of all elementwise functions, methods and operators, in-place forms included: read from the declarations."""
-    from ...binding import OPERATORS, POINTWISE
+    from ...binding import POINTWISE
     from ...ops._declare import OPS
+    from ...public_forms import OPERATORS
 
     found = set(_ALSO)
     for op in OPS.values():

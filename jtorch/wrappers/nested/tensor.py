@@ -31,6 +31,13 @@ class Nested(Tensor):
                 return NotImplemented
         return cls._table.answer(func, types, args, kwargs or {})
 
+    @staticmethod
+    def _apply_function(function: Any, args: tuple[Any, ...]) -> Any:
+        """``autograd.Function.apply`` with nested tensors among its arguments."""
+        from .custom import apply
+
+        return apply(function, args)
+
     def _read(self) -> Any:
         raise RuntimeError("a nested tensor has no data of one shape: this function knows nothing of nested tensors; use .values()")
 
