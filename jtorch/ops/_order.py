@@ -61,3 +61,38 @@ def sorted_values(x: Array, axis: int) -> Array:
         return key.astype(x.dtype)
     bits = jnp.where(key < 0, key ^ np.int32(0x7FFFFFFF), key)
     return lax.bitcast_convert_type(bits, np.float32).astype(x.dtype)
+
+
+#: From this length on an element is found by counting: 32 passes that vectorise, instead of sorting.
+_COUNTED = 256
+
+
+def selected(x: Array, axis: int, rank: Array) -> tuple[Array, Array]:
+    """The elements of ``rank`` (from 0; of size 1 along ``axis``) in the order along ``axis``, and the first places where they stand."""
+    n = x.shape[axis]
+    key = _key32(x) if _COUNTED <= n < 2**31 else None
+    if key is None:
+        value = take_along(sorted_values(x, axis), rank, axis)
+        equal = x == value
+        if category(x.dtype) == dtypes.FLOATING:
+            equal |= jnp.isnan(x) & jnp.isnan(value)
+    else:
+        equal = key == _key_of_rank(key, axis, rank)
+    place = positions(x, axis)
+    index = jnp.min(jnp.where(equal, place, jnp.full((), n, place.dtype)), axis=axis, keepdims=True)
+    return take_along(x, index, axis), index.astype(np.int64)
+
+
+def _key_of_rank(key: Array, axis: int, rank: Array) -> Array:
+    """The key of ``rank``, bit by bit from the highest: the largest that no more than ``rank`` keys lie below."""
+    # Sums of float32 vectorise as those of integers do not, and are exact up to there.
+    counts = np.float32 if key.shape[axis] <= 2**24 else np.int64
+    rank = rank.astype(counts)
+
+    def raise_by(k: Array, found: Array) -> Array:
+        higher = found + lax.shift_left(np.int32(1), np.int32(31) - k)
+        below = jnp.sum(key < higher, axis=axis, keepdims=True, dtype=counts)
+        return jnp.where(below <= rank, higher, found)
+
+    start = jnp.full([1 if d == axis else m for d, m in enumerate(key.shape)], np.iinfo(np.int32).min, np.int32)
+    return lax.fori_loop(np.int32(0), np.int32(32), raise_by, start)
