@@ -31,6 +31,11 @@ _LATE = {
 }  # fmt: skip
 
 
+def _profiler_enabled() -> bool:
+    """False: PyTorch's profiler of operators is not there."""
+    return False
+
+
 def __getattr__(name: str) -> Any:
     if name in _LATE:
         return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)

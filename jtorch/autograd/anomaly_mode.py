@@ -58,7 +58,24 @@ def _checking(node: tape.Node, grads: list[Any]) -> list[Any]:
 
 
 class detect_anomaly:
-    """A block in which ``backward`` raises at the first operation that gives nan, and shows where that operation was called."""
+    """A block in which ``backward`` raises at the first operation that gives nan, and shows where that operation was called.
+
+    Raises:
+        RuntimeError: in ``backward``, at the first nan.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> x = torch.tensor(0.0, requires_grad=True)
+        >>> try:
+        ...     with warnings.catch_warnings():
+        ...         warnings.simplefilter("ignore")
+        ...         with torch.autograd.detect_anomaly():
+        ...             (x.sqrt() * 0).backward()
+        ... except RuntimeError as error:
+        ...     print(error)
+        Function 'SqrtBackward0' returned nan values in its 0th output.
+    """
 
     def __init__(self, check_nan: bool = True) -> None:
         self.previous = dict(_state)
@@ -77,7 +94,14 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """As ``detect_anomaly``, on or off, at once; a block restores what was before."""
+    """As ``detect_anomaly``, on or off, at once; a block restores what was before.
+
+    Example:
+        >>> import jtorch as torch
+        >>> with torch.autograd.set_detect_anomaly(True):
+        ...     torch.is_anomaly_enabled()
+        True
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.previous = dict(_state)

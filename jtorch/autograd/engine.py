@@ -170,6 +170,13 @@ def backward(
 
     Raises:
         RuntimeError: if a tensor does not require grad, is no scalar and has no gradient given, or the graph was freed.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> torch.autograd.backward(x * x, torch.tensor([1.0, 10.0]))
+        >>> x.grad
+        tensor([ 2., 40.])
     """
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
@@ -311,7 +318,7 @@ def _apart(t: Tensor) -> Tensor:
 
 
 def _add_in_place(have: Tensor, more: Tensor) -> None:
-    from ..core import assign
+    from ..writing import assign
 
     assign(have, _add_values(have._v or have._read(), more._v or more._read()), None)
 
@@ -468,6 +475,15 @@ def grad(
 
     Raises:
         RuntimeError: if an input does not require grad or was not used, or an output does not require grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> (first,) = torch.autograd.grad(x**3, x, create_graph=True)
+        >>> first.item()
+        27.0
+        >>> torch.autograd.grad(first, x)
+        (tensor(18.),)
     """
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")

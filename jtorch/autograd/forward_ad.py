@@ -79,6 +79,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
     Differs from torch:
         The result does not share memory with ``tensor``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> fwAD = torch.autograd.forward_ad
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        ...     print(fwAD.unpack_dual(x * x).tangent)
+        tensor(6.)
     """
     number = _current_level if level is None else level
     if number < 0 or not _levels:
@@ -102,7 +110,16 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """A tensor's value and its tangent. Both have a history, as far as the tensor has one."""
+    """A tensor's value and its tangent. Both have a history, as far as the tensor has one.
+
+    Example:
+        >>> import jtorch as torch
+        >>> fwAD = torch.autograd.forward_ad
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        ...     print(fwAD.unpack_dual(x + x))
+        UnpackedDualTensor(primal=tensor(6.), tangent=tensor(2.))
+    """
     number = _current_level if level is None else level
     if number < 0 or not _levels:
         return UnpackedDualTensor(tensor, None)
@@ -110,7 +127,16 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 class dual_level(_Decorating):
-    """A level as a block; also a decorator of functions."""
+    """A level as a block; also a decorator of functions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> fwAD = torch.autograd.forward_ad
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+        >>> fwAD.unpack_dual(x).tangent is None
+        True
+    """
 
     def __enter__(self) -> int:
         return enter_dual_level()

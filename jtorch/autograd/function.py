@@ -12,8 +12,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import Tensor, bump, detached, from_value, same_memory
+from ..core import Tensor, detached, from_value, same_memory
 from ..engine import Lifted
+from ..writing import bump
 from .dual import Dual, Level, dual, enter, leave, zeros_like
 from .function_node import FunctionCtx as FunctionCtx
 from .function_node import FunctionNode, context_class
@@ -39,6 +40,21 @@ class Function(metaclass=FunctionMeta):
 
     ``vmap(info, in_dims, *args) -> (output, out_dims)``, or ``generate_vmap_rule = True``, makes it work under ``vmap``; ``jvp`` in forward
     mode.
+
+    Example:
+        >>> import jtorch as torch
+        >>> class Doubled(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return 2 * g
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> Doubled.apply(x).backward()
+        >>> x.grad
+        tensor(2.)
     """
 
     generate_vmap_rule = False
@@ -124,6 +140,9 @@ def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
     tensors = [a if isinstance(a, Tensor) else None for a in args]
+    for t in tensors:
+        if t is not None and type(t) is not Tensor and (own := getattr(type(t), "_apply_function", None)) is not None:
+            return own(function, args)
     lifted = [v for v in [None if t is None else t._read() for t in tensors] if isinstance(v, Lifted)]
     if lifted:
         inner = max(lifted, key=lambda v: v.order)
@@ -274,6 +293,23 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises:
         RuntimeError: when the gradient of the gradient is asked for.
+
+    Example:
+        >>> import jtorch as torch
+        >>> class Squared(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...
+        ...     @staticmethod
+        ...     @torch.autograd.function.once_differentiable
+        ...     def backward(ctx, g):
+        ...         return 2 * ctx.saved_tensors[0] * g
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> Squared.apply(x).backward()
+        >>> x.grad
+        tensor(6.)
     """
 
     @functools.wraps(fn)

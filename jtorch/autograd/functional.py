@@ -124,7 +124,14 @@ def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: s
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """``func(*inputs)``, and the product of ``v`` with its Jacobian."""
+    """``func(*inputs)``, and the product of ``v`` with its Jacobian.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.vjp(lambda x: x * x, x, torch.tensor([1.0, 10.0]))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
     with enable_grad():
         several, given = _tuple(inputs, "inputs", "vjp")
         own = _owned(given, create_graph, True)
@@ -137,7 +144,14 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """``func(*inputs)``, and the product of its Jacobian with ``v``: the derivative of ``vjp`` in its vector."""
+    """``func(*inputs)``, and the product of its Jacobian with ``v``: the derivative of ``vjp`` in its vector.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.jvp(lambda x: x * x, x, torch.tensor([1.0, 10.0]))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
     with enable_grad():
         several, given = _tuple(inputs, "inputs", "jvp")
         own = _owned(given, create_graph, True)
@@ -168,6 +182,13 @@ def jacobian(
 
     Raises:
         RuntimeError: in ``strict`` mode, if an output is independent of an input.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.jacobian(lambda x: x * x, x)
+        tensor([[2., 0.],
+                [0., 4.]])
     """
     if strategy not in ("reverse-mode", "forward-mode"):
         raise AssertionError(
@@ -258,7 +279,15 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The Hessian of a scalar function: a tensor of the input's shape twice, or a tuple of tuples of them."""
+    """The Hessian of a scalar function: a tensor of the input's shape twice, or a tuple of tuples of them.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.hessian(lambda x: (x * x * x).sum(), x)
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+    """
     if outer_jacobian_strategy not in ("reverse-mode", "forward-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     several, given = _tuple(inputs, "inputs", "hessian")
@@ -295,7 +324,14 @@ def _check_scalar(out: Any, function: str) -> None:
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """``func(*inputs)``, a scalar, and the product of ``v`` with its Hessian."""
+    """``func(*inputs)``, a scalar, and the product of ``v`` with its Hessian.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.vhp(lambda x: (x * x * x).sum(), x, torch.tensor([1.0, 10.0]))
+        (tensor(9.), tensor([  6., 120.]))
+    """
     with enable_grad():
         several, given = _tuple(inputs, "inputs", "vhp")
         own = _owned(given, create_graph, True)
@@ -310,7 +346,14 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """``func(*inputs)``, a scalar, and the product of its Hessian with ``v``."""
+    """``func(*inputs)``, a scalar, and the product of its Hessian with ``v``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.hvp(lambda x: (x * x * x).sum(), x, torch.tensor([1.0, 10.0]))
+        (tensor(9.), tensor([  6., 120.]))
+    """
     with enable_grad():
         several, given = _tuple(inputs, "inputs", "hvp")
         own = _owned(given, create_graph, True)

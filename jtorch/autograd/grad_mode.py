@@ -85,7 +85,16 @@ class _Decorating(contextlib.ContextDecorator):
 
 
 class no_grad(_Decorating):
-    """Turns recording off inside: results do not require grad. Also a decorator of functions and generators."""
+    """Turns recording off inside: results do not require grad. Also a decorator of functions and generators.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> with torch.no_grad():
+        ...     y = 2 * x
+        >>> y.requires_grad
+        False
+    """
 
     def __init__(self, orig_func: Any = None) -> None:
         self.previous = True
@@ -105,7 +114,16 @@ class no_grad(_Decorating):
 
 
 class enable_grad(no_grad):
-    """Turns recording on inside a ``no_grad`` region."""
+    """Turns recording on inside a ``no_grad`` region.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> with torch.no_grad(), torch.enable_grad():
+        ...     y = 2 * x
+        >>> y.requires_grad
+        True
+    """
 
     def __enter__(self) -> None:
         self.previous = MODE.get()
@@ -113,7 +131,19 @@ class enable_grad(no_grad):
 
 
 class set_grad_enabled(_Decorating):
-    """Sets recording on or off: at once when called, and until the end of the block when used as a context manager."""
+    """Sets recording on or off: at once when called, and until the end of the block when used as a context manager.
+
+    Raises:
+        TypeError: if ``mode`` is no bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> with torch.set_grad_enabled(False):
+        ...     y = 2 * x
+        >>> y.requires_grad
+        False
+    """
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
@@ -142,7 +172,18 @@ class set_grad_enabled(_Decorating):
 
 
 class inference_mode(_Decorating):
-    """Like ``no_grad``, and tensors made inside are marked as inference tensors."""
+    """Turns recording off inside, like ``no_grad``.
+
+    Differs from torch: tensors made inside are ordinary ones, so they may be used in recorded operations later, where torch raises.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> with torch.inference_mode():
+        ...     y = 2 * x
+        >>> y.requires_grad
+        False
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         """The manager, or the decorated function if one is given."""
@@ -198,10 +239,24 @@ def is_multithreading_enabled() -> bool:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are being recorded for differentiation in this thread."""
+    """Whether operations are being recorded for differentiation in this thread.
+
+    Example:
+        >>> import jtorch as torch
+        >>> with torch.no_grad():
+        ...     torch.is_grad_enabled()
+        False
+    """
     return MODE.get()
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside ``inference_mode``."""
+    """Whether this thread is inside ``inference_mode``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> with torch.inference_mode():
+        ...     torch.is_inference_mode_enabled()
+        True
+    """
     return MODE.inference

@@ -74,6 +74,12 @@ def gradcheck(
     Raises:
         GradcheckError: if they do not, with ``raise_exception``.
         ValueError: if no input requires grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradcheck(lambda x: x * x, x)
+        True
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -415,6 +421,12 @@ def gradgradcheck(
     Args:
         grad_outputs: gradients of the outputs to start with; random ones by default, not contiguous with ``gen_non_contig_grad_outputs``.
         check_fwd_over_rev, check_rev_over_rev: whether to differentiate the gradients forward, or backward.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradgradcheck(lambda x: x * x * x, x)
+        True
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")

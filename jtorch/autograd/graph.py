@@ -35,6 +35,14 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
     Raises:
         RuntimeError: if it does not require grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> y = x * x
+        >>> edge = torch.autograd.graph.get_gradient_edge(y)
+        >>> torch.autograd.grad(edge, x)
+        (tensor(6.),)
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
@@ -42,8 +50,16 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Counts an in-place change of tensors that was made where it could not be seen."""
-    from ..core import bump
+    """Counts an in-place change of tensors that was made where it could not be seen.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(2)
+        >>> torch.autograd.graph.increment_version(x)
+        >>> x._version
+        1
+    """
+    from ..writing import bump
 
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         bump(t)
@@ -107,6 +123,13 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     Raises:
         ValueError: for another mode.
         AssertionError: if a tensor does not require grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, y = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+        >>> handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: print(grads))
+        >>> (x * y).backward()
+        [tensor(2.), tensor(1.)]
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
@@ -118,7 +141,18 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
 
 
 class saved_tensors_hooks:
-    """A block in which what operations save for ``backward`` passes through ``pack_hook`` now and ``unpack_hook`` then."""
+    """A block in which what operations save for ``backward`` passes through ``pack_hook`` now and ``unpack_hook`` then.
+
+    Example:
+        >>> import jtorch as torch
+        >>> def pack(x):
+        ...     print("kept", x.item())
+        ...     return x
+        >>> x = torch.tensor(4.0, requires_grad=True)
+        >>> with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        ...     y = x.sqrt()
+        kept 2.0
+    """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
@@ -137,7 +171,17 @@ _disabled: list[str] = []
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """A block in which entering ``saved_tensors_hooks`` raises ``error_message``; also a decorator."""
+    """A block in which entering ``saved_tensors_hooks`` raises ``error_message``; also a decorator.
+
+    Example:
+        >>> import jtorch as torch
+        >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+        ...     try:
+        ...         torch.autograd.graph.save_on_cpu().__enter__()
+        ...     except RuntimeError as error:
+        ...         print(error)
+        not here
+    """
     if SAVING.hooks:
         raise RuntimeError(error_message)
     _disabled.append(error_message)
@@ -148,7 +192,17 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """A block in which saved tensors are kept in host memory and moved back for ``backward``."""
+    """A block in which saved tensors are kept in host memory and moved back for ``backward``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with torch.autograd.graph.save_on_cpu():
+        ...     y = x * x
+        >>> y.backward()
+        >>> x.grad
+        tensor(6.)
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         del pin_memory, device_type  # host memory is host memory here, whatever device it came from
@@ -176,6 +230,17 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
 
     Raises:
         RuntimeError: if blocks are nested.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([3.0], requires_grad=True)
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     a = x.clone()
+        ...     y = a * a
+        ...     _ = a.zero_()
+        ...     y.backward()
+        >>> x.grad
+        tensor([6.])
     """
     if SAVING.lenient:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")

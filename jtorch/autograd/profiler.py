@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from .. import _refusals
+
 __all__ = ["emit_nvtx", "profile", "record_function"]
 
 
@@ -91,3 +93,6 @@ class emit_nvtx:
 
     def __exit__(self, *exc: object) -> None:
         pass
+
+
+__getattr__ = _refusals.missing(__name__)

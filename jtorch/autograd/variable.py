@@ -15,7 +15,14 @@ class _Meta(type):
 
 
 class Variable(metaclass=_Meta):
-    """``Variable(data, requires_grad=False)`` gives a tensor on the same data; every tensor is an instance."""
+    """``Variable(data, requires_grad=False)`` gives a tensor on the same data; every tensor is an instance.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.autograd.Variable(torch.tensor([1.0]), requires_grad=True)
+        >>> isinstance(x, torch.autograd.Variable), x.requires_grad
+        (True, True)
+    """
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         """A tensor on the same data, without history."""

@@ -1,0 +1,118 @@
+"""Kernels with very many operands or results, run in pieces where they run by themselves.
+
+XLA compiles every result of a program, and every operand that it joins, as code of its own: the derivative of joining 500 tensors would
+take half a minute to compile once. By itself such a kernel is therefore run as many calls of one small program with the position as an
+input. Inside a larger program it is what it always was.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+#: Fewer operands or results than this are compiled together.
+MANY = 24
+
+#: Runs a kernel on arrays, or gives None where it has to be run whole: ``piecewise(arrays, *static arguments)``.
+Piecewise = Callable[..., Any]
+
+
+class InPieces:
+    """Stands in the place of a call's compiled kernel."""
+
+    def __init__(self, whole: Any, piecewise: Piecewise, statics: tuple[Any, ...]) -> None:
+        self.whole, self.piecewise, self.statics = whole, piecewise, statics
+        self.eval_shape, self.trace, self.lower, self.clear_cache = whole.eval_shape, whole.trace, whole.lower, whole.clear_cache
+
+    def __call__(self, *arrays: Any) -> Any:
+        """The kernel's results."""
+        if not any(isinstance(a, jax.core.Tracer) for a in arrays):
+            found = self.piecewise(arrays, *self.statics)
+            if found is not None:
+                return found
+        return self.whole(*arrays)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _element(x: Any, index: Any, dim: int) -> Any:
+    return lax.dynamic_index_in_dim(x, index, dim, keepdims=False)
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def _part(x: Any, start: Any, size: int, dim: int) -> Any:
+    return lax.dynamic_slice_in_dim(x, start, size, dim)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _joined(arrays: Sequence[Any], dim: int, stack: bool) -> Any:
+    return jnp.stack(arrays, dim) if stack else jnp.concatenate(arrays, dim)
+
+
+def elements(arrays: Sequence[Any], dim: int) -> tuple[Any, ...] | None:
+    """Every element of a dimension, which disappears."""
+    (x,) = arrays
+    dim %= x.ndim
+    return tuple([_element(x, i, dim) for i in range(x.shape[dim])]) if x.shape[dim] >= MANY else None
+
+
+def parts(arrays: Sequence[Any], sizes: Sequence[int], dim: int) -> tuple[Any, ...] | None:
+    """Consecutive parts of a dimension. Parts of many different sizes would each need a program of their own."""
+    if len(sizes) < MANY or len(set(sizes)) > MANY // 2:
+        return None
+    (x,) = arrays
+    starts = itertools.accumulate(sizes, initial=0)
+    return tuple([_part(x, start, size, dim % x.ndim) for start, size in zip(starts, sizes, strict=False)])
+
+
+def joined(arrays: Sequence[Any], dim: int, stack: bool) -> Any:
+    """Arrays of one shape and dtype, joined in groups, and these in groups again."""
+    if len(arrays) < 2 * MANY or any(a.shape != arrays[0].shape or a.dtype != arrays[0].dtype for a in arrays):
+        return None
+    dim %= arrays[0].ndim + stack
+    found = [_joined(list(group), dim, stack) for group in _groups(arrays)]
+    while len(found) > 1:
+        found = [_joined(list(group), dim, False) for group in _groups(found)]
+    return found[0]
+
+
+def _groups(arrays: Sequence[Any]) -> list[Sequence[Any]]:
+    return [arrays[i : i + MANY] for i in range(0, len(arrays), MANY)]
+
+
+#: The forward kernels that run in pieces, by path, and derivatives: of the gradient of the result alone, as (needed operands' shapes, ...).
+FORWARD: dict[str, Piecewise] = {
+    "_C._unbind": elements,
+    "_C._split": parts,
+    "stack": lambda arrays, dim: joined(arrays, dim, True),
+    "cat": lambda arrays, dim: joined(arrays, dim, False),
+}
+
+
+def _split_join(arrays: Sequence[Any], avals: Sequence[Any], dim: int) -> tuple[Any, ...] | None:
+    (g,) = arrays
+    if any(a.ndim != g.ndim or a.dtype != g.dtype for a in avals):
+        return None
+    return parts(arrays, [a.shape[dim % g.ndim] for a in avals], dim)
+
+
+def _split_stack(arrays: Sequence[Any], avals: Sequence[Any], dim: int) -> tuple[Any, ...] | None:
+    return elements(arrays, dim) if all(a.dtype == arrays[0].dtype for a in avals) else None
+
+
+#: Derivatives with respect to all operands, given the gradient of every result and nothing else: ``(gradients, operands' avals, ...)``.
+DERIVATIVES: dict[str, Piecewise] = {
+    "stack": _split_stack,
+    "cat": _split_join,
+    "_C._unbind": lambda arrays, avals, dim: _single(joined(arrays, dim, True)),
+    "_C._split": lambda arrays, avals, sizes, dim: _single(joined(arrays, dim, False)),
+}
+
+
+def _single(x: Any) -> Any:
+    return None if x is None else (x,)
