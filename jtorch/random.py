@@ -17,7 +17,6 @@ from . import devices, dtypes
 from ._mt19937 import Twister
 from .core import Tensor, from_host
 from .engine import read
-from .errors import not_offered
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -39,6 +38,12 @@ class Generator:
     """A source of random numbers: pass it as ``generator=`` to the functions that draw.
 
     Differs from torch: generators of other devices than the CPU give the CPU's numbers too.
+
+    Example:
+        >>> import jtorch as torch
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> torch.randn(2, generator=generator)
+        tensor([ 1.5410, -0.2934])
     """
 
     def __init__(self, device: Any = "cpu") -> None:
@@ -49,44 +54,100 @@ class Generator:
 
     @property
     def device(self) -> Any:
-        """The device that it is meant for."""
+        """The device that it is meant for.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.Generator().device
+            device(type='cpu')
+        """
         return self._device
 
     def manual_seed(self, seed: int) -> Generator:
-        """Starts anew from ``seed``; returns the generator."""
+        """Starts anew from ``seed``; returns the generator.
+
+        Raises:
+            ValueError: if it does not fit 64 bits.
+            RuntimeError: if it is no integer.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.Generator().manual_seed(7).initial_seed()
+            7
+        """
         if not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         self._twister.reseed(_seed_of(seed.__index__()))
         return self
 
     def seed(self) -> int:
-        """Starts anew from a seed that the operating system gives, and returns that."""
+        """Starts anew from a seed that the operating system gives, and returns that.
+
+        Example:
+            >>> import jtorch as torch
+            >>> generator = torch.Generator()
+            >>> generator.seed() == generator.initial_seed()
+            True
+        """
         found = secrets.randbits(53)
         self._twister.reseed(found)
         return found
 
     def initial_seed(self) -> int:
-        """The seed that it started from."""
+        """The seed that it started from.
+
+        Example:
+            >>> import jtorch as torch
+            >>> torch.Generator().manual_seed(-1).initial_seed() == 2**64 - 1
+            True
+        """
         return self._twister.seed
 
     def get_state(self) -> Tensor:
-        """The state in a tensor of bytes, in the form that PyTorch's CPU generators have."""
+        """The state in a tensor of bytes, in the form that PyTorch's CPU generators have.
+
+        Example:
+            >>> import jtorch as torch
+            >>> generator = torch.Generator()
+            >>> state = generator.get_state()
+            >>> before = torch.rand(1, generator=generator)
+            >>> _ = generator.set_state(state)
+            >>> torch.equal(before, torch.rand(1, generator=generator))
+            True
+        """
         return from_host(self._twister.get_state(), "cpu")
 
-    def set_state(self, new_state: Tensor) -> None:
-        """Takes over a state.
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Takes over a state; returns the generator.
 
         Raises:
             RuntimeError: if it is none.
+            TypeError: if it is no tensor of bytes.
+
+        Example:
+            >>> import jtorch as torch
+            >>> a, b = torch.Generator().manual_seed(1), torch.Generator()
+            >>> _ = b.set_state(a.get_state())
+            >>> torch.equal(torch.rand(1, generator=a), torch.rand(1, generator=b))
+            True
         """
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         if new_state.dtype is not dtypes.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         self._twister.set_state(np.asarray(read(new_state._read())))
+        return self
 
     def clone_state(self) -> Generator:
-        """Another generator in the same state."""
+        """Another generator in the same state.
+
+        Example:
+            >>> import jtorch as torch
+            >>> a = torch.Generator().manual_seed(1)
+            >>> b = a.clone_state()
+            >>> torch.equal(torch.rand(1, generator=a), torch.rand(1, generator=b))
+            True
+        """
         made = Generator(self._device)
         made._twister.set_state(self._twister.get_state())
         return made
@@ -94,17 +155,38 @@ class Generator:
     graphsafe_get_state = clone_state
 
     def graphsafe_set_state(self, state: Generator) -> Generator:
-        """Takes over another generator's state; returns this one."""
+        """Takes over another generator's state; returns this one.
+
+        Example:
+            >>> import jtorch as torch
+            >>> a, b = torch.Generator().manual_seed(1), torch.Generator()
+            >>> _ = b.graphsafe_set_state(a)
+            >>> torch.equal(torch.rand(1, generator=a), torch.rand(1, generator=b))
+            True
+        """
         self._twister.set_state(state._twister.get_state())
         return self
 
     def get_offset(self) -> int:
-        """CPU generators have no offset."""
+        """CPU generators have no offset.
+
+        Raises:
+            RuntimeError: always.
+        """
         raise RuntimeError("CPU Generator does not use offset")
 
     def set_offset(self, offset: int) -> None:
-        """CPU generators have no offset."""
+        """CPU generators have no offset.
+
+        Raises:
+            RuntimeError: always.
+        """
         raise RuntimeError("CPU Generator does not use offset")
+
+    def __setstate__(self, state: tuple[int, int | None, Tensor]) -> None:
+        seed, _offset, numbers = state  # CPU generators have no offset
+        self.manual_seed(seed)
+        self.set_state(numbers)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restored, (str(self._device), self._twister.get_state().tobytes()))
@@ -127,31 +209,28 @@ class _Restrictions(threading.local):
     """What the ``vmap`` calls that this thread is inside allow, outermost first."""
 
     def __init__(self) -> None:
-        self.modes: list[str] = []
+        self.modes: list[tuple[str, Any]] = []
 
 
 _restrictions = _Restrictions()
 
 
 @contextlib.contextmanager
-def restricted(randomness: str) -> Iterator[None]:
-    """The body of a ``vmap``: in ``"error"`` mode drawing raises, in ``"same"`` mode all examples get the same numbers."""
-    _restrictions.modes.append(randomness)
+def restricted(randomness: str, level: Any) -> Iterator[None]:
+    """The body of a ``vmap``: in ``"error"`` mode drawing raises, in ``"same"`` mode all examples get the same numbers.
+
+    In ``"different"`` mode numbers are drawn for all examples at once, and ``level`` tells how many there are and takes them in.
+    """
+    _restrictions.modes.append((randomness, level))
     try:
         yield
     finally:
         _restrictions.modes.pop()
 
 
-def _refuse(mode: str) -> None:
-    if mode == "error":
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
-            "vmap or perform the randomness operation out of vmap"
-        )
-    if mode == "different":
-        why = "numbers are drawn on the host, where the examples are not known; draw a batch outside"
-        raise not_offered("vmap(randomness='different')", why)
+def examples() -> list[Any]:
+    """The running ``vmap`` levels whose examples get numbers of their own, outermost first."""
+    return [level for mode, level in _restrictions.modes if mode == "different"]
 
 
 def twister_of(generator: Generator | None) -> Twister:
@@ -161,8 +240,12 @@ def twister_of(generator: Generator | None) -> Twister:
         TypeError: if ``generator`` is none.
         RuntimeError: inside a ``vmap`` that does not allow it.
     """
-    for mode in _restrictions.modes:
-        _refuse(mode)
+    for mode, _ in _restrictions.modes:
+        if mode == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
+                "flags on vmap or perform the randomness operation out of vmap"
+            )
     if generator is None:
         return default_generator._twister
     if not isinstance(generator, Generator):
@@ -171,27 +254,72 @@ def twister_of(generator: Generator | None) -> Twister:
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Starts the default generator anew from ``seed``, and returns it."""
+    """Starts the default generator anew from ``seed``, and returns it.
+
+    Raises:
+        ValueError: if it does not fit 64 bits.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(2)
+        tensor([0.4963, 0.7682])
+    """
     return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:
-    """Starts the default generator anew from a seed that the operating system gives, and returns that."""
+    """Starts the default generator anew from a seed that the operating system gives, and returns that.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.seed() == torch.initial_seed()
+        True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed that the default generator started from."""
+    """The seed that the default generator started from.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(7)
+        >>> torch.initial_seed()
+        7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The default generator's state in a tensor of bytes."""
+    """The default generator's state in a tensor of bytes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> state = torch.get_rng_state()
+        >>> before = torch.rand(1)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(before, torch.rand(1))
+        True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Gives the default generator a state."""
+    """Gives the default generator a state.
+
+    Raises:
+        RuntimeError, TypeError: if it is no state.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> state = torch.get_rng_state()
+        >>> _ = torch.rand(3)
+        >>> torch.set_rng_state(state)
+        >>> torch.rand(1)
+        tensor([0.4963])
+    """
     default_generator.set_state(new_state)
 
 
@@ -206,6 +334,14 @@ def fork_rng(
     """A block after which the default generator is as it was before.
 
     One generator serves all devices, so ``devices`` and ``device_type`` change nothing.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> with torch.random.fork_rng():
+        ...     inside = torch.rand(1)
+        >>> torch.equal(inside, torch.rand(1))
+        True
     """
     del devices, _caller, _devices_kw, device_type
     if not enabled:

@@ -25,6 +25,7 @@ from . import _utils, _weights_only_unpickler
 from ._archive import ALIGNMENT, Archive, Writer
 from ._saved_storage import DTYPE_OF, TYPED, LoadedStorage, Piece, geometry
 from ._weights_only_unpickler import StorageType, UntypedStorageType
+from .storages import TypedStorage, UntypedStorage
 
 __all__ = [
     "add_safe_globals",
@@ -315,6 +316,10 @@ class _Stored:
         self.piece, self.typed = piece, typed
 
 
+#: What tensors are made of: attributes with defaults in the class.
+_OWN = frozenset(torch.Tensor.__annotations__)
+
+
 class _Data:
     """A tensor without the class and attributes of its subclass."""
 
@@ -336,8 +341,10 @@ def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[
 
 
 def _attributes(tensor: torch.Tensor) -> dict[str, Any]:
-    """What a program has set on a tensor; names with an underscore first are the tensor's own."""
-    return {k: v for k, v in getattr(tensor, "__dict__", {}).items() if not k.startswith("_")}
+    """What a program has set on a tensor."""
+    if tensor.layout is not torch.strided:  # the parts of other layouts are attributes too
+        return {k: v for k, v in tensor.__dict__.items() if not k.startswith("_")}
+    return {k: v for k, v in getattr(tensor, "__dict__", {}).items() if k not in _OWN}
 
 
 def _reduce(obj: Any) -> Any:
@@ -370,7 +377,24 @@ def _reduce(obj: Any) -> Any:
         return _NAMES["device"], (obj.type,) if obj.index is None else (obj.type, obj.index)
     if kind is torch.layout:
         return _NAMES["_get_layout"], (str(obj),)
+    if kind is torch.Generator:
+        return kind, (obj.device,), (obj.initial_seed(), None, obj.get_state())
+    if isinstance(obj, torch.return_types._Result):
+        return kind, (tuple(obj), {})
     return NotImplemented
+
+
+def _elsewhere(module: str, name: str) -> Any:
+    """What PyTorch's files call by the place of its compiled code; None for everything else."""
+    if module == "torch._C":
+        # Functions are written as attributes of a class there.
+        return {"Generator": torch.Generator, "_VariableFunctionsClass": torch}.get(name)
+    if module == "torch._C._nn":
+        return getattr(torch.nn.functional, name)
+    if module == "torch.return_types":
+        made = getattr(torch.return_types, name)
+        return lambda items, names: made(items)  # noqa: ARG005 (names are of results beyond the sequence)
+    return None
 
 
 def _is_own(obj: Any) -> bool:
@@ -381,7 +405,12 @@ def _is_own(obj: Any) -> bool:
 def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
     class Pickler(base):  # type: ignore[misc,valid-type]
         def persistent_id(self, obj: Any) -> Any:
-            return persistent_id(obj) if type(obj) is _Stored else None
+            if type(obj) is _Stored:
+                return persistent_id(obj)
+            if isinstance(obj, UntypedStorage | TypedStorage):
+                typed = isinstance(obj, TypedStorage) and obj.dtype in TYPED
+                return persistent_id(_Stored(Piece(obj.untyped(), obj.dtype if typed else torch.uint8), typed))  # type: ignore[union-attr]
+            return None
 
         def reducer_override(self, obj: Any) -> Any:
             reduced = _reduce(obj)
@@ -614,6 +643,9 @@ def _make_unpickler(reader: Any, persistent_load: Callable[[Any], Any]) -> type:
                         return StorageType(name)
                 if name == "_rebuild_from_type_v2":
                     return _utils._rebuild_from_type_v2
+                found = _elsewhere(module, name)
+                if found is not None:
+                    return found
                 module = "j" + module  # also where torch itself is imported beside jtorch
             return super().find_class(module, name)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import jtorch as torch
@@ -77,3 +79,63 @@ def test_scaler_refuses_two_steps():
     assert w.grad.item() == 1
     with pytest.raises(RuntimeError, match="already been called"):
         scaler.unscale_(optimizer)
+
+
+def test_recurrent_modules_take_the_lower_precision():
+    x = torch.ones(3, 1, 2)
+    for made in (torch.nn.LSTM(2, 2), torch.nn.GRU(2, 2), torch.nn.RNN(2, 2)):
+        with torch.autocast("cpu"):
+            assert made(x.bfloat16())[0].dtype is torch.bfloat16
+    for made in (torch.nn.LSTMCell(2, 2), torch.nn.GRUCell(2, 2), torch.nn.RNNCell(2, 2)):
+        with torch.autocast("cpu"):
+            of_half = made(x[0].bfloat16())
+        assert (of_half[0] if isinstance(of_half, tuple) else of_half).dtype is torch.bfloat16
+    with torch.autocast("cpu"):  # the state decides, as nothing but products is in the lower precision
+        assert torch.nn.LSTMCell(2, 2)(x[0])[1].dtype is torch.nn.GRUCell(2, 2)(x[0]).dtype is torch.float32
+
+
+def test_products_of_vectors_keep_their_precision():
+    a = torch.ones(2, 2)
+    with torch.autocast("cpu"):
+        assert torch.inner(a[0], a[0]).dtype is torch.float32
+        assert torch.inner(a, a).dtype is torch.bfloat16
+        assert torch.cov(a).dtype is torch.linalg.pinv(a).dtype is torch.bfloat16
+
+
+def test_optimisers_that_scale_themselves():
+    seen = []
+
+    class Own(torch.optim.SGD):
+        _step_supports_amp_scaling = True
+
+        def step(self, closure=None):
+            seen.append((self.grad_scale.item(), self.found_inf.item()))
+
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer, scaler = Own([weight], 0.1), torch.amp.GradScaler("cpu", init_scale=4.0)
+    for factor in (1.0, float("inf")):
+        weight.grad = None
+        scaler.scale((weight * factor).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert seen == [(4.0, 0.0), (4.0, 1.0)]
+    assert not hasattr(optimizer, "grad_scale")
+    assert scaler.get_scale() == 2.0
+
+
+def test_scalers_travel_between_steps():
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], 0.1)
+    scaler.scale(weight.sum()).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(AssertionError, match="may only be pickled at the beginning of an iteration"):
+        pickle.dumps(scaler)
+    scaler.step(optimizer)
+    scaler.update()
+    assert pickle.loads(pickle.dumps(scaler)).state_dict() == scaler.state_dict()
+
+
+def test_old_names():
+    with pytest.warns(FutureWarning, match="torch.cpu.amp.autocast"), torch.cpu.amp.autocast():
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.bfloat16

@@ -638,3 +638,25 @@ def test_global_hooks_are_guarded() -> None:
     finally:
         handle.remove()
     assert_close(f(torch.ones(1, 2)), plain)
+
+
+def test_callbacks_of_the_collector_are_not_the_functions() -> None:
+    import gc
+    import time
+
+    def callback(phase: str, info: Any) -> None:
+        time.perf_counter()
+
+    def f(x: Any) -> Any:
+        for _ in range(2000):
+            cycle: list[Any] = []
+            cycle.append(cycle)
+        return x + 1
+
+    gc.callbacks.append(callback)
+    try:
+        compiled = torch.compile(f)
+        for _ in range(3):
+            assert compiled(torch.ones(2)).tolist() == [2.0, 2.0]
+    finally:
+        gc.callbacks.remove(callback)

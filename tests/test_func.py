@@ -147,9 +147,63 @@ def test_vmap_checks_every_example():
 def test_same_randomness_for_all():
     found = vmap(lambda a: torch.rand(2) + 0 * a, randomness="same")(torch.zeros(3))
     assert torch.equal(found[0], found[1])
-    with pytest.raises(NotImplementedError):
-        vmap(lambda a: torch.rand(2), randomness="different")(torch.zeros(3))
+    with pytest.raises(RuntimeError, match="same randomness with a batched tensor input"):
+        vmap(torch.bernoulli, randomness="same")(torch.full((3, 2), 0.5))
 
+
+def drawn_as_a_batch(function, batch):
+    """Whether examples that draw numbers of their own get those that a draw of the whole batch would get."""
+    torch.manual_seed(3)
+    found = vmap(function, randomness="different")(batch)
+    torch.manual_seed(3)
+    return torch.equal(found, function(batch))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.bernoulli, torch.poisson, torch.rand_like, torch.randn_like, torch._standard_gamma, torch._sample_dirichlet,
+        lambda p: torch.multinomial(p, 4, replacement=True), lambda p: torch.multinomial(p, 2), lambda x: torch.normal(x, 2.0),
+        lambda x: x.clone().exponential_(), lambda x: x.clone().bernoulli_(x), lambda x: torch.nn.functional.dropout(x, 0.5),
+        lambda x: torch.binomial(10 * torch.ones_like(x), x),
+    ],
+)  # fmt: skip
+def test_different_randomness(function):
+    batch = torch.linspace(0.1, 0.9, 12).view(3, 4)
+    assert drawn_as_a_batch(function, batch)
+    torch.manual_seed(3)
+    nested = vmap(vmap(function, randomness="different"), randomness="different")(batch[:, None].expand(3, 2, 4))
+    assert nested.shape[:2] == (3, 2)
+
+
+def test_different_randomness_without_operands():
+    torch.manual_seed(0)
+    found = vmap(lambda a: torch.randn(2, 3) + 0 * a, randomness="different")(torch.zeros(4))
+    torch.manual_seed(0)
+    assert torch.equal(found, torch.randn(4, 2, 3))
+    orders = vmap(lambda a: torch.randperm(9) + 0 * a.long(), randomness="different")(torch.zeros(3))
+    assert orders.sort(1)[0].tolist() == [list(range(9))] * 3
+    assert not torch.equal(orders[0], orders[1])
+
+    def inner(a):
+        return vmap(lambda b: torch.rand(()) + 0 * (a + b), randomness="different")(torch.zeros(2))
+
+    same = vmap(inner, randomness="same")(torch.zeros(3))
+    assert torch.equal(same[0], same[1])
+    assert same[0, 0] != same[0, 1]
+
+
+def test_different_randomness_keeps_gradients():
+    p = torch.full((3, 5), 2.0, requires_grad=True)
+    found = vmap(torch._standard_gamma, randomness="different")(p)
+    found.sum().backward()
+    assert p.grad.shape == (3, 5)
+    assert (p.grad > 0).all()
+
+def test_results_with_names_and_sizes():
+    found = vmap(lambda x: x.max(0))(torch.tensor([[1.0, 3.0], [5.0, 2.0]]))
+    assert type(found) is torch.return_types.max
+    assert (found.values.tolist(), found.indices.tolist()) == ([3.0, 5.0], [1, 0])
 
 def test_ensemble_of_modules():
     models = [torch.nn.Linear(2, 1) for _ in range(3)]

@@ -176,19 +176,29 @@ class _Casting(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        kind = _device_of((args, kwargs))
-        policy = table(kind).get(func) if kind is not None and _state.enabled.get(kind) else None
+        kind = _device_of((args, kwargs)) or ""  # no tensors: no policy
+        policy = table(kind).get(func) if _state.enabled.get(kind) else None
         if policy is None:  # a function written with others, which have their policies
             push_mode(self)
             try:
                 return redispatch_function(func, types, args, kwargs)
             finally:
                 remove_mode(self)
-        if policy is not None:
-            target = _target(policy, kind, (args, kwargs))
-            if target is not None:
-                args, kwargs = _cast(args, target, kind), _cast(kwargs, target, kind)
-        return func(*args, **kwargs)
+        if policy == "state":
+            at = 2 if len(args) > 2 and isinstance(args[1], torch.Tensor) and args[1].dtype is torch.int64 else 1  # after batch sizes
+            state = args[at] if len(args) > at else kwargs["hx"]
+            wanted = next(_tensors(state)).dtype
+            args, kwargs = (_cast(_cast(x, get_autocast_dtype(kind), kind), wanted, kind) for x in (args, kwargs))
+            if len(args) > at:
+                args = (*args[:at], state, *args[at + 1 :])
+            else:
+                kwargs["hx"] = state
+            return func(*args, **kwargs)
+        target = _target(policy, kind, (args, kwargs))
+        if target is not None:
+            args, kwargs = _cast(args, target, kind), _cast(kwargs, target, kind)
+        found = func(*args, **kwargs)
+        return _cast(found, get_autocast_dtype(kind), kind) if policy == "result" else found
 
 
 def _tensors(tree: Any) -> Any:
@@ -215,8 +225,10 @@ def _castable(t: Any, kind: Any) -> bool:
 def _target(policy: str, kind: Any, tree: Any) -> Any:
     if policy == "lower":
         return get_autocast_dtype(kind)
+    if policy == "matrices":
+        return get_autocast_dtype(kind) if any(t.ndim > 1 for t in _tensors(tree)) else None
     floats = [t.dtype for t in _tensors(tree) if _castable(t, kind)]
-    if policy == "float32":
+    if policy in ("float32", "result"):
         return torch.float32 if any(d in (torch.float16, torch.bfloat16) for d in floats) else None
     return torch.float32 if torch.float32 in floats and len(set(floats)) > 1 else None
 
@@ -241,15 +253,14 @@ class autocast:
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
-        if not isinstance(device_type, str):
-            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        _check_device_type(device_type)
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and device_type == "cuda" and not torch.cuda.is_available():
-            warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
+            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             enabled = False
         elif enabled and device_type != "cuda" and self.fast_dtype not in (torch.bfloat16, torch.float16):
             warnings.warn(
@@ -276,6 +287,7 @@ class autocast:
 
     def __call__(self, func: Any) -> Any:
         """Decorator: ``func`` runs in such a block."""
+
         @functools.wraps(func)
         def decorated(*args: Any, **kwargs: Any) -> Any:
             with self:
@@ -284,8 +296,14 @@ class autocast:
         return decorated
 
 
+def _check_device_type(device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
     """Decorator of ``forward`` of an ``autograd.Function``: with ``cast_inputs`` it runs in that dtype, without autocast."""
+    _check_device_type(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -303,6 +321,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Decorator of ``backward``: it runs under the autocast of ``forward``."""
+    _check_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 

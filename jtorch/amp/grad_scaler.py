@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +16,15 @@ class OptState(enum.Enum):
     """What was done for an optimiser since the last ``update``."""
 
     READY, UNSCALED, STEPPED = range(3)
+
+
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
+
+
+def _is_ours(optimizer: Any) -> bool:
+    """Whether the step is one of this package's, which leave scaling to the scaler."""
+    return inspect.unwrap(type(optimizer).step).__module__.startswith(f"{torch.__name__}.optim")
 
 
 class GradScaler:
@@ -45,100 +56,163 @@ class GradScaler:
         self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
         self._init_growth_tracker = 0
         self._scale: Any = None
-        self._growth_tracker = 0
-        self._states: dict[int, dict[str, Any]] = {}
+        self._growth_tracker: Any = None
+        self._per_optimizer_states: defaultdict[int, dict[str, Any]] = defaultdict(_refresh_per_optimizer_state)
 
-    def _state(self, optimizer: Any) -> dict[str, Any]:
-        return self._states.setdefault(id(optimizer), {"stage": OptState.READY, "found_inf": None})
+    def _check_scale_growth_tracker(self, funcname: str) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scale and growth tracker.
 
-    def _scale_on(self, device: Any) -> Any:
-        if self._scale is None:
-            self._scale = torch.full((), self._init_scale, dtype=torch.float32, device=device)
-            self._growth_tracker = self._init_growth_tracker
-        return self._scale.to(device)
+        Raises:
+            AssertionError: if nothing was scaled yet.
+        """
+        for name in ("_scale", "_growth_tracker"):
+            if getattr(self, name) is None:
+                raise AssertionError(
+                    f"Attempted {funcname} but {name} is None.  This may indicate your script did not use scaler.scale(loss or "
+                    "outputs) earlier in the iteration."
+                )
+        return self._scale, self._growth_tracker
 
-    def _check_scale(self, name: str) -> None:
-        if self._scale is None:
-            raise AssertionError(
-                f"Attempted {name} but _scale is None.  This may indicate your script did not use scaler.scale(loss or "
-                "outputs) earlier in the iteration."
-            )
+    def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
+        if self._growth_tracker is not None:
+            raise AssertionError("_growth_tracker initialized before _scale")
+        self._scale = torch.full((), self._init_scale, dtype=torch.float32, device=dev)
+        self._growth_tracker = torch.full((), self._init_growth_tracker, dtype=torch.int32, device=dev)
 
     def scale(self, outputs: Any) -> Any:
         """Tensors, or nested iterables of them, times the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, torch.Tensor):
-            return outputs * self._scale_on(outputs.device)
+            if self._scale is None:
+                self._lazy_init_scale_growth_tracker(outputs.device)
+            return outputs * self._scale.to(outputs.device, non_blocking=True)
         if isinstance(outputs, Iterable):
             found = map(self.scale, outputs)
             return type(outputs)(found) if isinstance(outputs, (list, tuple)) else found
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
-    def unscale_(self, optimizer: Any) -> None:
-        """Divides the gradients of an optimiser's parameters by the scale, and notes whether all are finite."""
-        if not self._enabled:
-            return
-        self._check_scale("unscale_")
-        state = self._state(optimizer)
-        if state["stage"] is OptState.UNSCALED:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
-        if state["stage"] is OptState.STEPPED:
-            raise RuntimeError("unscale_() is being called after step().")
-        inverse = self._scale.double().reciprocal().float()
-        finite = []
+    def _unscale_grads_(
+        self, optimizer: Any, inv_scale: torch.Tensor, found_inf: torch.Tensor, allow_fp16: bool
+    ) -> dict[Any, torch.Tensor]:
+        """Multiplies all gradients by ``inv_scale``; for each device a number that is not 0 if one was not finite."""
+        finite: dict[Any, list[torch.Tensor]] = {}
         with torch.no_grad():
             for group in optimizer.param_groups:
                 for p in group["params"]:
                     if p.grad is None:
                         continue
-                    if p.grad.dtype is torch.float16:
+                    if not allow_fp16 and p.grad.dtype is torch.float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
-                    finite.append(torch.isfinite(p.grad).all())
-                    p.grad.mul_(inverse.to(p.grad.device))
-        if not finite:
-            raise AssertionError("No inf checks were recorded for this optimizer.")
-        state["found_inf"] = torch.stack(finite).all().logical_not().float()
+                    if p.grad.is_sparse:
+                        if p.grad.dtype is torch.float16:  # sums of entries for one place may overflow
+                            p.grad = p.grad.coalesce()
+                        grad = p.grad._values()
+                    else:
+                        grad = p.grad
+                    finite.setdefault(grad.device, []).append(torch.isfinite(grad).all())
+                    grad.mul_(inv_scale.to(grad.device, non_blocking=True))
+            return {device: torch.maximum(found_inf.to(device), (~torch.stack(all_).all()).float()) for device, all_ in finite.items()}
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divides the gradients of an optimiser's parameters by the scale, and notes whether all are finite."""
+        if not self._enabled:
+            return
+        scale, _ = self._check_scale_growth_tracker("unscale_")
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.UNSCALED:
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+        if state["stage"] is OptState.STEPPED:
+            raise RuntimeError("unscale_() is being called after step().")
+        inverse = scale.double().reciprocal().float()
+        found_inf = torch.full((), 0.0, dtype=torch.float32, device=scale.device)
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found_inf, False)
         state["stage"] = OptState.UNSCALED
 
+    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        if any(v.item() for v in optimizer_state["found_inf_per_device"].values()):
+            return None
+        return optimizer.step(*args, **kwargs)
+
+    def _step_of_its_own(self, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The step of an optimiser that sees to scale and skipping itself: it gets ``grad_scale`` and ``found_inf``, or the scaler."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future GradScaler "
+                "registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the optimizer use them directly.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            result = optimizer.step(*args, **kwargs, grad_scaler=self)
+            state["stage"] = OptState.STEPPED
+            return result
+        if state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+            optimizer.grad_scale = self._scale * getattr(optimizer, "grad_scale", 1)
+        else:
+            optimizer.grad_scale = getattr(optimizer, "grad_scale", None)
+        optimizer.found_inf = sum(t.to(self._scale.device) for t in state["found_inf_per_device"].values())
+        result = optimizer.step(*args, **kwargs)
+        state["stage"] = OptState.STEPPED
+        del optimizer.grad_scale, optimizer.found_inf
+        return result
+
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """``optimizer.step(...)`` with unscaled gradients, unless one is not finite."""
+        """``optimizer.step(...)`` with unscaled gradients, unless one is not finite.
+
+        An optimiser of a program's own with ``_step_supports_amp_scaling`` is always called, with the tensors ``grad_scale`` and
+        ``found_inf`` set on it.
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        self._check_scale("step")
-        state = self._state(optimizer)
+        self._check_scale_growth_tracker("step")
+        state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False) and not _is_ours(optimizer):
+            return self._step_of_its_own(optimizer, state, *args, **kwargs)
         if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
-        found = None if state["found_inf"].item() else optimizer.step(*args, **kwargs)
+        if not state["found_inf_per_device"]:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
+        result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
         state["stage"] = OptState.STEPPED
-        return found
+        return result
 
     def update(self, new_scale: Any = None) -> None:
         """Lowers the scale if a step was skipped, raises it after ``growth_interval`` that were not; or sets it to ``new_scale``."""
         if not self._enabled:
             return
-        self._check_scale("update")
+        scale, tracker = self._check_scale_growth_tracker("update")
         if new_scale is not None:
-            self._scale.fill_(new_scale if isinstance(new_scale, float) else new_scale.item())
+            if isinstance(new_scale, torch.Tensor):
+                if new_scale.device.type != self._device or new_scale.numel() != 1 or new_scale.requires_grad:
+                    raise AssertionError(
+                        "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with requires_grad=False."
+                    )
+                scale.copy_(new_scale)
+            else:
+                scale.fill_(new_scale)
         else:
-            found = [s["found_inf"] for s in self._states.values() if s["found_inf"] is not None]
+            found = [f for s in self._per_optimizer_states.values() for f in s["found_inf_per_device"].values()]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
             if any(f.item() for f in found):
-                self._scale.mul_(self._backoff_factor)
-                self._growth_tracker = 0
+                scale.mul_(self._backoff_factor)
+                tracker.fill_(0)
+            elif tracker.item() + 1 == self._growth_interval:
+                grown = scale * self._growth_factor
+                if torch.isfinite(grown).item():
+                    scale.copy_(grown)
+                tracker.fill_(0)
             else:
-                self._growth_tracker += 1
-                if self._growth_tracker == self._growth_interval:
-                    grown = self._scale * self._growth_factor
-                    if torch.isfinite(grown).item():
-                        self._scale = grown
-                    self._growth_tracker = 0
-        self._states = {}
+                tracker.add_(1)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
+
+    def _get_scale_async(self) -> torch.Tensor | None:
+        return self._scale
 
     def get_scale(self) -> float:
         """The scale."""
@@ -183,7 +257,7 @@ class GradScaler:
             "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval,
-            "_growth_tracker": self._init_growth_tracker if self._scale is None else self._growth_tracker,
+            "_growth_tracker": self._get_growth_tracker(),
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -201,4 +275,35 @@ class GradScaler:
             self._scale.fill_(self._init_scale)
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
-        self._init_growth_tracker = self._growth_tracker = state_dict["_growth_tracker"]
+        self._init_growth_tracker = state_dict["_growth_tracker"]
+        if self._growth_tracker is not None:
+            self._growth_tracker.fill_(self._init_growth_tracker)
+
+    def _get_growth_tracker(self) -> int:
+        if not self._enabled:
+            return 0
+        return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        if self._enabled:
+            if self._per_optimizer_states:
+                raise AssertionError(
+                    "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after scaler.update()."
+                )
+            state["_init_scale"], state["_init_growth_tracker"] = self.get_scale(), self._get_growth_tracker()
+            state["_scale"] = state["_growth_tracker"] = None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _check_inf_per_device(self, optimizer: Any) -> dict[Any, torch.Tensor]:
+        scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
+        one, none = torch.full((), 1.0, device=scale.device), torch.full((), 0.0, device=scale.device)
+        found = self._unscale_grads_(optimizer, one, none, True)
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
+        return found
+
+    def _found_inf_per_device(self, optimizer: Any) -> dict[Any, torch.Tensor]:
+        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]

@@ -11,12 +11,18 @@ from typing import Any
 LOWER = {
     "cpu": "conv1d conv2d conv3d bmm mm linalg.vecdot baddbmm addmm addbmm nn.functional.linear linear matmul linalg.matmul conv_tbc "
     "conv_transpose1d conv_transpose2d conv_transpose3d nn.functional.scaled_dot_product_attention lstm rnn_tanh rnn_relu einsum tensordot "
-    "inner linalg.multi_dot chain_matmul matrix_power linalg.matrix_power",
+    "linalg.multi_dot chain_matmul matrix_power linalg.matrix_power prelu nn.functional.prelu rnn_tanh_cell rnn_relu_cell",
     "cuda": "addbmm addmm addmv addr baddbmm bmm chain_matmul linalg.multi_dot conv1d conv2d conv3d conv_tbc conv_transpose1d "
     "conv_transpose2d conv_transpose3d nn.functional.linear linear matmul linalg.matmul mm mv linalg.vecdot prelu nn.functional.prelu "
     "nn.functional.scaled_dot_product_attention lstm_cell gru_cell rnn_tanh_cell "
     "rnn_relu_cell einsum inner matrix_power linalg.matrix_power",
 }
+#: Functions whose last step is a matrix product: computed in float32, their results are of the lower precision.
+RESULT = {"cpu": "linalg.pinv cov corrcoef"}
+#: Matrix products for vectors too, which are summed in their own precision.
+MATRICES = {"cpu": "inner"}
+#: Matrix products whose results meet the second operand, the state: that has the last word on the dtype.
+STATE = {"cpu": "lstm_cell gru_cell gru"}
 FLOAT32 = {
     "cpu": "avg_pool3d binary_cross_entropy grid_sampler polar prod quantile nanquantile stft cdist trace view_as_complex cholesky "
     "cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse max_pool3d max_unpool2d max_unpool3d adaptive_avg_pool3d "
@@ -45,8 +51,9 @@ def table(kind: str) -> dict[Any, str]:
     from jtorch.functional import PUBLIC
 
     found: dict[Any, str] = {}
-    for policy, names in (("lower", LOWER), ("float32", FLOAT32), ("widest", WIDEST)):
-        for name in names.get(kind, names["cuda"]).split():
+    tables = {"lower": LOWER, "float32": FLOAT32, "widest": WIDEST, "result": RESULT, "matrices": MATRICES, "state": STATE}
+    for policy, names in tables.items():
+        for name in names.get(kind, names.get("cuda", "")).split():
             last = name.rpartition(".")[2]
             for path in (name, f"nn.functional.{last}", f"special.{last}") if "." not in name else (name,):
                 if path in PUBLIC:

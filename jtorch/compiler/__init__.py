@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .. import _refusals
 from ..errors import not_offered
 from ._capture import CAPTURING
 from ._entry import STANCE, Compiled, Settings, Unsupported
@@ -136,7 +137,8 @@ class _Config:
         self.__dict__.update(
             recompile_limit=8, cache_size_limit=8, accumulated_recompile_limit=256, suppress_errors=False, verbose=False, disable=False,
             capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False, optimize_ddp=True, automatic_dynamic_shapes=True,
-            assume_static_by_default=True, inline_inbuilt_nn_modules=True, error_on_recompile=False,
+            assume_static_by_default=True, inline_inbuilt_nn_modules=True, error_on_recompile=False, trace_autograd_ops=False,
+            skip_fwd_side_effects_in_bwd_under_checkpoint=False,
         )  # fmt: skip
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -317,3 +319,6 @@ __all__ = [
     "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset",
     "set_default_backend", "set_stance", "substitute_in_graph", "wrap_numpy",
 ]  # fmt: skip
+
+
+__getattr__ = _refusals.missing(__name__)

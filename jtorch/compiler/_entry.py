@@ -9,11 +9,12 @@ from typing import Any
 from .. import devices, dtypes
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import SAVING, Node, next_seq
-from ..core import Tensor, alias_of, assign, from_value, stale
+from ..core import Tensor, alias_of, from_value
 from ..dispatch import ACTIVE, mode_stack
 from ..engine import SPECIAL, Value, flush, record
 from ..engine.trie import State
 from ..storage import Alias
+from ..writing import assign, stale
 from ._capture import CAPTURING, Capture, Draw, Handle, New, Refused
 from ._program import forward_call
 from ._world import ATOMS, Place, same

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import types
 from collections.abc import Callable
@@ -69,11 +70,15 @@ class Watch:
         """``fn(*args, **kwargs)``, watched. Another profiler of the thread sees the calls too."""
         before = sys.getprofile()
         self._before = before
+        collecting = gc.isenabled()
+        gc.disable()  # what the collector's callbacks and finalizers do would look like calls of the function
         sys.setprofile(self._event)
         try:
             return fn(*args, **kwargs)
         finally:
             sys.setprofile(before)
+            if collecting:
+                gc.enable()
 
     def _event(self, frame: Any, event: Any, arg: Any) -> None:
         if event == "call":

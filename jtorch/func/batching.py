@@ -23,12 +23,17 @@ def vmap(
     """``func`` applied to each example along ``in_dims`` of its tensor arguments, results stacked along ``out_dims``.
 
     ``in_dims`` and ``out_dims`` are a dimension, or a nested structure of dimensions and None (not batched) that matches the arguments
-    or results. ``chunk_size`` runs so many examples at a time. Results that do not depend on the example are repeated.
+    or results. With ``randomness="different"`` each example draws numbers of its own, with ``"same"`` all get the same.
+    ``chunk_size`` runs so many examples at a time. Results that do not depend on the example are repeated.
 
     Raises:
         ValueError: if the dimensions do not fit the arguments or results.
         RuntimeError: if ``func`` draws random numbers and ``randomness`` is ``"error"``, or reads a value on the host.
-        NotImplementedError: if it draws and ``randomness`` is ``"different"``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.vmap(torch.dot)(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2, 2))
+        tensor([3., 7.])
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
@@ -120,7 +125,7 @@ def _run(
     func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any
 ) -> Any:
     level = Level(size, randomness)
-    with level, restricted(randomness):
+    with level, restricted(randomness, level):
         inside = [a if d is None else enter(a, d, level) for a, d in zip(flat, dims, strict=True)]
         result = func(*unflatten(inside, spec), **kwargs)
         outs, out_spec, places = _outputs(out_dims, result, func)

@@ -21,6 +21,12 @@ def functional_call(
 
     Raises:
         ValueError: if the dictionaries are none, or two of them have a key in common.
+
+    Example:
+        >>> import jtorch as torch
+        >>> layer = torch.nn.Linear(1, 1, bias=False)
+        >>> torch.func.functional_call(layer, {"weight": torch.tensor([[5.0]])}, torch.tensor([2.0]))
+        tensor([10.])
     """
     if isinstance(parameter_and_buffer_dicts, dict):
         given = parameter_and_buffer_dicts
@@ -48,6 +54,13 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
     Raises:
         RuntimeError: if there are none, or they are of different classes, modes or ``requires_grad``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> layers = [torch.nn.Linear(2, 3) for _ in range(4)]
+        >>> parameters, buffers = torch.func.stack_module_state(layers)
+        >>> parameters["weight"].shape
+        torch.Size([4, 3, 2])
     """
     if len(models) == 0:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
@@ -72,18 +85,37 @@ def _stacked(tensors: tuple[Any, ...], name: str) -> Any:
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """``func`` itself: what it computes is the same, and JAX arrays are never changed in place underneath."""
+    """``func`` itself: what it computes is the same, and JAX arrays are never changed in place underneath.
+
+    Example:
+        >>> import jtorch as torch
+        >>> def filled(x):
+        ...     y = x.clone()
+        ...     y.fill_(7)
+        ...     return y
+        >>> torch.func.functionalize(filled)(torch.zeros(2))
+        tensor([7., 7.])
+    """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
             f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n"
-            "     remove='mutations': all inplace and out= operators will be removed from the program\n"
-            "     remove='mutations_and_views': In addition to the above, all aliasing operators will be replaced"
+            "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their "
+            "out-of-place equivalents.\n"
+            "     remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be replaced with their "
+            "non-aliasing counterparts, {view}_copy.\n"
         )
     return func
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Makes every batch normalisation below ``root`` use the statistics of its batch, and keep none. Returns ``root``."""
+    """Makes every batch normalisation below ``root`` use the statistics of its batch, and keep none. Returns ``root``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> layer = torch.nn.Sequential(torch.nn.BatchNorm1d(2))
+        >>> torch.func.replace_all_batch_norm_modules_(layer)[0].track_running_stats
+        False
+    """
     for module in root.modules():
         if isinstance(module, jtorch.nn.modules.batchnorm._BatchNorm):
             module.running_mean = module.running_var = module.num_batches_tracked = None

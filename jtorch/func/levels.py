@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..autograd.dual import orders
+from ..autograd.ends import ends_of
 from ..autograd.engine import _add_pairs, _add_values, _item, _tensor
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import FREED, Node, _Task, next_seq
@@ -29,6 +30,10 @@ UNREADABLE = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite "
     "what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
 )
+
+
+#: Levels that are running, the innermost last.
+RUNNING: list[Level] = []
 
 
 class Level:
@@ -52,10 +57,20 @@ class Level:
     def __enter__(self) -> Level:
         self.order = orders()
         self.spans.append((next_seq(), float("inf")))
+        RUNNING.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
+        RUNNING.remove(self)
         self.spans[-1] = (self.spans[-1][0], next_seq())
+
+    def spread(self, t: Tensor) -> Tensor:
+        """One example of ``t``, whose first axis goes over them."""
+        return enter(t, 0, self)
+
+    def gathered(self, t: Tensor) -> Tensor:
+        """All examples of ``t``, which has no history, along a new first axis."""
+        return leave([t], self)[0]
 
     def recorded(self, node: Node) -> bool:
         """Whether the node was made inside."""
@@ -87,7 +102,7 @@ class Batched(Lifted):
         if what == "bool":
             return RuntimeError(
                 "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
-                "please shout over at https://github.com/pytorch/functorch/issues/257 ."
+                "please file an issue at https://github.com/pytorch/pytorch/issues ."
             )
         return RuntimeError(UNREADABLE)
 
@@ -193,23 +208,12 @@ def leave(outputs: Sequence[Tensor], level: Level) -> list[Tensor]:
 
 def _ends(roots: Sequence[Any], level: Level) -> list[Any]:
     """Where the history of examples ends: sources, and leaves and nodes outside of the level. Each once."""
-    found: dict[Any, Any] = {}
-    stack = list(roots)
-    seen: set[Node] = set()
-    while stack:
-        edge = stack.pop()
-        if edge is None:
-            continue
-        if type(edge) is not tuple:
-            v = edge._read()
-            if id(edge) in level.sources or not (type(v) is Batched and v.level is level):
-                found[id(edge)] = edge
-        elif not level.recorded(edge[0]):
-            found[id(edge[0]), edge[1]] = edge
-        elif edge[0] not in seen:
-            seen.add(edge[0])
-            stack.extend(edge[0].edges)
-    return list(found.values())
+
+    def outside(leaf: Any) -> bool:
+        v = leaf._read()
+        return id(leaf) in level.sources or not (type(v) is Batched and v.level is level)
+
+    return ends_of(roots, outside, lambda node: not level.recorded(node))
 
 
 class _ExampleTask(_Task):

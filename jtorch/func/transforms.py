@@ -148,6 +148,11 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
 
     Raises:
         RuntimeError: if the result is no scalar tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.func.grad_and_value(lambda x: x * x)(torch.tensor(3.0))
+        (tensor(6.), tensor(9.))
     """
 
     @functools.wraps(func)
@@ -174,7 +179,13 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of ``func`` with respect to the arguments ``argnums``, with ``has_aux`` ``(gradient, aux)``."""
+    """A function that gives the gradient of ``func`` with respect to the arguments ``argnums``, with ``has_aux`` ``(gradient, aux)``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.func.grad(lambda x: x * x)(torch.tensor(3.0))
+        tensor(6.)
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -225,16 +236,26 @@ class _Pull:
             return slots, self.gradients(slots, True)
 
 
+def _check_differentiable(outputs: Sequence[Tensor]) -> None:
+    for o in outputs:
+        if not o._aval.differentiable:
+            raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+
+
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``func`` at ``primals``, and a function from cotangents of the value to a tuple of gradients of the primals.
 
     Raises:
         RuntimeError: if a result is no tensor of a floating-point or complex dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> out, vjp_fn = torch.func.vjp(lambda x: x * x, torch.tensor([1.0, 2.0]))
+        >>> vjp_fn(torch.tensor([1.0, 10.0]))
+        (tensor([ 2., 40.]),)
     """
     pull = _Pull(func, primals, has_aux, "vjp(f, *primals)")
-    for o in pull.outputs:
-        if not o._aval.differentiable:
-            raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+    _check_differentiable(pull.outputs)
 
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         flat, spec = flatten(cotangents)
@@ -278,6 +299,11 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
     Raises:
         RuntimeError: if primals and tangents do not fit, or a result is no tensor; with ``strict``, if one does not depend on the primals.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.func.jvp(lambda x: x * x, (torch.tensor([1.0, 2.0]),), (torch.tensor([1.0, 10.0]),))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     what = "jvp(f, primals, tangents)"
     if isinstance(primals, tuple) and flatten(primals)[1] != flatten(tangents)[1]:
@@ -314,7 +340,14 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """The value of ``func`` at ``primals``, and a function from tangents to the derivative there, which does not run ``func`` again."""
+    """The value of ``func`` at ``primals``, and a function from tangents to the derivative there, which does not run ``func`` again.
+
+    Example:
+        >>> import jtorch as torch
+        >>> out, jvp_fn = torch.func.linearize(lambda x: x * x, torch.tensor([1.0, 2.0]))
+        >>> jvp_fn(torch.tensor([1.0, 10.0]))
+        tensor([ 2., 40.])
+    """
     what = "jvp(f, primals, tangents)"
     _check_primals(primals, what)
     pull = _Pull(func, primals, False, what)
@@ -380,6 +413,12 @@ def jacrev(
 
     Results have the structure of ``func``'s, with that of the arguments ``argnums`` at each leaf; leaves have the shape of the result
     followed by that of the argument. ``chunk_size`` bounds how many cotangents are walked at a time.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.func.jacrev(lambda x: x * x)(torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
@@ -389,7 +428,8 @@ def jacrev(
     def wrapper(*args: Any) -> Any:
         _refuse_complex("jacrev", args, True)
         chosen, alone = _one_argument(func, argnums, args)
-        pull = _Pull(alone, (chosen,), has_aux, "jacrev(f, *args)")
+        pull = _Pull(alone, (chosen,), has_aux, "vjp(f, *primals)")
+        _check_differentiable(pull.outputs)
         _refuse_complex("jacrev", pull.outputs, False)
         outputs, inputs = pull.outputs, pull.inputs.tensors
         tracked = MODE.enabled and pull.tracked
@@ -408,7 +448,14 @@ def jacrev(
 
 
 def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:
-    """A function that gives the Jacobian of ``func``, by one forward walk with a batch of tangents. Results are as those of ``jacrev``."""
+    """A function that gives the Jacobian of ``func``, by one forward walk with a batch of tangents. Results are as those of ``jacrev``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.func.jacfwd(lambda x: x * x)(torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
+    """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
@@ -442,5 +489,12 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """A function that gives the second derivatives of ``func``: forward over reverse."""
+    """A function that gives the second derivatives of ``func``: forward over reverse.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.func.hessian(lambda x: (x * x * x).sum())(torch.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+    """
     return jacfwd(jacrev(func, argnums), argnums)

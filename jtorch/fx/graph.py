@@ -58,6 +58,27 @@ class _PyTreeCodeGen(CodeGen):
         super().__init__()
         self.pytree_info = pytree_info
 
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
+        """The line that begins the function, and the one that takes its arguments apart."""
+        info = self.pytree_info
+        if info.in_spec is None:
+            return super().gen_fn_def(free_vars, maybe_return_annotation, expanded_def=expanded_def)
+        leaves = [v.partition(" ")[0] for v in free_vars if v != "self"]
+        head = super().gen_fn_def(list(info.orig_args), maybe_return_annotation)
+        given = f"[{', '.join(info.orig_args)}]"
+        return f"{head}\n    {', '.join(leaves)}, = fx_pytree.tree_flatten_spec({given}, self._in_spec)" if leaves else head
+
+    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+        """The line that puts the result together."""
+        written = super().generate_output(output_args, descs=descs).removeprefix("return ")
+        return f"return {written}" if self.pytree_info.out_spec is None else f"return pytree.tree_unflatten({written}, self._out_spec)"
+
+    def additional_globals(self) -> list[tuple[str, Any]]:
+        """The two modules that the code calls."""
+        from . import _pytree as fx_pytree
+
+        return [] if self.pytree_info.in_spec is None else [("fx_pytree", fx_pytree), ("pytree", pytree)]
+
     def process_inputs(self, *args: Any) -> Any:
         """The leaves of the arguments."""
         return pytree.tree_flatten(args)[0]

@@ -186,6 +186,9 @@ class GraphModule(nn.Module):
 
     def recompile(self) -> PythonCode:
         """Writes the code anew, after the graph was edited."""
+        info = getattr(self._graph._codegen, "pytree_info", None)
+        if info is not None and info.in_spec is not None:
+            self._in_spec, self._out_spec = info.in_spec, info.out_spec
         made = self._graph.python_code(root_module="self")
         self._code = made.src
         cls = type(self)

@@ -49,6 +49,8 @@ def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
 
 def _get_qualified_name(func: Callable[..., Any]) -> str:
     """The dotted name by which generated code calls ``func``."""
+    if hasattr(func, "overloadpacket") or hasattr(func, "_qualified_op_name"):  # an operator
+        return f"torch.ops.{func}"
     if getattr(builtins, func.__name__, None) is func:
         return func.__name__
     known = resolve_name(func)

@@ -26,11 +26,11 @@ def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int], retur
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool1d`` that always returns the indices too; ``torch.adaptive_max_pool1d`` is this one."""
 def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> Any:
-    """The maxima of an image over windows that cover it evenly, with ``return_indices`` also their places."""
+    """The maxima of an image over windows that cover it evenly, with ``return_indices`` also their places: ``row * W + ..."""
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool2d`` that always returns the indices too."""
 def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> Any:
-    """The maxima of a volume over windows that cover it evenly, with ``return_indices`` also their places."""
+    """The maxima of a volume over windows that cover it evenly, with ``return_indices`` also their places, counted in row- ..."""
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool3d`` that always returns the indices too."""
 def affine_grid(theta: Any, size: Any, align_corners: _bool | None = None) -> Tensor:
@@ -56,7 +56,7 @@ def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
 def celu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """In-place form of ``celu``."""
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Interleaves ``groups`` equal groups of channels: ``(N, g * c, *)`` seen as ``(g, c)`` is transposed to ``(c, g)``."""
+    """Interleaves ``groups`` equal groups of channels: g * c of them, seen as (g, c), are transposed to (c, g)."""
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
     """Correlates sequences with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ..."""
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
@@ -74,7 +74,7 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
-    """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``, over the broadcast ..."""
+    """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
     """The cross entropy between ``target`` and the softmax of the scores ``input``."""
 def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: str = 'mean', zero_infinity: _bool = False) -> Tensor:
@@ -82,11 +82,11 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ..."""
 def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
-    """Dropout of whole channels. Shapes: (N, C, L) or (C, L)."""
+    """Dropout of whole channels of sequences."""
 def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
-    """Dropout of whole channels. Shapes: (N, C, H, W); inputs of 3 dimensions are taken as (N, C, L), with a warning."""
+    """Dropout of whole channels of images."""
 def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
-    """Dropout of whole channels. Shapes: (N, C, D, H, W) or (C, D, H, W)."""
+    """Dropout of whole channels of volumes."""
 def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """``input`` where positive, else ``alpha * expm1(input)``."""
 def elu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
@@ -98,7 +98,7 @@ def embedding_bag(input: Tensor, weight: Any, offsets: Any = None, max_norm: _fl
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels."""
 def fold(input: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, stride: _int | Sequence[_int] = 1) -> Tensor:
-    """Adds columns of windows back into images: the transpose of ``unfold``. ``(N, C * kh * kw, L)`` to ``(N, C, ..."""
+    """Adds columns of windows back into images: the transpose of ``unfold``."""
 def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> Any:
     """The maxima over windows of ``kernel_size`` at pseudo-random places, so many that ``output_size`` results (or ..."""
 def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> Any:
@@ -124,11 +124,11 @@ def gumbel_softmax(logits: Any, tau: _float = 1, hard: _bool = False, eps: _floa
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 within ``[-lambd, lambd]``, ``input`` outside."""
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
-    """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``."""
+    """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``. ``inplace`` writes the result into ``input``."""
 def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
-    """``input * hardsigmoid(input)``."""
+    """``input * hardsigmoid(input)``. ``inplace`` writes the result into ``input``."""
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
-    """Moves elements into ``[min_val, max_val]``."""
+    """Moves elements into ``[min_val, max_val]``. ``inplace`` writes the result into ``input``."""
 def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
     """In-place form of ``hardtanh``."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
@@ -146,7 +146,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, re
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
     """Shifts and scales the last dimensions, which must be ``normalized_shape``, to mean 0 and (biased) variance 1, then ..."""
 def leaky_relu(input: Tensor, negative_slope: Number = 0.01, inplace: _bool = False) -> Tensor:
-    """``input`` where positive, else ``negative_slope * input``."""
+    """``input`` where positive, else ``negative_slope * input``. ``inplace`` writes the result into ``input``."""
 def leaky_relu_(input: Tensor, negative_slope: Number = 0.01, inplace: _bool = False) -> Tensor:
     """In-place form of ``leaky_relu``."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -200,7 +200,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """``channel_shuffle``: the channels of ``groups`` interleaved."""
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
-    """The negative log likelihood of the classes ``target`` under the log probabilities ``input``."""
+    """The negative log likelihood of the classes ``target`` under the log probabilities ``input``. The mean is as for ..."""
 def normalize(input: Tensor, p: _float = 2.0, dim: Any = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor:
     """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller."""
 def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
@@ -212,17 +212,17 @@ def pairwise_distance(x1: Any, x2: Any, p: _float = 2.0, eps: _float = 1e-06, ke
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to those after it, ..."""
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """Turns channels into space: ``(*, C * r**2, H, W)`` to ``(*, C, H * r, W * r)`` with ``r = upscale_factor``."""
+    """Turns channels into space, ``r = upscale_factor`` times finer in both directions."""
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
-    """Turns space into channels: ``(*, C, H * r, W * r)`` to ``(*, C * r**2, H, W)`` with ``r = downscale_factor``."""
+    """Turns space into channels, the inverse of ``pixel_shuffle`` with ``r = downscale_factor``."""
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The negative log likelihood of counts ``target`` under Poisson distributions with (the logarithms of) rates ``input``."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1)."""
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """``max(input, 0)``; NaN stays NaN."""
+    """``max(input, 0)``; NaN stays NaN. ``inplace`` writes the result into ``input``."""
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
-    """Moves elements into [0, 6]."""
+    """Moves elements into [0, 6]. ``inplace`` writes the result into ``input``."""
 def relu_(input: Tensor, inplace: _bool = False) -> Tensor:
     """In-place form of ``relu``."""
 def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
@@ -264,7 +264,7 @@ def tanh(input: Tensor) -> Tensor:
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
 def threshold(input: Tensor, threshold: Number, value: Number, inplace: _bool = False) -> Tensor:
-    """``input`` where it exceeds ``threshold``, else ``value``."""
+    """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``."""
 def threshold_(input: Tensor, threshold: Number, value: Number, inplace: _bool = False) -> Tensor:
     """In-place form of ``threshold``."""
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
@@ -272,7 +272,7 @@ def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _floa
 def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[..., Any] | None = None, margin: _float = 1.0, swap: _bool = False, reduction: str = 'mean') -> Tensor:
     """``triplet_margin_loss`` with any distance, the Euclidean one by default."""
 def unfold(input: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, stride: _int | Sequence[_int] = 1) -> Tensor:
-    """Copies the sliding windows of images into columns: ``(N, C, H, W)`` to ``(N, C * kh * kw, L)`` for ``L`` window ..."""
+    """Copies the sliding windows of images into columns."""
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: _bool | None = None) -> Tensor:
     """``interpolate`` under its old name."""
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:

@@ -28,6 +28,11 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
 
     Raises:
         ValueError: for an unknown name or a slope that is no number.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.init.calculate_gain("leaky_relu", 1.0)
+        1.0
     """
     if nonlinearity in _LINEAR:
         return 1
@@ -47,7 +52,14 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Fills ``tensor`` with draws from U(a, b)."""
+    """Fills ``tensor`` with draws from U(a, b).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.init.uniform_(torch.empty(3), -1.0, 1.0)
+        tensor([-0.0075,  0.5364, -0.8230])
+    """
     if has_torch_function_unary(tensor):
         return handle_torch_function(uniform_, (tensor,), tensor=tensor, a=a, b=b, generator=generator)
     with torch.no_grad():
@@ -55,7 +67,14 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fills ``tensor`` with draws from N(mean, std²)."""
+    """Fills ``tensor`` with draws from N(mean, std²).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.init.normal_(torch.empty(3), std=0.1)
+        tensor([ 0.1541, -0.0293, -0.2179])
+    """
     if has_torch_function_unary(tensor):
         return handle_torch_function(normal_, (tensor,), tensor=tensor, mean=mean, std=std, generator=generator)
     with torch.no_grad():
@@ -63,7 +82,14 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None) -> Tensor:
-    """Fills ``tensor`` with draws from N(mean, std²) restricted to [a, b], by rejection; ``a`` and ``b`` are absolute values."""
+    """Fills ``tensor`` with draws from N(mean, std²) restricted to [a, b], by rejection; ``a`` and ``b`` are absolute values.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.init.trunc_normal_(torch.empty(3))
+        tensor([ 1.5410, -0.2934, -1.3986])
+    """
     if tensor.is_meta:
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -109,7 +135,13 @@ def _truncate_uniform_draws(tensor: Tensor, mean: float, std: float, a: float, b
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fills ``tensor`` with ``val``."""
+    """Fills ``tensor`` with ``val``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.init.constant_(torch.empty(2), 0.5)
+        tensor([0.5000, 0.5000])
+    """
     if has_torch_function_unary(tensor):
         return handle_torch_function(constant_, (tensor,), tensor=tensor, val=val)
     with torch.no_grad():
@@ -117,19 +149,41 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fills ``tensor`` with ones."""
+    """Fills ``tensor`` with ones.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.init.ones_(torch.empty(2))
+        tensor([1., 1.])
+    """
     with torch.no_grad():
         return tensor.fill_(1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fills ``tensor`` with zeros."""
+    """Fills ``tensor`` with zeros.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.init.zeros_(torch.empty(2))
+        tensor([0., 0.])
+    """
     with torch.no_grad():
         return tensor.zero_()
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Makes the 2-dim ``tensor`` an identity matrix."""
+    """Makes the 2-dim ``tensor`` an identity matrix.
+
+    Raises:
+        ValueError: unless there are two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.init.eye_(torch.empty(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with torch.no_grad():
@@ -137,7 +191,18 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Makes a convolution's weight (3 to 5 dimensions) pass its input channels through, in each group as many as fit."""
+    """Makes a convolution's weight (3 to 5 dimensions) pass its input channels through, in each group as many as fit.
+
+    Shapes: (out channels, in channels, *window) -> the same.
+
+    Raises:
+        ValueError: for another number of dimensions, or if the first size is not divisible by ``groups``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.init.dirac_(torch.empty(1, 1, 3))
+        tensor([[[0., 1., 0.]]])
+    """
     ndim = tensor.ndimension()
     if ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -177,14 +242,38 @@ def _xavier_std(tensor: Tensor, gain: float) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fills ``tensor`` with draws from U(-a, a), a = gain·sqrt(6 / (fan_in + fan_out)). Source: Glorot and Bengio (2010)."""
+    """Fills ``tensor`` with draws from U(-a, a), a = gain·sqrt(6 / (fan_in + fan_out)).
+
+    Raises:
+        ValueError: for fewer than two dimensions.
+
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks (2010).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.init.xavier_uniform_(torch.empty(1, 2))
+        tensor([[-0.0106,  0.7586]])
+    """
     a = math.sqrt(3.0) * _xavier_std(tensor, gain)
     with torch.no_grad():
         return tensor.uniform_(-a, a, generator=generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fills ``tensor`` with draws from N(0, std²), std = gain·sqrt(2 / (fan_in + fan_out)). Source: Glorot and Bengio (2010)."""
+    """Fills ``tensor`` with draws from N(0, std²), std = gain·sqrt(2 / (fan_in + fan_out)).
+
+    Raises:
+        ValueError: for fewer than two dimensions.
+
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks (2010).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.init.xavier_normal_(torch.empty(1, 2))
+        tensor([[ 1.2582, -0.2396]])
+    """
     std = _xavier_std(tensor, gain)
     with torch.no_grad():
         return tensor.normal_(0.0, std, generator=generator)
@@ -196,7 +285,19 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
-    """Fills ``tensor`` with draws from U(-b, b), b = gain·sqrt(3 / fan). ``a`` is the slope of leaky_relu. Source: He et al. (2015)."""
+    """Fills ``tensor`` with draws from U(-b, b), b = gain·sqrt(3 / fan). ``a`` is the slope of leaky_relu.
+
+    Raises:
+        ValueError: for fewer than two dimensions, an unknown ``mode`` or ``nonlinearity``.
+
+    Source: He et al., Delving deep into rectifiers (2015).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.init.kaiming_uniform_(torch.empty(1, 2), nonlinearity="relu")
+        tensor([[-0.0130,  0.9291]])
+    """
     if has_torch_function_unary(tensor):
         given = {"tensor": tensor, "a": a, "mode": mode, "nonlinearity": nonlinearity, "generator": generator}
         return handle_torch_function(kaiming_uniform_, (tensor,), **given)
@@ -209,7 +310,19 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
-    """Fills ``tensor`` with draws from N(0, gain² / fan). ``a`` is the slope of leaky_relu. Source: He et al. (2015)."""
+    """Fills ``tensor`` with draws from N(0, gain² / fan). ``a`` is the slope of leaky_relu.
+
+    Raises:
+        ValueError: for fewer than two dimensions, an unknown ``mode`` or ``nonlinearity``.
+
+    Source: He et al., Delving deep into rectifiers (2015).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.init.kaiming_normal_(torch.empty(1, 2), mode="fan_out")
+        tensor([[ 2.1793, -0.4150]])
+    """
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -219,7 +332,20 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """Makes ``tensor``, flattened to (size(0), -1), a (semi-)orthogonal matrix times ``gain``. Source: Saxe et al. (2013)."""
+    """Makes ``tensor``, flattened to (size(0), -1), a (semi-)orthogonal matrix times ``gain``.
+
+    Raises:
+        ValueError: for fewer than two dimensions.
+
+    Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural networks (2013).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.nn.init.orthogonal_(torch.empty(2, 2))
+        >>> torch.allclose(x @ x.T, torch.eye(2), atol=1e-6)
+        True
+    """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0 or tensor.is_meta:
@@ -238,7 +364,19 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Fills the 2-dim ``tensor`` from N(0, std²) and sets the share ``sparsity`` of each column to zero. Source: Martens (2010)."""
+    """Fills the 2-dim ``tensor`` from N(0, std²) and sets the share ``sparsity`` of each column to zero.
+
+    Raises:
+        ValueError: unless there are two dimensions.
+
+    Source: Martens, Deep learning via Hessian-free optimization (2010).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> (torch.nn.init.sparse_(torch.empty(4, 3), sparsity=0.5) == 0).sum(0)
+        tensor([2, 2, 2])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     if tensor.is_meta:

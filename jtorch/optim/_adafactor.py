@@ -16,6 +16,8 @@ __all__ = ["Adafactor", "adafactor"]
 class Adafactor(Optimizer):
     """Adafactor: second moments of matrices kept as row and column sums (https://arxiv.org/abs/1804.04235)."""
 
+    __module__ = "jtorch.optim"  # the name that files know it by
+
     def __init__(
         self,
         params: ParamsT,

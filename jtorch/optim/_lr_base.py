@@ -87,6 +87,8 @@ def _flag(scheduler: Any, name: str) -> Iterator[None]:
 class LRScheduler:
     """Base class of schedules: ``get_lr`` gives the rates at ``last_epoch``."""
 
+    __module__ = "jtorch.optim.lr_scheduler"  # the name that files know it by
+
     _get_lr_called_within_step: bool = False
     _is_initial: bool = False
 

@@ -39,6 +39,8 @@ class _CyclesMomentum(LRScheduler):
 class CyclicLR(_CyclesMomentum):
     """Rates that go up and down between ``base_lr`` and ``max_lr`` (https://arxiv.org/abs/1506.01186)."""
 
+    __module__ = "jtorch.optim.lr_scheduler"  # the name that files know it by
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -138,6 +140,8 @@ class CyclicLR(_CyclesMomentum):
 
 class OneCycleLR(_CyclesMomentum):
     """One rise to ``max_lr`` and one long fall far below the start (https://arxiv.org/abs/1708.07120)."""
+
+    __module__ = "jtorch.optim.lr_scheduler"  # the name that files know it by
 
     def __init__(
         self,

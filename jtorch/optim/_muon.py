@@ -53,6 +53,8 @@ def _adjust_lr(lr: Any, adjust_lr_fn: str | None, param_shape: Sequence[int]) ->
 class Muon(Optimizer):
     """Muon, for matrices only (https://kellerjordan.github.io/posts/muon/)."""
 
+    __module__ = "jtorch.optim"  # the name that files know it by
+
     def __init__(
         self,
         params: ParamsT,

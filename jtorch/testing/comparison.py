@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -215,4 +216,33 @@ def _words(a: np.ndarray, e: np.ndarray, close: np.ndarray, rtol: float, atol: f
     return (
         f"Tensor-likes are not {'equal' if exact else 'close'}!\n\nMismatched elements: {bad} / {a.size} ({bad / a.size:.1%})\n"
         f"{greatest('absolute', absolute, atol)}\n{greatest('relative', relative, rtol)}"
+    )
+
+
+#: The tolerances that ``assert_allclose`` had, relative and absolute, by dtype.
+_OLDER = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), torch.float64: (1e-5, 1e-8)}
+
+
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+) -> None:
+    """``assert_close`` with older tolerances; dtypes and strides may differ.
+
+    Raises:
+        AssertionError: if the values are not close.
+    """
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please use "
+        "`torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "
+        "https://github.com/pytorch/pytorch/issues/61844.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    actual = actual if isinstance(actual, torch.Tensor) else torch.tensor(actual)
+    expected = expected if isinstance(expected, torch.Tensor) else torch.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        found = [_OLDER.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)]
+        rtol, atol = max(r for r, _ in found), max(a for _, a in found)
+    assert_close(
+        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, check_stride=False, msg=msg or None
     )

@@ -66,7 +66,8 @@ def test_block_masks() -> None:
     assert mask.kv_indices.tolist() == [[[[0, 1], [1, 0]]]]
     assert mask.q_indices.tolist() == [[[[0, 1], [1, 0]]]]
     assert mask.to_dense().tolist() == [[[[1, 0], [1, 1]]]]
-    assert repr(mask) == "BlockMask(shape=(1, 1, 256, 200), sparsity=4.00%, \n(0, 0)\n██  \n████\n)"
+    assert repr(mask).startswith("BlockMask(\n    kv_num_blocks=torch.Size([1, 1, 2]),\n    kv_indices=torch.Size([1, 1, 2, 2]),\n")
+    assert str(mask) == "BlockMask(shape=(1, 1, 256, 200), sparsity=4.00%, \n(0, 0)\n██  \n████\n)"
     assert mask[0].shape == mask[0, 0].shape == (1, 1, 256, 200)
     both = flex.and_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < 2)
     assert flex.create_mask(both, None, None, 3, 3)[0, 0].tolist() == [[True, False, False], [True, True, False], [False, True, True]]

@@ -286,3 +286,22 @@ def test_ducks_arrive_as_functions() -> None:
 
     assert nn.Linear(2, 1)(Duck()) == "answer"
     assert Duck.seen is nn.functional.linear
+
+
+def test_switches_of_conversion() -> None:
+    future = torch.__future__
+    try:
+        future.set_overwrite_module_params_on_conversion(True)
+        module = torch.nn.Linear(2, 2)
+        before = module.weight
+        assert module.double().weight is not before
+        assert before.dtype is torch.float32
+        future.set_overwrite_module_params_on_conversion(False)
+        future.set_swap_module_params_on_conversion(True)
+        module = torch.nn.Linear(2, 2, device="meta")
+        before = module.weight
+        assert module.to_empty(device="cpu").weight is before
+        assert before.device.type == "cpu"
+    finally:
+        future.set_overwrite_module_params_on_conversion(False)
+        future.set_swap_module_params_on_conversion(False)

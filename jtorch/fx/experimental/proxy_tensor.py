@@ -1,24 +1,221 @@
-"""Tracing by operators: not offered; what programs ask about it is answered."""
+"""``make_fx``: a function becomes a graph of the operators that it calls, as a dispatch mode sees them."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import jtorch as torch
+from jtorch import _refusals
+from jtorch.utils import _pytree as pytree
+from jtorch.utils._python_dispatch import TorchDispatchMode
 
-def get_proxy_mode() -> None:
-    """None: no such trace is running."""
-    return
+from ..graph import Graph, _PyTreeCodeGen
+from ..graph_module import GraphModule
+from ..proxy import Proxy, TracerBase
+
+__all__ = ["ProxyTorchDispatchMode", "PythonKeyTracer", "disable_proxy_modes_tracing", "get_proxy_mode", "make_fx"]
+
+_running: list[ProxyTorchDispatchMode] = []
+
+
+def get_proxy_mode() -> ProxyTorchDispatchMode | None:
+    """The mode of the innermost trace that is running."""
+    return _running[-1] if _running else None
 
 
 @contextlib.contextmanager
 def disable_proxy_modes_tracing() -> Iterator[None]:
-    """A block outside of such traces, as all code is."""
-    yield
+    """A block whose operators run without being added to a graph."""
+    mode = get_proxy_mode()
+    if mode is None:
+        yield
+        return
+    before, mode.enabled = mode.enabled, False
+    try:
+        yield
+    finally:
+        mode.enabled = before
 
 
-def make_fx(f: Any, *args: Any, **kwargs: Any) -> Any:
-    """Not offered."""
-    del f, args, kwargs
-    raise NotImplementedError("make_fx: functions are traced by torch.fx.symbolic_trace, or compiled by torch.compile")
+class PythonKeyTracer(TracerBase):
+    """What adds nodes to the graph of a trace, and keeps the tensors that the function did not get as arguments."""
+
+    def __init__(self) -> None:
+        self.graph = Graph(tracer_cls=type(self))
+        self.root = torch.nn.Module()
+        #: By identity: tensors and their values, kept alive, with the proxies of what computed them. Transformations hand on other tensors
+        #: with the same values.
+        self.known: dict[int, tuple[Any, Proxy]] = {}
+        #: Tensors from outside with the names that they got, by identity.
+        self.constants: dict[int, tuple[torch.Tensor, str]] = {}
+
+    def track(self, value: Any, proxy: Proxy) -> None:
+        """Says that a tensor, or each of several, is the result of a node."""
+        if isinstance(value, torch.Tensor):
+            for key in (value, value._read()):
+                self.known[id(key)] = key, proxy
+            proxy.node.meta["val"] = proxy.node.meta["tensor_meta"] = value.detach()
+        elif isinstance(value, (tuple, list)):
+            for i, item in enumerate(value):
+                if isinstance(item, (torch.Tensor, tuple, list)):
+                    self.track(item, self.create_proxy("call_function", operator.getitem, (proxy, i), {}))
+
+    def proxy_of(self, tensor: torch.Tensor) -> Proxy | None:
+        """The proxy of what computed a tensor, if that is known."""
+        found = self.known.get(id(tensor)) or self.known.get(id(tensor._read()))
+        return None if found is None else found[1]
+
+    def create_arg(self, a: Any) -> Any:
+        """The node of a tensor's proxy; tensors from outside become attributes of the graph's module."""
+        if isinstance(a, torch.Tensor):
+            found = self.proxy_of(a)
+            return (self._constant(a) if found is None else found).node
+        if isinstance(a, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
+            return a
+        return super().create_arg(a)
+
+    def _constant(self, tensor: torch.Tensor) -> Proxy:
+        found = self.constants.get(id(tensor))
+        if found is None:
+            kind = "_param_constant" if isinstance(tensor, torch.nn.Parameter) else "_tensor_constant"
+            name = f"{kind}{sum(known.startswith(kind) for _, known in self.constants.values())}"
+            self.constants[id(tensor)] = found = tensor, name
+            setattr(self.root, name, tensor)
+        return self.create_proxy("get_attr", found[1], (), {})
+
+
+class ProxyTorchDispatchMode(TorchDispatchMode):
+    """The mode of one trace: each operator becomes a node, and runs on the tensors given."""
+
+    def __init__(self, tracer: PythonKeyTracer, decomposition_table: dict[Any, Callable[..., Any]] | None = None) -> None:
+        super().__init__()
+        self.tracer = tracer
+        self.decompositions = decomposition_table or {}
+        self.enabled = True
+        #: Tensors made of Python data, by identity.
+        self.fixed: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not self.enabled:
+            return func(*args, **kwargs)
+        decomposed = self.decompositions.get(func)
+        if decomposed is not None:
+            with self:
+                return decomposed(*args, **kwargs)
+        tracked = any(isinstance(x, torch.Tensor) and self.tracer.proxy_of(x) is not None for x in pytree.tree_leaves((args, kwargs)))
+        if func is torch.ops.aten._local_scalar_dense.default and id(args[0]) in self.fixed:
+            return func(*args)  # the same whatever the arguments are
+        if func is torch.ops.aten.lift_fresh.default:  # in the graph the constant must not be changed in place
+            func = torch.ops.aten.lift_fresh_copy.default
+        if func is torch.ops.aten._local_scalar_dense.default and tracked:
+            raise RuntimeError(
+                f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely that this is "
+                "caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic shapes; try setting "
+                "tracing_mode='symbolic' in your make_fx call."
+            )
+        proxy = self.tracer.create_proxy("call_function", func, args, kwargs, func.overloadpacket.__name__)
+        result = func(*args, **kwargs)
+        self.tracer.track(result, proxy)
+        if func is torch.ops.aten.lift_fresh_copy.default:
+            self.fixed.add(id(result))
+        return result
+
+
+def _names(f: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
+    """What the arguments are called; by number where the function takes any."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    plain = len(named) >= len(args) and not any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    return named[: len(args)] if plain and not isinstance(f, torch.nn.Module) else [f"arg{i}" for i in range(len(args))]
+
+
+class _Info:
+    """How the graph's flat inputs and outputs are nested."""
+
+    def __init__(self, orig_args: list[str], in_spec: Any, out_spec: Any) -> None:
+        self.orig_args, self.in_spec, self.out_spec = orig_args, in_spec, out_spec
+
+
+def make_fx(
+    f: Callable[..., Any],
+    decomposition_table: dict[Any, Callable[..., Any]] | None = None,
+    tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False,
+    *,
+    pre_dispatch: bool = False,
+    record_module_stack: bool = False,
+    _allow_fake_constant: bool = False,
+    _error_on_data_dependent_ops: bool = True,
+    record_stack_traces: bool = False,
+) -> Callable[..., GraphModule]:
+    """A function that calls ``f`` once and returns a ``GraphModule`` of the operators that ran, derivatives among them.
+
+    ``decomposition_table`` says which operators are written with others. Tensors from outside become attributes of the module.
+
+    Raises:
+        ValueError: for an unknown ``tracing_mode``.
+        NotImplementedError: for the modes without values (``"fake"``, ``"symbolic"``), and for ``pre_dispatch``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> from jtorch.fx.experimental.proxy_tensor import make_fx
+        >>> print(make_fx(lambda x: x.sin() + 1)(torch.ones(2)).code.strip())
+        def forward(self, x_1):
+            sin = torch.ops.aten.sin.default(x_1);  x_1 = None
+            add = torch.ops.aten.add.Tensor(sin, 1);  sin = None
+            return add
+    """
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise ValueError(f"Unexpected tracing type: {tracing_mode}")
+    if tracing_mode != "real":
+        raise torch.errors.not_offered(f"make_fx(tracing_mode={tracing_mode!r})", "tensors have values and sizes while they are traced")
+    if pre_dispatch:
+        raise torch.errors.not_offered("make_fx(pre_dispatch=True)", "there are no dispatch keys here")
+    del _allow_non_fake_inputs, _allow_fake_constant, _error_on_data_dependent_ops, record_module_stack  # of the other modes
+
+    @functools.wraps(f)
+    def wrapped(*args: Any) -> GraphModule:
+        tracer = PythonKeyTracer()
+        tracer.record_stack_traces = record_stack_traces
+        names = _names(f, args)
+        in_specs = []
+        flat_args = []
+        for name, arg in zip(names, args, strict=True):
+            flat, spec = pytree.tree_flatten(arg)
+            in_specs.append(spec)
+            for i, leaf in enumerate(flat, 1):
+                proxy = tracer.create_proxy("placeholder", f"{name}_{i}", (), {})
+                if isinstance(leaf, torch.Tensor):
+                    leaf = leaf.detach().requires_grad_(leaf.requires_grad) if id(leaf) in tracer.known else leaf
+                    tracer.track(leaf, proxy)
+                flat_args.append(leaf)
+        in_spec = pytree.tree_structure(args)
+        mode = ProxyTorchDispatchMode(tracer, decomposition_table)
+        _running.append(mode)
+        try:
+            with mode:
+                result = f(*pytree.tree_unflatten(flat_args, in_spec))
+        finally:
+            _running.pop()
+        flat, out_spec = pytree.tree_flatten(result)
+        nested = any(not spec.is_leaf() for spec in in_specs)
+        # A result in a tuple stays one; of an argument that is nested, the graph has flat inputs and outputs.
+        output = flat if nested else tuple(result) if type(result) is not tuple and isinstance(result, tuple) else result
+        tracer.create_node("output", "output", (tracer.create_arg(output),), {})
+        if nested:
+            tracer.graph.set_codegen(_PyTreeCodeGen(_Info(names, in_spec, out_spec)))
+        return GraphModule(tracer.root, tracer.graph, getattr(f, "__name__", type(f).__name__))
+
+    return wrapped
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from enum import IntEnum, auto
 from typing import Any
 
@@ -29,6 +30,8 @@ class CausalBias(Tensor):
     def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> Any:  # noqa: D102
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
+        if variant is CausalVariant.LOWER_RIGHT and seq_len_q > seq_len_kv:
+            warnings.warn("Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!", stacklevel=2)
         made = _elements(variant, seq_len_q, seq_len_kv).as_subclass(cls)
         made.variant, made.seq_len_q, made.seq_len_kv = variant, seq_len_q, seq_len_kv
         return made

@@ -274,9 +274,13 @@ class BlockMask:
         return "\n\n".join(pictures)
 
     def __repr__(self) -> str:
-        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string()}\n)"
+        lines = [f"{n}={'None' if (part := getattr(self, n)) is None else part.shape}" for n in _FIELDS]
+        lines += [f"BLOCK_SIZE={self.BLOCK_SIZE}", f"shape={self.shape}", f"sparsity={self.sparsity():.2f}%"]
+        lines.append(f"mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}")
+        return "BlockMask(\n    " + ",\n    ".join(lines) + "\n)"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string()}\n)"
 
 
 def _flat(mask: BlockMask) -> tuple[list[Any], Any]:

@@ -23,6 +23,8 @@ class MultiheadAttention(Module):
     In boolean masks True means: not attended to. Source: Vaswani et al. (2017).
     """
 
+    __module__ = "jtorch.nn.modules.activation"  # the name that files know it by
+
     __constants__ = ["batch_first"]
     bias_k: Tensor | None
     bias_v: Tensor | None

@@ -32,6 +32,8 @@ _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Ple
 class _WrappedHook:
     """A hook that gets its module as first argument, without keeping the module alive."""
 
+    __module__ = "jtorch.nn.modules.module"  # the name that files know it by
+
     def __init__(self, hook: Hook, module: Module | None = None) -> None:
         self.hook = hook
         functools.update_wrapper(self, hook)

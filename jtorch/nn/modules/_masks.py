@@ -28,12 +28,12 @@ def canonical_mask(
     """A boolean ``mask`` as zeros and -inf of ``target_type``; a floating-point one as it is.
 
     Raises:
-        RuntimeError: for a mask of another dtype.
+        AssertionError: for a mask of another dtype.
     """
     if mask is None:
         return None
     if mask.dtype is not torch.bool and not torch.is_floating_point(mask):
-        raise RuntimeError(f"only bool and floating types of {mask_name} are supported")
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
         warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=4)
     if mask.dtype is torch.bool:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import jtorch as torch
 from jtorch import Tensor
 
+from ... import __future__ as _future
 from ..parameter import Parameter
 
 Self = TypeVar("Self", bound="Moving")
@@ -71,8 +72,13 @@ class Moving:
             with torch.no_grad():
                 applied = fn(param)
             grad = param.grad
-            if _same_kind(param, applied):
+            if _same_kind(param, applied) and not _future.get_overwrite_module_params_on_conversion():
                 param.data = applied
+                kept = param
+            elif _future.get_swap_module_params_on_conversion():
+                made = Parameter(applied, param.requires_grad)
+                param.__dict__.clear()  # the object stays, with nothing of what it was
+                param.__dict__.update(made.__dict__)
                 kept = param
             else:
                 kept = self._parameters[key] = Parameter(applied, param.requires_grad)

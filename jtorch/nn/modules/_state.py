@@ -24,6 +24,7 @@ _UNREACHABLE = (
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What ``load_state_dict`` returns."""
 
+    __module__ = "jtorch.nn.modules.module"  # the name that files know it by
     __slots__ = ()
 
     def __repr__(self) -> str:

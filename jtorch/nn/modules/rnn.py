@@ -164,7 +164,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Checks dtype, number of dimensions and last size of an input."""
         wanted = self._flat_weights[0].dtype
-        if input.dtype != wanted and not torch.is_autocast_enabled():
+        if input.dtype != wanted and not torch.is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({wanted}). Convert input: input.to({wanted}), or convert "
                 f"model: model.to({input.dtype})"

@@ -1,0 +1,73 @@
+"""``make_fx``: functions as graphs of operators."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+from jtorch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+
+
+def targets(graph_module):
+    return [str(n.target) for n in graph_module.graph.nodes if n.op == "call_function"]
+
+
+def test_operators_of_a_function():
+    found = make_fx(lambda x, y: (x @ y).relu() + 1)(torch.ones(2, 3), torch.ones(3, 2))
+    assert targets(found) == ["aten.mm.default", "aten.relu.default", "aten.add.Tensor"]
+    assert [n.name for n in found.graph.nodes if n.op == "placeholder"] == ["x_1", "y_1"]
+    assert found(-torch.ones(2, 3), torch.ones(3, 2)).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_gradients_are_operators_too():
+    def f(x):
+        return torch.func.grad(lambda z: (z.sin() * z).sum())(x)
+
+    found = make_fx(f)(torch.zeros(3))
+    assert "aten.cos.default" in targets(found)
+    assert [n.op for n in found.graph.nodes].count("get_attr") == 0
+    x = torch.tensor([0.5, 1.0, 2.0])
+    assert torch.allclose(found(x), x.sin() + x * x.cos())
+
+
+def test_tensors_from_outside():
+    linear, shift = torch.nn.Linear(3, 2), torch.ones(2)
+    found = make_fx(lambda x: linear(x) + shift)(torch.ones(1, 3))
+    assert [n.target for n in found.graph.nodes if n.op == "get_attr"] == ["_param_constant0", "_param_constant1", "_tensor_constant0"]
+    assert found._param_constant0 is linear.weight
+    x = torch.rand(4, 3)
+    assert torch.equal(found(x), linear(x) + 1)
+
+
+def test_nested_arguments_and_results():
+    found = make_fx(lambda d: (d["a"] + d["b"][0], {"o": d["a"]}))({"a": torch.ones(2), "b": [torch.ones(2)]})
+    total, rest = found({"a": torch.tensor([1.0, 2.0]), "b": [torch.tensor([3.0, 4.0])]})
+    assert (total.tolist(), rest["o"].tolist()) == ([4.0, 6.0], [1.0, 2.0])
+
+
+def test_changes_in_place_stay():
+    def f(x):
+        y = x.clone()
+        y.t()[0].mul_(3)
+        return y
+
+    found = make_fx(f)(torch.ones(2, 2))
+    assert "aten.mul_.Tensor" in targets(found)
+    assert found(torch.ones(2, 2)).tolist() == [[3.0, 1.0], [3.0, 1.0]]
+
+
+def test_decompositions():
+    table = {torch.ops.aten.relu.default: lambda x: x.clamp(min=0)}
+    assert targets(make_fx(torch.relu, table)(torch.ones(2))) == ["aten.clamp.default"]
+
+
+def test_what_is_refused():
+    with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
+        make_fx(lambda x: x if x.sum() > 0 else -x)(torch.ones(1))
+    assert get_proxy_mode() is None
+    with pytest.raises(NotImplementedError, match="symbolic"):
+        make_fx(torch.sin, tracing_mode="symbolic")
+    with pytest.raises(ValueError, match="Unexpected tracing type: x"):
+        make_fx(torch.sin, tracing_mode="x")
+    scale = make_fx(lambda x: x * torch.tensor(2.0).item())(torch.ones(1))
+    assert scale(torch.ones(1)).item() == 2.0
