@@ -10,12 +10,19 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as _np
 
 from . import _C as _C
+from . import __future__ as __future__
 from . import _dynamo as _dynamo
+from . import _ops as _ops
+from . import _prims_common as _prims_common
+from . import _refusals as _refusals
+from . import _tensor as _tensor
+from . import _tensor_str as _tensor_str
 from . import _utils as _utils
 from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
+from . import classes as classes
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
@@ -25,6 +32,7 @@ from . import engine as engine
 from . import fft as fft
 from . import func as func
 from . import functional as functional
+from . import futures as futures
 from . import fx as fx
 from . import hub as hub
 from . import jit as jit
@@ -32,24 +40,29 @@ from . import library as library
 from . import linalg as linalg
 from . import masked as masked
 from . import mps as mps
+from . import mtia as mtia
+from . import multiprocessing as multiprocessing
 from . import nested as nested
 from . import nn as nn
 from . import onnx as onnx
 from . import optim as optim
 from . import overrides as overrides
 from . import profiler as profiler
+from . import quasirandom as quasirandom
 from . import random as random
 from . import return_types as return_types
 from . import serialization as serialization
 from . import signal as signal
 from . import sparse as sparse
 from . import special as special
+from . import storage as storage
 from . import testing as testing
 from . import types as types
 from . import utils as utils
 from . import version as version
 from . import wrappers as wrappers
 from . import xpu as xpu
+from .amp import GradScaler as GradScaler
 from .amp import autocast as autocast
 from .amp import clear_autocast_cache as clear_autocast_cache
 from .amp import get_autocast_cpu_dtype as get_autocast_cpu_dtype
@@ -67,6 +80,15 @@ from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .checks import _check as _check
+from .checks import _check_index as _check_index
+from .checks import _check_is_size as _check_is_size
+from .checks import _check_not_implemented as _check_not_implemented
+from .checks import _check_tensor_all as _check_tensor_all
+from .checks import _check_tensor_all_with as _check_tensor_all_with
+from .checks import _check_type as _check_type
+from .checks import _check_value as _check_value
+from .checks import _check_with as _check_with
 from .compiler import compile as compile
 from .devices import device as device
 from .devices import get_default_device as get_default_device
@@ -75,14 +97,16 @@ from .dtypes import dtype as dtype
 from .dtypes import finfo as finfo
 from .dtypes import get_default_dtype as get_default_dtype
 from .dtypes import iinfo as iinfo
-from .dtypes import promote_types as promote_types
 from .dtypes import set_default_dtype as set_default_dtype
 from .engine import OutOfMemoryError as OutOfMemoryError
 from .engine import execution as execution
 from .engine import execution_mode as execution_mode
 from .engine import set_execution as set_execution
 from .func import vmap as vmap
+from .futures import Future as Future
 from .install import install as install
+from .jit import ScriptFunction as ScriptFunction
+from .jit import ScriptModule as ScriptModule
 from .jit import fork as fork
 from .jit import wait as wait
 from .layouts import channels_last as channels_last
@@ -102,13 +126,37 @@ from .legacy import HalfTensor as HalfTensor
 from .legacy import IntTensor as IntTensor
 from .legacy import LongTensor as LongTensor
 from .legacy import ShortTensor as ShortTensor
+from .legacy_storages import BFloat16Storage as BFloat16Storage
+from .legacy_storages import BoolStorage as BoolStorage
+from .legacy_storages import ByteStorage as ByteStorage
+from .legacy_storages import CharStorage as CharStorage
+from .legacy_storages import ComplexDoubleStorage as ComplexDoubleStorage
+from .legacy_storages import ComplexFloatStorage as ComplexFloatStorage
+from .legacy_storages import DoubleStorage as DoubleStorage
+from .legacy_storages import FloatStorage as FloatStorage
+from .legacy_storages import HalfStorage as HalfStorage
+from .legacy_storages import IntStorage as IntStorage
+from .legacy_storages import LongStorage as LongStorage
+from .legacy_storages import ShortStorage as ShortStorage
+from .low_level import _assert_async as _assert_async
+from .low_level import _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr
+from .low_level import _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo
+from .low_level import _grouped_mm as _grouped_mm
+from .low_level import _int_mm as _int_mm
+from .low_level import _log_softmax_backward_data as _log_softmax_backward_data
+from .low_level import _shape_as_tensor as _shape_as_tensor
+from .low_level import _softmax_backward_data as _softmax_backward_data
 from .printing import set_printoptions as set_printoptions
 from .serialization import load as load
 from .serialization import save as save
 from .size import Size as Size
+from .size import SymBool as SymBool
+from .size import SymFloat as SymFloat
 from .size import SymInt as SymInt
 from .storages import TypedStorage as TypedStorage
 from .storages import UntypedStorage as UntypedStorage
+from .streams import Event as Event
+from .streams import Stream as Stream
 from .version import __version__ as __version__
 from math import e as e
 from math import inf as inf
@@ -223,136 +271,136 @@ class Tensor(_CoreTensor):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     @property
     def H(self) -> Tensor:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The conjugate transpose of a matrix."""
     @property
     def T(self) -> Tensor:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The tensor with its dimensions reversed; a view."""
     @property
     def _base(self) -> Tensor | None:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The tensor that this one is a view of, or None."""
     @property
     def _version(self) -> _int:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """How often the data was changed in place, through this tensor or another on the same storage."""
     @property
     def data(self) -> Tensor:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The same data without history: changes are seen in both, and not by the version check."""
     @data.setter
     def data(self, value: Any) -> None: ...
     @property
     def device(self) -> _device:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Where the data lies."""
     @property
     def dtype(self) -> _dtype:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The type of the elements."""
     @property
     def grad(self) -> Any:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The gradient that ``backward`` has accumulated, or None."""
     @grad.setter
     def grad(self, value: Any) -> None: ...
     @property
     def grad_dtype(self) -> Any:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The dtype of gradients that are added to ``grad``: that of the tensor."""
     @grad_dtype.setter
     def grad_dtype(self, value: Any) -> None: ...
     @property
     def grad_fn(self) -> Any:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The node of the operation that made this tensor, or None."""
     @property
     def imag(self) -> Tensor:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The imaginary parts, as a view."""
     @imag.setter
     def imag(self, value: Any) -> None: ...
     @property
     def is_cpu(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the data lies on cpu."""
     @property
     def is_cuda(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the data lies on cuda."""
     @property
     def is_ipu(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor is on an IPU: never, of this class."""
     @property
     def is_leaf(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor was made by the user rather than by a recorded operation."""
     @property
     def is_maia(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor is on MAIA: never, of this class."""
     @property
     def is_meta(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the data lies on meta."""
     @property
     def is_mkldnn(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor is in MKLDNN's layout: never, of this class."""
     @property
     def is_mps(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the data lies on mps."""
     @property
     def is_mtia(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor is on MTIA: never, of this class."""
     @property
     def is_nested(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor is nested: never, of this class."""
     @property
     def is_quantized(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor is quantised: never, of this class."""
     @property
     def is_sparse(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor is sparse: never, of this class."""
     @property
     def is_sparse_csr(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor is sparse: never, of this class."""
     @property
     def is_vulkan(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the tensor is on Vulkan: never, of this class."""
     @property
     def is_xla(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the data lies on xla."""
     @property
     def is_xpu(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether the data lies on xpu."""
     @property
     def itemsize(self) -> _int:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Bytes of one element."""
     @property
     def layout(self) -> Any:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """``torch.strided``."""
     @property
     def mH(self) -> Tensor:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The conjugate transpose of the last two dimensions."""
     @property
     def mT(self) -> Tensor:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The tensor with its last two dimensions exchanged; a view."""
     @property
     def name(self) -> Any:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """None: tensors have no names."""
     @property
     def nbytes(self) -> _int:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Bytes of all elements."""
     @property
     def ndim(self) -> _int:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The number of dimensions."""
     @property
     def output_nr(self) -> _int:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Which result of ``grad_fn`` this is."""
     @property
     def real(self) -> Tensor:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The real parts, as a view."""
     @real.setter
     def real(self, value: Any) -> None: ...
     @property
     def requires_grad(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether operations on this tensor are recorded, so that gradients reach it."""
     @requires_grad.setter
     def requires_grad(self, value: Any) -> None: ...
     @property
     def retains_grad(self) -> _bool:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """Whether ``retain_grad`` was called on a tensor that is no leaf."""
     @property
     def shape(self) -> Size:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """The sizes of the dimensions."""
     @property
     def volatile(self) -> Any:
-        """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
+        """False: it has no effect; use ``no_grad``."""
     @volatile.setter
     def volatile(self, value: Any) -> None: ...
     def __abs__(self) -> Tensor:
@@ -364,7 +412,7 @@ class Tensor(_CoreTensor):
     def __array__(self, dtype: _dtype | None = None, copy: Any = None) -> _np.ndarray[Any, _np.dtype[Any]]:
         """What ``numpy.asarray`` sees: the tensor's own memory, or a copy in ``dtype``."""
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
-        """Turns the result of a NumPy function back into a tensor."""
+        """The result of a NumPy function as a tensor again."""
     def __bool__(self) -> _bool:
         """The truth of the only element."""
     def __complex__(self) -> _complex:
@@ -388,7 +436,7 @@ class Tensor(_CoreTensor):
     def __floordiv__(self, other: Tensor | Number, /) -> Tensor:
         """Divides and rounds the quotient downwards."""
     def __format__(self, format_spec: str) -> str:
-        """Formats the only element of a 0-dim tensor; other tensors as their repr."""
+        """The only element of a 0-dim tensor in that format; the repr of other tensors."""
     def __ge__(self, other: Tensor | Number, /) -> Tensor:
         """Whether ``input >= other``."""
     def __getitem__(self, index: Any) -> Tensor:
@@ -424,7 +472,7 @@ class Tensor(_CoreTensor):
     def __isub__(self, other: Tensor | Number, /) -> Tensor:
         """Subtracts ``alpha * other`` from ``input``."""
     def __iter__(self) -> Iterator[Tensor]:
-        """Iterates over the first dimension, as ``unbind`` does."""
+        """An iterator over the first dimension, as ``unbind`` gives it."""
     def __itruediv__(self, other: Tensor | Number, /) -> Tensor:
         """Divides ``input`` by ``other``."""
     def __ixor__(self, other: Tensor | Number, /) -> Tensor:
@@ -464,7 +512,7 @@ class Tensor(_CoreTensor):
     def __rdiv__(self, other: Tensor | Number) -> Tensor:
         """``other / self``: what ``/`` calls with a number on its left."""
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickles data, dtype, ``requires_grad``, class and the attributes set on the instance."""
+        """Pickles data, dtype, ``requires_grad``, class and the attributes set on the instance; history is left out."""
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         """The text that torch prints."""
     def __reversed__(self) -> Tensor:
@@ -512,21 +560,21 @@ class Tensor(_CoreTensor):
     def _clear_non_serializable_cached_data(self) -> None:
         """Nothing to do: tensors cache nothing that cannot be saved."""
     def _coalesced_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Part of sparse tensors; dense ones have no kernel for it."""
+        """The tensor itself, now said to be coalesced or not."""
     def _conj(self) -> Tensor:
-        """``conj``."""
+        """``conj``, computed here."""
     def _conj_physical(self) -> Tensor:
         """``conj_physical``; real tensors are returned as they are."""
     def _dimI(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Part of sparse tensors; dense ones have no kernel for it."""
+        """The number of dimensions that are indexed."""
     def _dimV(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Part of sparse tensors; dense ones have no kernel for it."""
+        """The number of dimensions that are dense."""
     def _dtensor__new__(self, local_tensor: Any, spec: Any, requires_grad: _bool) -> Tensor:
         """Not offered: it builds PyTorch's DTensor; arrays carry their sharding themselves here."""
     def _fix_weakref(self) -> None:
         """Nothing to do: tensors are ordinary objects, whose weak references stay right."""
     def _indices(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Part of sparse tensors; dense ones have no kernel for it."""
+        """The positions of the elements, one a column, as they are: in any order, some perhaps twice."""
     def _is_all_true(self) -> Tensor:
         """Whether all elements of a bool tensor are true, as a tensor."""
     def _is_any_true(self) -> Tensor:
@@ -536,9 +584,9 @@ class Tensor(_CoreTensor):
     def _is_zerotensor(self) -> Tensor:
         """Whether the tensor stands for zeros without memory: never, here."""
     def _lazy_clone(self) -> Tensor:
-        """``clone``."""
+        """``clone``, copied at once here."""
     def _neg_view(self) -> Tensor:
-        """``-self``."""
+        """``-self``, computed here."""
     def _nested_tensor_size(self) -> Tensor:
         """Not offered: only nested tensors have it: make them with torch.nested."""
     def _nested_tensor_storage_offsets(self) -> Tensor:
@@ -546,7 +594,7 @@ class Tensor(_CoreTensor):
     def _nested_tensor_strides(self) -> Tensor:
         """Not offered: only nested tensors have it: make them with torch.nested."""
     def _nnz(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Part of sparse tensors; dense ones have no kernel for it."""
+        """The number of elements that have positions."""
     def _philox_normal_(self, key: Any, mean: Any = 0, std: Any = 1) -> Tensor:
         """Not offered: it draws from CUDA's generator by its key; use Tensor.normal_ and Tensor.uniform_ with a generator."""
     def _philox_uniform_(self, key: Any, low: Any = 0, high: Any = 1) -> Tensor:
@@ -572,15 +620,15 @@ class Tensor(_CoreTensor):
     def _typed_storage(self) -> Tensor:
         """``storage()``, without a warning."""
     def _use_count(self) -> Tensor:
-        """1: Python counts the references to a tensor."""
+        """The number of references that the runtime counts: 1, for Python counts the references to a tensor."""
     def _values(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Part of sparse tensors; dense ones have no kernel for it."""
+        """The elements that have positions, as they are."""
     def _view_func(self, new_base: Any) -> Tensor:
         """Not offered: it replays a view on another base, which PyTorch's functionalisation needs; views are recorded ..."""
     def _view_func_unsafe(self, new_base: Any, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor:
         """Not offered: it replays a view on another base, which PyTorch's functionalisation needs; views are recorded ..."""
     def _view_shape(self, size: Sequence[_int]) -> Tensor:
-        """The same memory in another shape (``Tensor.view``, ``reshape``, ``flatten``, ...)."""
+        """A view of the same memory in another shape: what ``Tensor.view``, ``reshape``, ``flatten`` and others come to."""
     def abs(self) -> Tensor:
         """The absolute value; of complex numbers the magnitude, which is real."""
     def abs_(self) -> Tensor:
@@ -590,11 +638,11 @@ class Tensor(_CoreTensor):
     def absolute_(self) -> Tensor:
         """In-place form of ``abs``."""
     def acos(self) -> Tensor:
-        """The inverse cosine, in [0, pi]."""
+        """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers."""
     def acos_(self) -> Tensor:
         """In-place form of ``acos``."""
     def acosh(self) -> Tensor:
-        """The inverse hyperbolic cosine."""
+        """The inverse hyperbolic cosine; NaN below 1 for real numbers."""
     def acosh_(self) -> Tensor:
         """In-place form of ``acosh``."""
     def add(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
@@ -644,15 +692,15 @@ class Tensor(_CoreTensor):
     def apply_(self, callable: Any) -> Tensor:
         """Replaces each element by what a Python function gives for it; slow, on the host."""
     def arccos(self) -> Tensor:
-        """The inverse cosine, in [0, pi]."""
+        """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers."""
     def arccos_(self) -> Tensor:
         """In-place form of ``acos``."""
     def arccosh(self) -> Tensor:
-        """The inverse hyperbolic cosine."""
+        """The inverse hyperbolic cosine; NaN below 1 for real numbers."""
     def arccosh_(self) -> Tensor:
         """In-place form of ``acosh``."""
     def arcsin(self) -> Tensor:
-        """The inverse sine, in [-pi/2, pi/2]."""
+        """The inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers."""
     def arcsin_(self) -> Tensor:
         """In-place form of ``asin``."""
     def arcsinh(self) -> Tensor:
@@ -668,7 +716,7 @@ class Tensor(_CoreTensor):
     def arctan_(self) -> Tensor:
         """In-place form of ``atan``."""
     def arctanh(self) -> Tensor:
-        """The inverse hyperbolic tangent."""
+        """The inverse hyperbolic tangent: infinite at -1 and 1, NaN outside for real numbers."""
     def arctanh_(self) -> Tensor:
         """In-place form of ``atanh``."""
     def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
@@ -688,7 +736,7 @@ class Tensor(_CoreTensor):
     def as_subclass(self, cls: Any) -> Tensor:
         """The same data and history as an instance of a Tensor subclass."""
     def asin(self) -> Tensor:
-        """The inverse sine, in [-pi/2, pi/2]."""
+        """The inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers."""
     def asin_(self) -> Tensor:
         """In-place form of ``asin``."""
     def asinh(self) -> Tensor:
@@ -704,7 +752,7 @@ class Tensor(_CoreTensor):
     def atan_(self) -> Tensor:
         """In-place form of ``atan``."""
     def atanh(self) -> Tensor:
-        """The inverse hyperbolic tangent."""
+        """The inverse hyperbolic tangent: infinite at -1 and 1, NaN outside for real numbers."""
     def atanh_(self) -> Tensor:
         """In-place form of ``atanh``."""
     def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: _bool = False, inputs: Any = None) -> Any:
@@ -746,7 +794,7 @@ class Tensor(_CoreTensor):
     def bitwise_xor_(self, other: Tensor | Number) -> Tensor:
         """In-place form of ``bitwise_xor``."""
     def bmm(self, mat2: Tensor) -> Tensor:
-        """The products of two batches of matrices, ``(b, n, k) @ (b, k, m) -> (b, n, m)``, without broadcasting."""
+        """The products of two batches of matrices, one by one, without broadcasting."""
     def bool(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.bool; itself if it has that dtype."""
     @overload
@@ -759,11 +807,11 @@ class Tensor(_CoreTensor):
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fills with numbers of the Cauchy distribution."""
     def ccol_indices(self) -> Tensor:
-        """Part of sparse tensors (``sparse column compressed tensor`` layout); an error for dense ones."""
+        """The places where the columns begin among the elements, and the end."""
     def cdouble(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.complex128; itself if it has that dtype."""
     def ceil(self) -> Tensor:
-        """The smallest integer that is not less, in the same dtype."""
+        """The smallest integer that is not less."""
     def ceil_(self) -> Tensor:
         """In-place form of ``ceil``."""
     def cfloat(self, memory_format: Any = ...) -> Tensor:
@@ -773,7 +821,7 @@ class Tensor(_CoreTensor):
     def char(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.int8; itself if it has that dtype."""
     def cholesky(self, upper: _bool = False) -> Tensor:
-        """``linalg.cholesky``."""
+        """The Cholesky factor of positive-definite matrices: ``linalg.cholesky``."""
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
         """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``."""
     def cholesky_solve(self, input2: Any, upper: _bool = False) -> Tensor:
@@ -799,9 +847,9 @@ class Tensor(_CoreTensor):
     def clone(self, *, memory_format: Any = ...) -> Tensor:
         """A copy with its own memory; gradients pass through."""
     def coalesce(self) -> Tensor:
-        """Part of sparse tensors (``sparse coordinate tensor`` layout); an error for dense ones."""
+        """The tensor with its positions in order and each once: elements of one position are added."""
     def col_indices(self) -> Tensor:
-        """Part of sparse tensors (``sparse row compressed tensor`` layout); an error for dense ones."""
+        """The columns of the elements, row by row."""
     def conj(self) -> Tensor:
         """The complex conjugate; real tensors as they are."""
     def conj_physical(self) -> Tensor:
@@ -837,13 +885,13 @@ class Tensor(_CoreTensor):
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """``linalg.cross`` along ``dim``, by default the first dimension of size 3."""
     def crow_indices(self) -> Tensor:
-        """Part of sparse tensors (``sparse row compressed tensor`` layout); an error for dense ones."""
+        """The places where the rows begin among the elements, and the end."""
     def cuda(self, device: _device | str | _int | None = None, non_blocking: _bool = False, memory_format: Any = ...) -> Tensor:
-        """The tensor on a GPU."""
+        """The tensor on a GPU; itself if it is there."""
     def cummax(self, dim: _int) -> _return_cummax:
-        """Running maxima along ``dim`` and the last places so far where they stand. Gradient: to those places."""
+        """Running maxima along ``dim`` and the last places so far where they stand."""
     def cummin(self, dim: _int) -> _return_cummin:
-        """Running minima along ``dim`` and the last places so far where they stand. Gradient: to those places."""
+        """Running minima along ``dim`` and the last places so far where they stand."""
     def cumprod(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
         """Running products along ``dim``."""
     def cumprod_(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
@@ -863,7 +911,7 @@ class Tensor(_CoreTensor):
     def dequantize(self) -> Tensor:
         """The tensor in float32: what is left of undoing quantisation where there is none."""
     def det(self) -> Tensor:
-        """``linalg.det``."""
+        """The determinants of square matrices: ``linalg.det``."""
     def detach(self) -> Tensor:
         """The same data without history; in-place changes are seen in both."""
     def detach_(self) -> Tensor:
@@ -969,11 +1017,11 @@ class Tensor(_CoreTensor):
     def float(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.float32; itself if it has that dtype."""
     def float_power(self, exponent: Tensor | Number) -> Tensor:
-        """Raises ``input`` to the power ``exponent`` in double precision, whatever the operands' dtypes."""
+        """Raises ``input`` to the power ``exponent`` in double precision."""
     def float_power_(self, exponent: Tensor | Number) -> Tensor:
         """In-place form of ``float_power``."""
     def floor(self) -> Tensor:
-        """The largest integer that is not greater, in the same dtype."""
+        """The largest integer that is not greater."""
     def floor_(self) -> Tensor:
         """In-place form of ``floor``."""
     def floor_divide(self, other: Tensor | Number) -> Tensor:
@@ -1009,7 +1057,7 @@ class Tensor(_CoreTensor):
     def geqrf(self) -> _return_geqrf:
         """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales."""
     def ger(self, vec2: Tensor) -> Tensor:
-        """All products of an element of one vector and one of another, ``(n), (m) -> (n, m)``."""
+        """All products of an element of one vector and one of another."""
     def get_device(self) -> _int:
         """The index of the accelerator, or -1 on the CPU."""
     def greater(self, other: Tensor | Number) -> Tensor:
@@ -1081,19 +1129,19 @@ class Tensor(_CoreTensor):
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of ``input`` along ``dim`` at the positions of the vector ``index``, in its order."""
     def indices(self) -> Tensor:
-        """Part of sparse tensors (``sparse coordinate tensor`` layout); an error for dense ones."""
+        """The positions of the elements, one a column."""
     def inner(self, other: Tensor) -> Tensor:
-        """The inner products over the last dimension of both, ``(*A, k), (*B, k) -> (*A, *B)``; with a scalar, the product."""
+        """The inner products over the last dimension of both; with a scalar, the product."""
     def int(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.int32; itself if it has that dtype."""
     def int_repr(self) -> Tensor:
         """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
     def inverse(self) -> Tensor:
-        """``linalg.inv``."""
+        """The inverses of square matrices: ``linalg.inv``."""
     def ipu(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: Any = None) -> Tensor:
         """Not offered: XLA has no such device."""
     def is_coalesced(self) -> _bool:
-        """Part of sparse tensors (``sparse coordinate tensor`` layout); an error for dense ones."""
+        """Whether the positions are known to be in order and each once."""
     def is_complex(self) -> _bool:
         """Whether the dtype is complex."""
     def is_conj(self) -> _bool:
@@ -1121,7 +1169,7 @@ class Tensor(_CoreTensor):
     def is_signed(self) -> _bool:
         """Whether the dtype holds negative numbers."""
     def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
-        """Whether ``abs(input - other) <= atol + rtol * abs(other)``."""
+        """Whether ``abs(input - other) <= atol + rtol * abs(other)``. NaN is close to nothing, with ``equal_nan`` to NaN."""
     def isfinite(self) -> Tensor:
         """Whether elements are neither infinite nor NaN."""
     def isinf(self) -> Tensor:
@@ -1173,7 +1221,7 @@ class Tensor(_CoreTensor):
     def lgamma_(self) -> Tensor:
         """In-place form of ``lgamma``."""
     def log(self) -> Tensor:
-        """The natural logarithm."""
+        """The natural logarithm; NaN for negative real numbers."""
     def log10(self) -> Tensor:
         """The logarithm of base 10."""
     def log10_(self) -> Tensor:
@@ -1233,13 +1281,13 @@ class Tensor(_CoreTensor):
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Any:
         """``linalg.lu_factor`` as a plain tuple, with ``get_infos`` also the info; deprecated."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-        """``linalg.lu_solve`` with the right-hand side first."""
+        """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first."""
     def map2_(self, x: Any, y: Any, callable: Any) -> Tensor:
         """Replaces each element by what a Python function gives for it and its counterparts in ``x`` and ``y``; slow, on the host."""
     def map_(self, other: Tensor | Number, callable: Any) -> Tensor:
         """Replaces each element by what a Python function gives for it and its counterpart in ``other``; slow, on the host."""
     def masked_fill(self, mask: Tensor, value: Tensor | Number) -> Tensor:
-        """``input`` with ``value`` wherever ``mask`` is true. The value is cast to the input's dtype."""
+        """``input`` with ``value`` wherever ``mask`` is true."""
     def masked_fill_(self, mask: Tensor, value: Tensor | Number) -> Tensor:
         """In-place form of ``masked_fill``."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
@@ -1267,7 +1315,7 @@ class Tensor(_CoreTensor):
     def minimum(self, other: Tensor) -> Tensor:
         """The smaller of each pair; NaN if one is NaN."""
     def mm(self, mat2: Tensor) -> Tensor:
-        """The product of two matrices, ``(n, k) @ (k, m) -> (n, m)``."""
+        """The product of two matrices."""
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> _return_mode:
         """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand."""
     def module_load(self, other: Tensor | Number, assign: _bool = False) -> Tensor:
@@ -1291,7 +1339,7 @@ class Tensor(_CoreTensor):
     def multiply_(self, other: Tensor | Number) -> Tensor:
         """In-place form of ``mul``."""
     def mv(self, vec: Tensor) -> Tensor:
-        """The product of a matrix and a vector, ``(n, k) @ (k) -> (n)``."""
+        """The product of a matrix and a vector."""
     def mvlgamma(self, p: _int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension ``p``."""
     def mvlgamma_(self, p: _int) -> Tensor:
@@ -1347,9 +1395,9 @@ class Tensor(_CoreTensor):
     def nextafter_(self, other: Tensor) -> Tensor:
         """In-place form of ``nextafter``."""
     def nonzero(self, *, as_tuple: _bool = False) -> Tensor | tuple[Tensor, ...]:
-        """The positions of all elements that are not zero: ``(n, ndim)`` int64 in row-major order, or a tuple of one vector a ..."""
+        """The positions of all elements that are not zero, in row-major order; ``as_tuple`` gives one vector for each dimension."""
     def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
-        """The first ``size`` positions of elements that are not zero, ``(size, ndim)``; rows that are left over hold ..."""
+        """The first ``size`` positions of elements that are not zero; rows that are left over hold ``fill_value``."""
     def norm(self, p: _float | str | None = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor:
         """See ``torch.norm``."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -1363,11 +1411,11 @@ class Tensor(_CoreTensor):
     def numpy(self, *, force: _bool = False) -> _np.ndarray[Any, _np.dtype[Any]]:
         """The data as a NumPy array on the same memory: changes made on either side are seen on the other."""
     def orgqr(self, input2: Any) -> Tensor:
-        """``linalg.householder_product``."""
+        """The first columns of the product of Householder reflections: ``linalg.householder_product``."""
     def ormqr(self, input2: Any, input3: Any, left: _bool = True, transpose: _bool = False) -> Tensor:
         """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of ..."""
     def outer(self, vec2: Tensor) -> Tensor:
-        """All products of an element of one vector and one of another, ``(n), (m) -> (n, m)``."""
+        """All products of an element of one vector and one of another."""
     @overload
     def permute(self, dims: Sequence[_int]) -> Tensor:
         """Reorders the dimensions; a view."""
@@ -1376,7 +1424,7 @@ class Tensor(_CoreTensor):
     def pin_memory(self, device: _device | str | _int | None = None) -> Tensor:
         """The tensor itself: JAX manages host memory itself."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
-        """``linalg.pinv`` with ``rtol=rcond``."""
+        """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``."""
     def polygamma(self, n: _int) -> Tensor:
         """The ``n``-th derivative of ``digamma``."""
     def polygamma_(self, n: _int) -> Tensor:
@@ -1406,7 +1454,7 @@ class Tensor(_CoreTensor):
     def q_zero_point(self) -> Tensor:
         """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
     def qr(self, some: _bool = True) -> _return_qr:
-        """``linalg.qr``, complete unless ``some``."""
+        """The factors of ``linalg.qr``, complete unless ``some``."""
     def qscheme(self) -> Tensor:
         """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
     def quantile(self, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
@@ -1424,7 +1472,7 @@ class Tensor(_CoreTensor):
     def reciprocal_(self) -> Tensor:
         """In-place form of ``reciprocal``."""
     def record_stream(self, s: Any) -> Any:
-        """Nothing to do: XLA keeps memory alive as long as it is used."""
+        """Nothing to do: XLA keeps memory alive as long as it is used. It is accepted so that programs for CUDA run."""
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Calls ``hook`` with the gradient of this tensor each time it is computed; what it returns replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Any:
@@ -1484,7 +1532,7 @@ class Tensor(_CoreTensor):
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """In-place form of ``round``."""
     def row_indices(self) -> Tensor:
-        """Part of sparse tensors (``sparse column compressed tensor`` layout); an error for dense ones."""
+        """The rows of the elements, column by column."""
     def rsqrt(self) -> Tensor:
         """One over the square root."""
     def rsqrt_(self) -> Tensor:
@@ -1544,7 +1592,7 @@ class Tensor(_CoreTensor):
     def slice_scatter(self, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``."""
     def slogdet(self) -> _return_slogdet:
-        """``linalg.slogdet``."""
+        """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``."""
     def smm(self, mat2: Any) -> Tensor:
         """A sparse matrix times a dense one, as a sparse matrix."""
     def softmax(self, dim: _int, dtype: _dtype | None = None) -> Tensor:
@@ -1558,15 +1606,15 @@ class Tensor(_CoreTensor):
     def sparse_mask(self, mask: Any) -> Tensor:
         """The elements at the places that a sparse ``mask`` specifies, as a sparse tensor."""
     def sparse_resize_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Part of sparse tensors; dense ones have no kernel for it."""
+        """The tensor itself in another size, with so many sparse and dense dimensions."""
     def sparse_resize_and_clear_(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Part of sparse tensors; dense ones have no kernel for it."""
+        """The tensor itself in another size, with so many sparse and dense dimensions, without its elements."""
     def split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of the sizes listed."""
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts of the sizes listed."""
     def sqrt(self) -> Tensor:
-        """The square root."""
+        """The square root; NaN for negative real numbers."""
     def sqrt_(self) -> Tensor:
         """In-place form of ``sqrt``."""
     def square(self) -> Tensor:
@@ -1663,7 +1711,7 @@ class Tensor(_CoreTensor):
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> _return_topk:
         """The ``k`` largest (or smallest) elements along ``dim`` in order, and where they stand; NaN counts as largest."""
     def trace(self) -> Tensor:
-        """The sum of a matrix' diagonal. Integers are summed as int64."""
+        """The sum of a matrix' diagonal."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Exchanges two dimensions; a view."""
     def transpose_(self, dim0: Any, dim1: Any) -> Tensor:
@@ -1679,7 +1727,7 @@ class Tensor(_CoreTensor):
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """In-place form of ``triu``."""
     def true_divide(self, other: Tensor | Number) -> Tensor:
-        """Divides ``input`` by ``other``; integers become the default floating-point type."""
+        """Divides ``input`` by ``other``."""
     def true_divide_(self, other: Tensor | Number) -> Tensor:
         """In-place form of ``true_divide``."""
     def trunc(self) -> Tensor:
@@ -1687,7 +1735,7 @@ class Tensor(_CoreTensor):
     def trunc_(self) -> Tensor:
         """In-place form of ``trunc``."""
     def type(self, dtype: _dtype | None = None, non_blocking: _bool = False) -> Any:
-        """Without argument the name of the tensor's type, ``torch.FloatTensor``; else the tensor in that dtype."""
+        """The name of the tensor's type, such as ``torch.FloatTensor``; with an argument the tensor in that dtype."""
     def type_as(self, other: Tensor | Number) -> Tensor:
         """The tensor in the dtype and on the device of ``other``."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1715,7 +1763,7 @@ class Tensor(_CoreTensor):
     def untyped_storage(self) -> Any:
         """The memory the tensor looks at."""
     def values(self) -> Tensor:
-        """Part of sparse tensors (``sparse tensor`` layout); an error for dense ones."""
+        """The elements that have positions."""
     def var(self, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1."""
     def vdot(self, other: Tensor) -> Tensor:
@@ -1947,11 +1995,11 @@ def abs_(input: Tensor) -> Tensor:
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers the magnitude, which is real."""
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse cosine, in [0, pi]."""
+    """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers."""
 def acos_(input: Tensor) -> Tensor:
     """In-place form of ``acos``."""
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine; NaN below 1 for real numbers."""
 def acosh_(input: Tensor) -> Tensor:
     """In-place form of ``acosh``."""
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
@@ -2001,15 +2049,15 @@ def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool 
 def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """``arange(end)``, ``arange(start, end, step=1)``: numbers from ``start`` (0) up to, but without, ``end``."""
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse cosine, in [0, pi]."""
+    """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers."""
 def arccos_(input: Tensor) -> Tensor:
     """In-place form of ``acos``."""
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine; NaN below 1 for real numbers."""
 def arccosh_(input: Tensor) -> Tensor:
     """In-place form of ``acosh``."""
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse sine, in [-pi/2, pi/2]."""
+    """The inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers."""
 def arcsin_(input: Tensor) -> Tensor:
     """In-place form of ``asin``."""
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2023,7 +2071,7 @@ def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def arctan_(input: Tensor) -> Tensor:
     """In-place form of ``atan``."""
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent: infinite at -1 and 1, NaN outside for real numbers."""
 def arctanh_(input: Tensor) -> Tensor:
     """In-place form of ``atanh``."""
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -2047,7 +2095,7 @@ def as_tensor(data: Any, dtype: _dtype | None = None, device: _device | str | _i
 def asarray(obj: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """``obj`` as a tensor: shared where it can be (tensors, NumPy arrays, buffers), copied where it must or ``copy=True`` ..."""
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse sine, in [-pi/2, pi/2]."""
+    """The inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers."""
 def asin_(input: Tensor) -> Tensor:
     """In-place form of ``asin``."""
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2061,7 +2109,7 @@ def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def atan_(input: Tensor) -> Tensor:
     """In-place form of ``atan``."""
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent: infinite at -1 and 1, NaN outside for real numbers."""
 def atanh_(input: Tensor) -> Tensor:
     """In-place form of ``atanh``."""
 def atleast_1d(*tensors: Any) -> Any:
@@ -2075,7 +2123,7 @@ def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int |
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape."""
 def bartlett_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Bartlett window: a triangle that reaches zero."""
+    """The Bartlett window: a triangle that reaches zero. ``periodic`` as for ``hann_window``."""
 def batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """``nn.functional.batch_norm``, without its check for single values."""
 def batch_norm_backward_elemt(grad_out: Any, input: Tensor, mean: Any, invstd: Any, weight: Any, sum_dy: Any, sum_dy_xmu: Any, count: Any) -> Tensor:
@@ -2096,8 +2144,8 @@ def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | 
     """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every ``k``."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Any, weight: Any = None, pos_weight: Any = None, reduction: _int = 1) -> Tensor:
-    """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number."""
+def binary_cross_entropy_with_logits(input: Tensor, target: Any, weight: Any = None, pos_weight: Any = None, reduction: _int = 0) -> Tensor:
+    """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: none 0, mean 1, sum 2."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences."""
 def binomial(count: Any, prob: Any, generator: Generator | None = None) -> Tensor:
@@ -2115,14 +2163,14 @@ def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: 
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The bits set in exactly one."""
 def blackman_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Blackman window: three cosine terms."""
+    """The Blackman window: three cosine terms. ``periodic`` as for ``hann_window``."""
 @overload
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows."""
 @overload
 def block_diag(*tensors: _int) -> Tensor: ...
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The products of two batches of matrices, ``(b, n, k) @ (b, k, m) -> (b, n, m)``, without broadcasting."""
+    """The products of two batches of matrices, one by one, without broadcasting."""
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that the given shapes broadcast to."""
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
@@ -2143,7 +2191,7 @@ def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str | None = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``."""
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smallest integer that is not less, in the same dtype."""
+    """The smallest integer that is not less."""
 def ceil_(input: Tensor) -> Tensor:
     """In-place form of ``ceil``."""
 def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
@@ -2153,9 +2201,9 @@ def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """The product of matrices; deprecated in favour of ``linalg.multi_dot``."""
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Interleaves ``groups`` equal groups of channels: ``(N, g * c, *)`` seen as ``(g, c)`` is transposed to ``(c, g)``."""
+    """Interleaves ``groups`` equal groups of channels: g * c of them, seen as (g, c), are transposed to (c, g)."""
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """``linalg.cholesky``."""
+    """The Cholesky factor of positive-definite matrices: ``linalg.cholesky``."""
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``."""
 def cholesky_solve(input: Tensor, input2: Any, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -2232,10 +2280,10 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine."""
 def cosh_(input: Tensor) -> Tensor:
     """In-place form of ``cosh``."""
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: _int = 1) -> Tensor:
-    """``nn.functional.cosine_embedding_loss`` with the reduction as a number."""
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
+    """``nn.functional.cosine_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
-    """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``, over the broadcast ..."""
+    """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``."""
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """The number of elements over ``dim`` that are not zero, in int64."""
 def cov(input: Tensor, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
@@ -2244,7 +2292,7 @@ def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor 
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3."""
 def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of the compressed row indices of a sparse tensor."""
-def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
+def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
     """``nn.functional.ctc_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def cudnn_affine_grid_generator(theta: Any, N: Any, C: Any, H: Any, W: Any) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
@@ -2263,9 +2311,9 @@ def cudnn_grid_sampler(input: Tensor, grid: Any) -> Tensor:
 def cudnn_is_acceptable(input: Tensor) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
 def cummax(input: Tensor, dim: _int, *, out: Any = None) -> _return_cummax:
-    """Running maxima along ``dim`` and the last places so far where they stand. Gradient: to those places."""
+    """Running maxima along ``dim`` and the last places so far where they stand."""
 def cummin(input: Tensor, dim: _int, *, out: Any = None) -> _return_cummin:
-    """Running minima along ``dim`` and the last places so far where they stand. Gradient: to those places."""
+    """Running minima along ``dim`` and the last places so far where they stand."""
 def cumprod(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Running products along ``dim``."""
 def cumsum(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
@@ -2279,7 +2327,7 @@ def deg2rad_(input: Tensor) -> Tensor:
 def dequantize(input: Tensor) -> Tensor:
     """The tensor in float32: what is left of undoing quantisation where there is none."""
 def det(input: Tensor) -> Tensor:
-    """``linalg.det``."""
+    """The determinants of square matrices: ``linalg.det``."""
 def detach(input: Tensor) -> Tensor:
     """The same data without history; in-place changes are seen in both."""
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2332,7 +2380,7 @@ def empty(size: Sequence[_int], *, dtype: _dtype | None = None, memory_format: A
 @overload
 def empty(*size: _int, dtype: _dtype | None = None, memory_format: Any = ..., out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 def empty_like(input: Tensor, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """A tensor of the shape and dtype of ``input`` whose values the caller means to overwrite."""
+    """A tensor in the form of another one whose values the caller means to overwrite."""
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
 def empty_quantized(size: Any, qtensor: Any, *, memory_format: Any = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
@@ -2413,9 +2461,9 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """Reverses the first dimension."""
 def float_power(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Raises ``input`` to the power ``exponent`` in double precision, whatever the operands' dtypes."""
+    """Raises ``input`` to the power ``exponent`` in double precision."""
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The largest integer that is not greater, in the same dtype."""
+    """The largest integer that is not greater."""
 def floor_(input: Tensor) -> Tensor:
     """In-place form of ``floor``."""
 def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -2439,9 +2487,9 @@ def from_numpy(ndarray: Any) -> Tensor:
 def frombuffer(buffer: Any, *, dtype: _dtype | None, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
     """A one-dimensional tensor on the memory of an object with Python's buffer protocol, ``count`` elements from byte ..."""
 def full(size: Sequence[_int], fill_value: Number, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """A tensor of one number. Without ``dtype`` its kind decides: bool, int64, or the default floating or complex type."""
+    """A tensor of one number."""
 def full_like(input: Tensor, fill_value: Number, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """One number in the shape and, unless ``dtype`` is given, the dtype of ``input``."""
+    """One number in the form of another tensor."""
 def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Any, fake_quant_on: Any, running_min: Any, running_max: Any, scale: Any, zero_point: Any, averaging_const: Any, quant_min: Any, quant_max: Any, ch_axis: Any, per_row_fake_quant: Any = False, symmetric_quant: Any = False) -> Tensor:
     """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
@@ -2455,7 +2503,7 @@ def ge(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> T
 def geqrf(input: Tensor, *, out: Any = None) -> _return_geqrf:
     """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """All products of an element of one vector and one of another, ``(n), (m) -> (n, m)``."""
+    """All products of an element of one vector and one of another."""
 def get_device(input: Tensor) -> _int:
     """The index of the accelerator, or -1 on the CPU."""
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: _int = 1) -> Tensor:
@@ -2475,21 +2523,21 @@ def group_norm(input: Tensor, num_groups: _int, weight: Any = None, bias: Any = 
 def gru(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any) -> tuple[Any, ...]:
     """A GRU over a packed batch, or a padded one with the arguments of ``lstm``; ``hx`` is h. Returns the outputs and the ..."""
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of a GRU. Shapes: input ``(B, F)``, ``hx (B, H)`` -> the new hidden state."""
+    """One step of a GRU: the hidden state that follows ``hx``."""
 def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether ``input > other``."""
 def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Hamming window: ``alpha - beta * cos``."""
+    """The Hamming window: ``alpha - beta * cos``. ``periodic`` as for ``hann_window``."""
 def hann_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Hann window: a raised cosine."""
+    """The Hann window: a raised cosine. A ``periodic`` one is the symmetric one of one value more, without its last."""
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 within ``[-lambd, lambd]``, ``input`` outside."""
 def hash_tensor(input: Tensor, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int = 0, out: Tensor | None = None) -> Tensor:
     """A hash of the elements over ``dim`` (all by default): the exclusive or of their bits, as 64-bit numbers."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The unit step: 0 for negative elements, 1 for positive ones, and ``values`` at 0."""
-def hinge_embedding_loss(input: Tensor, target: Any, margin: _float = 1.0, reduction: _int = 1) -> Tensor:
-    """``nn.functional.hinge_embedding_loss`` with the reduction as a number."""
+def hinge_embedding_loss(input: Tensor, target: Any, margin: _float = 1.0, reduction: _int = 0) -> Tensor:
+    """``nn.functional.hinge_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
     """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes ..."""
 def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: _bool = False, out: Any = None) -> Any:
@@ -2535,13 +2583,13 @@ def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None 
 def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of the indices of a sparse tensor in coordinate format."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inner products over the last dimension of both, ``(*A, k), (*B, k) -> (*A, *B)``; with a scalar, the product."""
+    """The inner products over the last dimension of both; with a scalar, the product."""
 def instance_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """``nn.functional.instance_norm``, without its check for single elements."""
 def int_repr(input: Tensor) -> Tensor:
     """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``linalg.inv``."""
+    """The inverses of square matrices: ``linalg.inv``."""
 def is_complex(input: Tensor) -> _bool:
     """Whether the dtype is complex."""
 def is_conj(input: Tensor) -> _bool:
@@ -2561,7 +2609,7 @@ def is_same_size(input: Tensor, other: Tensor | Number) -> _bool:
 def is_signed(input: Tensor) -> _bool:
     """Whether the dtype holds negative numbers."""
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
-    """Whether ``abs(input - other) <= atol + rtol * abs(other)``."""
+    """Whether ``abs(input - other) <= atol + rtol * abs(other)``. NaN is close to nothing, with ``equal_nan`` to NaN."""
 def isfinite(input: Tensor) -> Tensor:
     """Whether elements are neither infinite nor NaN."""
 def isin(elements: Tensor | Number, test_elements: Tensor | Number, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor:
@@ -2579,9 +2627,9 @@ def isreal(input: Tensor) -> Tensor:
 def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
     """The signal whose ``stft`` is nearest to ``input``: windows are added up where they overlap, and divided by their ..."""
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Kaiser window: a ratio of Bessel functions of shape ``beta``."""
-def kl_div(input: Tensor, target: Any, reduction: _int = 1, *, log_target: _bool = False) -> Tensor:
-    """``nn.functional.kl_div`` with the reduction as a number, and without its warning."""
+    """The Kaiser window: a ratio of Bessel functions of shape ``beta``. ``periodic`` as for ``hann_window``."""
+def kl_div(input: Tensor, target: Any, reduction: _int = 0, *, log_target: _bool = False) -> Tensor:
+    """``nn.functional.kl_div`` with the reduction as a number (none 0, mean 1, sum 2), and without its warning."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: every element of ``input`` multiplies a copy of ``other``."""
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> _return_kthvalue:
@@ -2611,7 +2659,7 @@ def linspace(start: Any, end: Any, steps: _int, *, out: Tensor | None = None, dt
 def lobpcg(A: Any, k: _int | None = None, B: Any = None, X: Any = None, n: _int | None = None, iK: Any = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> Tensor:
     """The ``k`` (by default 1) largest, or with ``largest=False`` smallest, eigenvalues of ``A x = l B x`` and their vectors."""
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The natural logarithm."""
+    """The natural logarithm; NaN for negative real numbers."""
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of base 10."""
 def log10_(input: Tensor) -> Tensor:
@@ -2655,7 +2703,7 @@ def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False,
 def lstm(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any) -> tuple[Any, ...]:
     """An LSTM over a packed or a padded batch; ``hx`` is the pair (h, c). Returns the outputs and the final h and c."""
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM. Shapes: input ``(B, F)``, ``hx`` the pair h and c ``(B, H)`` -> h and c."""
+    """One step of an LSTM: the hidden state and the cell state that follow ``hx``."""
 def lstsq(input: Tensor, A: Any, *, out: Any = None) -> Any:
     """Removed: use ``linalg.lstsq``."""
 def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -2663,13 +2711,13 @@ def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> T
 def lu(A: Any, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
     """``linalg.lu_factor`` as a plain tuple, with ``get_infos`` also the info; deprecated."""
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``linalg.lu_solve`` with the right-hand side first."""
+    """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> _return_lu_unpack:
     """The permutation, lower and upper triangular matrix of ``lu_factor``'s results; what is not asked for is empty."""
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: _int = 1) -> Tensor:
-    """``nn.functional.margin_ranking_loss`` with the reduction as a number."""
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
+    """``nn.functional.margin_ranking_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
-    """``input`` with ``value`` wherever ``mask`` is true. The value is cast to the input's dtype."""
+    """``input`` with ``value`` wherever ``mask`` is true."""
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """``input`` with the elements of ``source``, in order, at the places where ``mask`` is true."""
 def masked_select(input: Tensor, mask: Any, *, out: Tensor | None = None) -> Tensor:
@@ -2735,7 +2783,7 @@ def mkldnn_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = (), padding
 def mkldnn_rnn_layer(input: Tensor, weight0: Any, weight1: Any, weight2: Any, weight3: Any, hx_: Any, cx_: Any, reverse: Any, batch_sizes: Any, mode: Any, hidden_size: Any, num_layers: Any, has_biases: Any, bidirectional: Any, batch_first: Any, train: Any) -> Tensor:
     """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices, ``(n, k) @ (k, m) -> (n, m)``."""
+    """The product of two matrices."""
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> _return_mode:
     """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand."""
 def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
@@ -2751,7 +2799,7 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
 def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Multiplies; of bool operands it is the logical and."""
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of a matrix and a vector, ``(n, k) @ (k) -> (n)``."""
+    """The product of a matrix and a vector."""
 def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension ``p``."""
 def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -2795,9 +2843,9 @@ def negative_(input: Tensor) -> Tensor:
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The next representable number after ``input`` in the direction of ``other``."""
 def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Tensor | None = None) -> Tensor | tuple[Tensor, ...]:
-    """The positions of all elements that are not zero: ``(n, ndim)`` int64 in row-major order, or a tuple of one vector a ..."""
+    """The positions of all elements that are not zero, in row-major order; ``as_tuple`` gives one vector for each dimension."""
 def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Tensor | None = None) -> Tensor:
-    """The first ``size`` positions of elements that are not zero, ``(size, ndim)``; rows that are left over hold ..."""
+    """The first ``size`` positions of elements that are not zero; rows that are left over hold ``fill_value``."""
 def norm(input: Tensor, p: _float | str | None = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
     """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices."""
 def norm_except_dim(v: Any, pow: _int = 2, dim: _int = 0) -> Tensor:
@@ -2816,13 +2864,13 @@ def ones(size: Sequence[_int], *, dtype: _dtype | None = None, out: Tensor | Non
 @overload
 def ones(*size: _int, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 def ones_like(input: Tensor, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """Ones of the shape and, unless ``dtype`` is given, of the dtype of ``input``."""
+    """Ones in the form of another tensor."""
 def orgqr(input: Tensor, input2: Any, *, out: Tensor | None = None) -> Tensor:
-    """``linalg.householder_product``."""
+    """The first columns of the product of Householder reflections: ``linalg.householder_product``."""
 def ormqr(input: Tensor, input2: Any, input3: Any, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of ..."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """All products of an element of one vector and one of another, ``(n), (m) -> (n, m)``."""
+    """All products of an element of one vector and one of another."""
 def pairwise_distance(x1: Any, x2: Any, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """The ``p``-norms over the last dimension of ``x1 - x2 + eps``."""
 def parse_ir(*args: Any, **kwargs: Any) -> Tensor:
@@ -2840,15 +2888,15 @@ def permute(input: Tensor, dims: Sequence[_int]) -> Tensor:
 def permute_copy(input: Tensor, dims: Any, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``permute``."""
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
-    """``linalg.pinv`` with ``rtol=rcond``."""
+    """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``."""
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """Turns channels into space: ``(*, C * r**2, H, W)`` to ``(*, C, H * r, W * r)`` with ``r = upscale_factor``."""
+    """Turns channels into space, ``r = upscale_factor`` times finer in both directions."""
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
-    """Turns space into channels: ``(*, C, H * r, W * r)`` to ``(*, C * r**2, H, W)`` with ``r = downscale_factor``."""
+    """Turns space into channels, the inverse of ``pixel_shuffle`` with ``r = downscale_factor``."""
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers of the rates that ``input`` holds, of its dtype. Gradients are zero."""
 def poisson_nll_loss(input: Tensor, target: Any, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
-    """``nn.functional.poisson_nll_loss`` with the reduction as a number."""
+    """``nn.functional.poisson_nll_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers of magnitude ``abs`` and direction ``angle``."""
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2874,7 +2922,7 @@ def q_scale(input: Tensor) -> Tensor:
 def q_zero_point(input: Tensor) -> Tensor:
     """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
 def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> _return_qr:
-    """``linalg.qr``, complete unless ``some``."""
+    """The factors of ``linalg.qr``, complete unless ``some``."""
 def quantile(input: Tensor, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one."""
 def quantize_per_channel(input: Tensor, scales: Any, zero_points: Any, axis: Any, dtype: _dtype | None) -> Tensor:
@@ -2912,7 +2960,7 @@ def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out:
 def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
     """``rand`` of the shape, dtype and device of ``input``."""
 def randint(*bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``. int64 ..."""
+    """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
 def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
     """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, ..."""
 def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
@@ -2920,7 +2968,7 @@ def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out
 def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
     """``randn`` of the shape, dtype and device of ``input``."""
 def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The integers below ``n`` in random order. int64 by default."""
+    """The integers below ``n`` in random order."""
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Numbers from ``start`` to ``end`` inclusive. Deprecated, as in torch: use ``arange``."""
 def ravel(input: Tensor) -> Tensor:
@@ -2956,11 +3004,11 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | N
 def rnn_relu(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any) -> tuple[Any, ...]:
     """An Elman network with relu over a packed or padded batch, like ``gru``."""
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of an Elman network with relu. Shapes: input ``(B, F)``, ``hx (B, H)`` -> the new hidden state."""
+    """One step of an Elman network with relu: the hidden state that follows ``hx``."""
 def rnn_tanh(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any) -> tuple[Any, ...]:
     """An Elman network with tanh over a packed or padded batch, like ``gru``."""
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of an Elman network with tanh. Shapes: input ``(B, F)``, ``hx (B, H)`` -> the new hidden state."""
+    """One step of an Elman network with tanh: the hidden state that follows ``hx``."""
 def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> Tensor:
     """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other. Without ``dims``, of the ..."""
 def rot90(input: Tensor, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor:
@@ -2972,7 +3020,7 @@ def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
 def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of the row indices of a sparse tensor with compressed columns."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Joins tensors along the first dimension; one-dimensional ones are rows."""
+    """Joins tensors along the first dimension; vectors are rows, 0-dim tensors rows of one element."""
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Generator | None = None) -> Tensor:
     """``input`` where positive, else times a slope in ``[lower, upper]``: random for each element in training, else the mean."""
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Generator | None = None) -> Tensor:
@@ -3036,7 +3084,7 @@ def slice_inverse(input: Tensor, src: Any, dim: _int = 0, start: _int | None = N
 def slice_scatter(input: Tensor, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``."""
 def slogdet(input: Tensor, *, out: Any = None) -> _return_slogdet:
-    """``linalg.slogdet``."""
+    """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``."""
 def smm(input: Tensor, mat2: Any) -> Tensor:
     """A sparse matrix times a dense one, as a sparse matrix."""
 def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -3068,7 +3116,7 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out
 def spmm(input: Tensor, mat2: Any) -> Tensor:
     """The matrix product, of sparse matrices too."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The square root."""
+    """The square root; NaN for negative real numbers."""
 def sqrt_(input: Tensor) -> Tensor:
     """In-place form of ``sqrt``."""
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3161,7 +3209,7 @@ def tile(input: Tensor, *dims: _int) -> Tensor: ...
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> _return_topk:
     """The ``k`` largest (or smallest) elements along ``dim`` in order, and where they stand; NaN counts as largest."""
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix' diagonal. Integers are summed as int64."""
+    """The sum of a matrix' diagonal."""
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Exchanges two dimensions; a view."""
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
@@ -3176,14 +3224,14 @@ def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
     """The lower triangle of each matrix, up to the given diagonal; the rest is zero."""
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``."""
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 1) -> Tensor:
-    """``nn.functional.triplet_margin_loss`` with the reduction as a number."""
+def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 0) -> Tensor:
+    """``nn.functional.triplet_margin_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of each matrix, from the given diagonal on; the rest is zero."""
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on."""
 def true_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Divides ``input`` by ``other``; integers become the default floating-point type."""
+    """Divides ``input`` by ``other``."""
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The integer part: rounds towards zero."""
 def trunc_(input: Tensor) -> Tensor:
@@ -3237,7 +3285,7 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: _dtype | None = None, o
 def vsplit(input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
     """``tensor_split`` along rows."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Joins tensors along the first dimension; one-dimensional ones are rows."""
+    """Joins tensors along the first dimension; vectors are rows, 0-dim tensors rows of one element."""
 def where(condition: Any, input: Tensor | None = None, other: Tensor | Number | None = None, *, out: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of its nonzero elements by ..."""
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Tensor:
@@ -3254,4 +3302,4 @@ def zeros(size: Sequence[_int], *, dtype: _dtype | None = None, out: Tensor | No
 @overload
 def zeros(*size: _int, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 def zeros_like(input: Tensor, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """Zeros of the shape and, unless ``dtype`` is given, of the dtype of ``input``."""
+    """Zeros in the form of another tensor."""

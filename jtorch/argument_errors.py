@@ -28,7 +28,8 @@ _KINDS = {
 }  # fmt: skip
 #: Functions whose tensors may be numbers.
 _NUMBERS_DO = frozenset("add sub subtract mul multiply div divide true_divide floor_divide copy".split())
-_MISSING: Any = object()
+#: The default of a parameter that must be given.
+MISSING_DEFAULT: Any = object()
 
 
 class Parameter:
@@ -38,7 +39,7 @@ class Parameter:
 
     def __init__(self, name: str, kind: str, keyword_only: bool, default: Any) -> None:
         self.name, self.keyword_only, self.default = name, keyword_only, default
-        if kind.startswith("ScalarType") and default is not _MISSING:
+        if kind.startswith("ScalarType") and default is not MISSING_DEFAULT:
             self.default = None
         self.optional = kind.endswith("?")
         bare = kind.rstrip("?")
@@ -52,7 +53,7 @@ class Parameter:
     @property
     def required(self) -> bool:
         """Whether it must be given."""
-        return self.default is _MISSING
+        return self.default is MISSING_DEFAULT
 
     def text(self) -> str:
         """``tuple of ints dim = None``."""
@@ -242,7 +243,7 @@ def signatures(name: str, method: bool, out: bool) -> list[Signature]:
             for i, a in enumerate(schema.arguments):
                 if method and i == 0 and a.name == "self":
                     continue
-                default = _MISSING if a.default_value is NO_DEFAULT else a.default_value
+                default = MISSING_DEFAULT if a.default_value is NO_DEFAULT else a.default_value
                 called = "input" if a.name == "self" and a.type == "Tensor" else a.name
                 parameters.append(Parameter(called, a.type, a.kwarg_only, False if called == "pin_memory" else default))
             factory = any(p.name == "pin_memory" for p in parameters)

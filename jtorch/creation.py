@@ -234,11 +234,21 @@ def _copied(source: Tensor, dtype: dtypes.dtype | None, device: Any, requires_gr
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """A new tensor with a copy of ``data``: a number, nested sequences of numbers, a NumPy array or a tensor.
 
+    Shapes: that of the nesting; () for a number.
+
     Dtypes: NumPy arrays and scalars keep theirs; Python ints give int64, floats the default dtype, complex numbers its complex type.
 
     Raises:
         ValueError: for ragged sequences, or integers beyond 64 bits.
         TypeError, RuntimeError: for data that torch has no dtype for, or that does not fit the one given.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
+        >>> torch.tensor([1, 2.5])
+        tensor([1.0000, 2.5000])
     """
     check_options("tensor", None, pin_memory)
     wanted = check_dtype("tensor", dtype)
@@ -282,7 +292,18 @@ def new_tensor(
     layout: Any = layouts.strided,
     pin_memory: bool = False,
 ) -> Any:
-    """A new tensor with a copy of ``data``, of this tensor's dtype and device unless they are given."""
+    """A new tensor with a copy of ``data``, of this tensor's dtype and device unless they are given.
+
+    Shapes: that of the nesting; () for a number.
+
+    Raises:
+        ValueError, TypeError, RuntimeError: as ``torch.tensor``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1, dtype=torch.int64).new_tensor([1, 2])
+        tensor([1, 2])
+    """
     check_options("new_tensor", layout, pin_memory)
     wanted = check_dtype("new_tensor", dtype) or self.dtype
     place = self.device if device is None else device
@@ -298,6 +319,21 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """``data`` as a tensor: itself if it is one already, sharing the memory of a NumPy array, else a copy.
 
     A conversion to another dtype or device makes a copy.
+
+    Shapes: that of ``data``.
+
+    Dtypes: as ``torch.tensor``, unless ``dtype`` is given.
+
+    Raises:
+        ValueError, TypeError, RuntimeError: as ``torch.tensor``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> torch.as_tensor(x) is x
+        True
+        >>> torch.as_tensor([1, 2], dtype=torch.float32)
+        tensor([1., 2.])
     """
     wanted = check_dtype("as_tensor", dtype)
     if isinstance(data, Tensor):
@@ -324,9 +360,20 @@ def _shared(array: np.ndarray, dtype: dtypes.dtype | None, device: Any) -> Tenso
 def from_numpy(ndarray: Any) -> Any:
     """A tensor on the memory of a NumPy array: what either side writes, the other sees.
 
+    Shapes: that of the array.
+
     Raises:
         TypeError: if it is no array, or of a type that torch has not.
         ValueError: for negative strides or foreign byte order.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import numpy as np
+        >>> array = np.array([1, 2])
+        >>> x = torch.from_numpy(array)
+        >>> array[0] = 5
+        >>> x
+        tensor([5, 2])
     """
     if not isinstance(ndarray, np.ndarray):
         kind = type(ndarray)
@@ -344,8 +391,15 @@ def from_numpy(ndarray: Any) -> Any:
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
     """A one-dimensional tensor on the memory of an object with Python's buffer protocol, ``count`` elements from byte ``offset`` on.
 
+    Shapes: (count), or as many as there are.
+
     Raises:
         ValueError: if the object has no buffer, or it does not hold that many elements.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
+        tensor([1, 2], dtype=torch.int16)
     """
     wanted = check_dtype("frombuffer", dtype)
     if wanted is None:
@@ -383,8 +437,17 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Any:
     """``obj`` as a tensor: shared where it can be (tensors, NumPy arrays, buffers), copied where it must or ``copy=True`` asks for it.
 
+    Shapes: that of ``obj``.
+
+    Dtypes: as ``torch.tensor``, unless ``dtype`` is given; buffers are read in the default dtype.
+
     Raises:
         ValueError: if ``copy=False`` and only a copy can be made.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.asarray([1, 2])
+        tensor([1, 2])
     """
     wanted = check_dtype("asarray", dtype)
     if type(obj).__name__ == "UntypedStorage":

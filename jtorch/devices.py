@@ -46,6 +46,11 @@ class device:
 
     Raises:
         RuntimeError: for a string that names no device.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.device("cuda:1").index, torch.device("cpu").type
+        (1, 'cpu')
     """
 
     __slots__ = ("index", "type")
@@ -360,7 +365,15 @@ class DeviceContext(TorchFunctionMode):
 
 
 def set_default_device(device: Any) -> None:
-    """Sets the device of factories in this thread, as the outermost device context would; None takes it off."""
+    """Sets the device of factories in this thread, as the outermost device context would; None takes it off.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.set_default_device("meta")
+        >>> torch.zeros(1).device
+        device(type='meta')
+        >>> torch.set_default_device(None)
+    """
     entry = None if device is None else DeviceContext(device)
     if _current.default is not None:
         remove_mode(_current.default)
@@ -370,7 +383,14 @@ def set_default_device(device: Any) -> None:
 
 
 def get_default_device() -> device:
-    """The device of factories that are not given one: of the innermost device context, else of ``set_default_device``, else the CPU."""
+    """The device of factories that are not given one: of the innermost device context, else of ``set_default_device``, else the CPU.
+
+    Example:
+        >>> import jtorch as torch
+        >>> with torch.device("meta"):
+        ...     torch.get_default_device()
+        device(type='meta')
+    """
     found = next((m.device for m in reversed(mode_stack()) if isinstance(m, DeviceContext)), None)
     if found is None:
         return _intern("cpu", None)

@@ -13,7 +13,13 @@ BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
 
 class dtype:
-    """A tensor's element type, such as ``jtorch.float32``. Instances are interned: compare them with ``is`` or ``==``."""
+    """A tensor's element type, such as ``jtorch.float32``. Instances are interned: compare them with ``is`` or ``==``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2]).dtype is torch.int64, torch.float32.is_floating_point, torch.int16.itemsize
+        (True, True, 2)
+    """
 
     __slots__ = ("_name", "np", "category", "itemsize", "legacy", "abbr")
 
@@ -151,7 +157,13 @@ on_default_change: list[Any] = []
 
 
 def get_default_dtype() -> dtype:
-    """The floating-point type of ``tensor(1.)`` and of integer operands of floating-point functions."""
+    """The floating-point type of ``tensor(1.)`` and of integer operands of floating-point functions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.get_default_dtype()
+        torch.float32
+    """
     return _default
 
 
@@ -160,6 +172,13 @@ def set_default_dtype(d: dtype) -> None:
 
     Raises:
         TypeError: if ``d`` is no floating-point dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.set_default_dtype(torch.float64)
+        >>> torch.tensor(1.0).dtype
+        torch.float64
+        >>> torch.set_default_dtype(torch.float32)
     """
     global _default
     if not isinstance(d, dtype):
@@ -292,7 +311,15 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 
 class finfo:
-    """Machine limits of a floating-point type, like ``torch.finfo``."""
+    """Machine limits of a floating-point type, like ``torch.finfo``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.finfo(torch.float16).max, torch.finfo(torch.float32).eps
+        (65504.0, 1.1920928955078125e-07)
+    """
+
+    __module__ = "jtorch"
 
     def __init__(self, type: dtype | None = None) -> None:
         d = _default if type is None else type
@@ -321,7 +348,15 @@ class finfo:
 
 
 class iinfo:
-    """Machine limits of an integer type, like ``torch.iinfo``."""
+    """Machine limits of an integer type, like ``torch.iinfo``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.iinfo(torch.int16).max
+        32767
+    """
+
+    __module__ = "jtorch"
 
     def __init__(self, type: dtype) -> None:
         if type.category != INTEGRAL:

@@ -24,7 +24,7 @@ def fftn(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequ
 def fftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Brings the zero frequency to the middle of ``dim`` (all dimensions by default)."""
 def hfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The real transform of a signal that is Hermitian in time and given by its half; ``n`` (by default even) points."""
+    """The real transform of a signal that is Hermitian in time and given by its half."""
 def hfft2(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """``hfftn`` over two dimensions."""
 def hfftn(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -44,7 +44,7 @@ def ihfft2(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Se
 def ihfftn(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of ``hfftn``."""
 def irfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of ``rfft``; ``n`` (by default even) is the size of the real result."""
+    """The inverse of ``rfft``; ``n``, by default ``2 * (m - 1)`` for m frequencies, is the size of the real result."""
 def irfft2(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """``irfftn`` over two dimensions."""
 def irfftn(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:

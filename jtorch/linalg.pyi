@@ -64,7 +64,7 @@ class _return_linalg_svd(NamedTuple):
 def cholesky(input: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``."""
 def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> _return_linalg_cholesky_ex:
-    """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive; raises only with ..."""
+    """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan."""
 def cond(input: Tensor, p: _float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm."""
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
@@ -86,7 +86,7 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices."""
 def inv_ex(A: Tensor, *, check_errors: _bool = False, out: Any = None) -> _return_linalg_inv_ex:
-    """The inverses, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
+    """The inverses, and for each matrix 0, or the position of a zero pivot."""
 def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Any = None) -> Any:
     """``ldl_factor_ex`` without the info."""
 def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _bool = False, out: Any = None) -> Any:
@@ -126,7 +126,7 @@ def slogdet(A: Tensor, *, out: Any = None) -> _return_linalg_slogdet:
 def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Tensor | None = None) -> Tensor:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``."""
 def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False, out: Any = None) -> _return_linalg_solve_ex:
-    """``solve``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
+    """``solve``, and for each matrix 0, or the position of a zero pivot."""
 def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Tensor | None = None) -> Tensor:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read."""
 def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, out: Any = None) -> _return_linalg_svd:

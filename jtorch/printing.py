@@ -51,6 +51,15 @@ def set_printoptions(
         linewidth: characters after which a line is broken.
         profile: ``"default"``, ``"short"`` or ``"full"``, applied before the others.
         sci_mode: scientific notation always or never.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.set_printoptions(precision=2)
+        >>> torch.tensor([1.23456])
+        tensor([1.23])
+        >>> torch.set_printoptions(profile="default")
+        >>> torch.tensor([1.23456])
+        tensor([1.2346])
     """
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     chosen = {**_PROFILES.get(profile or "", {}), **{k: v for k, v in given.items() if v is not None}}

@@ -8,6 +8,7 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
+from . import _refusals
 from .autograd.profiler import profile as _timed
 from .autograd.profiler import record_function as record_function
 
@@ -32,6 +33,20 @@ class ProfilerAction(enum.Enum):
     """What to do in a step."""
 
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
+
+
+#: Modules below this one: ``profiler.profiler``.
+__path__: list[str] = []
+
+
+def kineto_available() -> bool:
+    """False: PyTorch's profiler of operators is not there."""
+    return False
+
+
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    """Records every step."""
+    return ProfilerAction.RECORD
 
 
 def supported_activities() -> set[ProfilerActivity]:
@@ -96,3 +111,6 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
     from .errors import not_offered
 
     raise not_offered("torch.profiler.tensorboard_trace_handler", "operations are fused; jax.profiler.trace writes what TensorBoard reads")
+
+
+__getattr__ = _refusals.missing(__name__)

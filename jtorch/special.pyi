@@ -86,9 +86,9 @@ def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def modified_bessel_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind and order 1."""
 def modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the second kind and order 0."""
+    """The modified Bessel function of the second kind and order 0: infinite at 0, NaN below."""
 def modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the second kind and order 1."""
+    """The modified Bessel function of the second kind and order 1: infinite at 0, NaN below."""
 def multigammaln(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension ``p``."""
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -102,9 +102,9 @@ def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places."""
 def scaled_modified_bessel_k0(x: Any, *, out: Tensor | None = None) -> Tensor:
-    """``exp(input) * modified_bessel_k0(input)``."""
+    """``exp(input) * modified_bessel_k0(input)``, which does not vanish where ``input`` is large."""
 def scaled_modified_bessel_k1(x: Any, *, out: Tensor | None = None) -> Tensor:
-    """``exp(input) * modified_bessel_k1(input)``."""
+    """``exp(input) * modified_bessel_k1(input)``, which does not vanish where ``input`` is large."""
 def shifted_chebyshev_polynomial_t(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``chebyshev_polynomial_t(2 * input - 1, n)``."""
 def shifted_chebyshev_polynomial_u(x: Any, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:

@@ -1,21 +1,24 @@
-"""The examples in docstrings run and print what they say."""
+"""The examples in docstrings run and print what they say: those in the sources, and those of docstrings that are generated."""
 
 from __future__ import annotations
 
 import ast
 import doctest
+import inspect
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import jtorch
+from jtorch.functional import PUBLIC
 
 ROOT = Path(jtorch.__file__).parent
+NAMES = {"torch": jtorch, "__name__": "example"}
 
 
-def _examples() -> list[doctest.DocTest]:
-    """One test for each docstring with examples, found in the sources: what decorators make of a function does not matter."""
-    parser, found = doctest.DocTestParser(), []
+def _written() -> Iterator[tuple[str, str, Path, int]]:
+    """Name, docstring and place of everything in the sources: what decorators make of a function does not matter."""
     for path in sorted(ROOT.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         if ">>>" not in source:
@@ -25,16 +28,33 @@ def _examples() -> list[doctest.DocTest]:
                 doc = ast.get_docstring(node)
                 if doc and ">>>" in doc:
                     name = f"{path.relative_to(ROOT).with_suffix('')}:{getattr(node, 'name', 'module')}"
-                    names = {"torch": jtorch, "__name__": "example"}
-                    found.append(parser.get_doctest(doc, names, name, str(path), getattr(node, "lineno", 0)))
-    return found
+                    yield name, doc, path, getattr(node, "lineno", 0)
+
+
+def _generated(written: set[str]) -> Iterator[tuple[str, str]]:
+    """Public path and docstring of what is made at import."""
+    properties = {f"Tensor.{name}": found for name, found in vars(jtorch.Tensor).items() if isinstance(found, property)}
+    for path, found in {**PUBLIC, **properties}.items():
+        doc = inspect.cleandoc(found.__doc__ or "").rstrip()
+        if ">>>" in doc and doc not in written:
+            yield path, doc
+
+
+def _examples() -> list[doctest.DocTest]:
+    parser = doctest.DocTestParser()
+    written = list(_written())
+    found = [parser.get_doctest(doc, NAMES, name, str(path), line) for name, doc, path, line in written]
+    generated = _generated({doc.rstrip() for _, doc, _, _ in written})
+    return found + [parser.get_doctest(doc, NAMES, f"generated:{path}", None, 0) for path, doc in generated]
 
 
 EXAMPLES = _examples()
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) > 20
+    names = {e.name for e in EXAMPLES}
+    assert len(names) > 500
+    assert {"generated:_foreach_abs_", "generated:Tensor.float", "core:Tensor"} <= names
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)

@@ -6,18 +6,28 @@ from typing import Any
 
 from ..applying import inplace as _inplace
 from ..binding import composite
-from ..core import Tensor, check_inplace
+from ..core import Tensor
 from ..engine import META, SPECIAL
 from ..errors import must_be_tensor
 from ..functional import _C, PUBLIC
+from ..writing import check_inplace
 
 
 @composite(operands=("input",))
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
     """``input`` where positive, else times a slope in ``[lower, upper]``: random for each element in training, else the mean.
 
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones.
+
     Raises:
         RuntimeError: if ``lower`` exceeds ``upper``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.rrelu(torch.tensor([-12.0, 3.0]), lower=0.25, upper=0.75)
+        tensor([-6.,  3.])
     """
     if not isinstance(input, Tensor):
         raise must_be_tensor("rrelu", "input", 1, input)
@@ -35,18 +45,53 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
 
 @composite(operands=("input",))
 def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
-    """In-place form of ``rrelu``."""
+    """In-place form of ``rrelu``.
+
+    Slopes and errors are those of ``rrelu``; the result is written into ``input``, which is returned.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: if ``lower`` exceeds ``upper``, or ``input`` is a leaf that requires grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.rrelu_(torch.tensor([-12.0, 3.0]), 0.25, 0.75)
+        tensor([-6.,  3.])
+    """
     check_inplace(input)
     return _inplace(input, rrelu(input, lower, upper, training, generator))
 
 
 @composite(namespace="nn.functional", name="rrelu", operands=("input",), native=False)
 def functional_rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
-    """``rrelu``, written into ``input`` if ``inplace``."""
+    """``rrelu``, written into ``input`` if ``inplace``.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: if ``lower`` exceeds ``upper``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.rrelu(torch.tensor([-12.0, 3.0]), lower=0.25, upper=0.75)
+        tensor([-6.,  3.])
+    """
     return PUBLIC["rrelu_" if inplace else "rrelu"](input, lower, upper, training)
 
 
 @composite(namespace="nn.functional", name="rrelu_", operands=("input",), native=False)
 def functional_rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
-    """In-place form of ``rrelu``."""
+    """In-place form of ``rrelu``.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: as ``rrelu_``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.rrelu_(torch.tensor([-12.0, 3.0]), 0.25, 0.75)
+        tensor([-6.,  3.])
+    """
     return PUBLIC["rrelu_"](input, lower, upper, training)

@@ -25,14 +25,22 @@ def scaled_dot_product_attention(
 ) -> Any:
     """``softmax(query @ key.T * scale + attn_mask) @ value``, the probabilities dropped out with ``dropout_p``.
 
-    Shapes: query ``(*, H, L, E)``, key ``(*, H, S, E)``, value ``(*, H, S, V)`` give ``(*, H, L, V)``; with ``enable_gqa`` key and value
-    may have fewer heads, each serving several of the query's.
-
     A bool ``attn_mask`` is True where attention is allowed; rows that may attend to nothing give zeros. ``is_causal`` allows each
     position those up to its own. ``scale`` is ``1 / sqrt(E)`` by default.
 
+    Shapes: query ``(*, H, L, E)``, key ``(*, H, S, E)``, value ``(*, H, S, V)`` give ``(*, H, L, V)``; with ``enable_gqa`` key and value
+    may have fewer heads, each serving several of the query's.
+
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or both a mask and ``is_causal`` are given.
+
+    Example:
+        >>> import jtorch as torch
+        >>> q = torch.eye(2).reshape(1, 2, 2)
+        >>> value = torch.tensor([[[1.0], [3.0]]])
+        >>> torch.nn.functional.scaled_dot_product_attention(q, q, value, is_causal=True, scale=0.0)
+        tensor([[[1.],
+                 [2.]]])
     """
     keep = None
     if dropout_p != 0.0:
@@ -148,6 +156,17 @@ def multi_head_attention_forward(
     Raises:
         AssertionError: if shapes or dtypes do not fit.
         RuntimeError: if a needed mask is missing or misshaped.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, eye = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.eye(2)
+        >>> out, weights = torch.nn.functional.multi_head_attention_forward(
+        ...     x, x, x, 2, 1, torch.cat([0 * eye, eye, eye]), None, None, None, False, 0.0, eye, None
+        ... )
+        >>> out, weights
+        (tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]]), tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]]))
     """
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
@@ -161,7 +180,10 @@ def multi_head_attention_forward(
     source_len = key.shape[0]
     key_padding_mask = _mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method `generate_square_subsequent_mask` "
+            "to create this mask."
+        )
     if is_causal and key_padding_mask is None and not need_weights:
         attn_mask = None  # the hint says what it is
     else:

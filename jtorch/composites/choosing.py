@@ -15,8 +15,20 @@ from ..functional import _C
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of its nonzero elements by dimension.
 
+    Shapes: that of all three, broadcast.
+
+    Dtypes: the result type of ``input`` and ``other``, which may be numbers.
+
     Raises:
         RuntimeError: if ``condition`` is not a bool tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([-1, 2, -3])
+        >>> torch.where(x > 0, x, 0)
+        tensor([0, 2, 0])
+        >>> torch.where(x > 0)
+        (tensor([1]),)
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
@@ -28,7 +40,21 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 @composite(namespace="Tensor", name="where", operands=("self", "condition", "other"))
 def where_method(self: Any, condition: Any, other: Any) -> Any:
-    """Keeps elements where ``condition`` holds and takes those of ``other`` elsewhere."""
+    """Keeps elements where ``condition`` holds and takes those of ``other`` elsewhere.
+
+    Shapes: that of all three, broadcast.
+
+    Dtypes: the result type of the tensor and ``other``, which may be a number.
+
+    Raises:
+        RuntimeError: if ``condition`` is not a bool tensor, or the shapes do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([-1, 2, -3])
+        >>> x.where(x > 0, 0)
+        tensor([0, 2, 0])
+    """
     if not isinstance(condition, Tensor):
         raise must_be_tensor("where", "condition", 1, condition)
     return _C._where(condition, self, other)
@@ -36,7 +62,19 @@ def where_method(self: Any, condition: Any, other: Any) -> Any:
 
 @composite(method=True, operands=("input", "other"))
 def equal(input: Any, other: Any) -> bool:
-    """Whether two tensors have the same shape and equal elements. Reads the answer on the host."""
+    """Whether two tensors have the same shape and equal elements. Reads the answer on the host.
+
+    Shapes: two of any shape -> a Python bool.
+
+    Dtypes: any two; their values are compared.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+        True
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([[1, 2]]))
+        False
+    """
     if not isinstance(other, Tensor):
         raise must_be_tensor("equal", "other", 2, other)
     return input.shape == other.shape and _C._equal(input, other).item()
@@ -46,7 +84,14 @@ def equal(input: Any, other: Any) -> bool:
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether ``abs(input - other) <= atol + rtol * abs(other)`` holds of all elements. Reads the answer on the host.
 
+    Shapes: that broadcast -> a Python bool.
+
     Raises:
         RuntimeError: if the dtypes differ, or a tolerance is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.allclose(torch.tensor([1.0, 100.0]), torch.tensor([1.0, 100.0001]))
+        True
     """
     return _C._allclose(input, other, rtol, atol, equal_nan).item()

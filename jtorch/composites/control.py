@@ -85,6 +85,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
 
     Inside ``jax.jit`` and ``compile`` it is one loop of the program, if the condition depends on values that are not known.
 
+    Returns: a tuple of what is carried at last.
+
     Raises:
         RuntimeError: if a function cannot be called, or the inputs are no tuple.
 

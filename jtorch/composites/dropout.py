@@ -10,11 +10,11 @@ import numpy as np
 from .. import _sampling, dtypes
 from ..applying import inplace as write_into
 from ..binding import composite
-from ..core import check_inplace, from_host
+from ..core import from_host
 from ..engine import META
 from ..functional import _C, PUBLIC
-from ..random import twister_of
-from .filling import drawn, strides_of, taken
+from ..writing import check_inplace
+from .filling import numbers, strides_of
 
 
 def _mask(input: Any, p: float, feature: bool) -> Any:
@@ -26,8 +26,7 @@ def _mask(input: Any, p: float, feature: bool) -> Any:
         shape, strides = (*shape[:2], *(1 for _ in shape[2:])), None
     if input._aval.device == META:
         return from_host(np.zeros(shape, np.bool_), input.device)
-    mask = drawn(lambda twister, n, _: _sampling.below(twister, n, 1 - p), twister_of(None), shape, strides)
-    return taken(mask, input.device)
+    return numbers(lambda twister, n, _: _sampling.below(twister, n, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)
 
 
 def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bool = False) -> Any:
@@ -39,31 +38,89 @@ def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bo
         return input * PUBLIC["zeros"]((), dtype=input.dtype, device=input.device)
     if input.dtype.category < dtypes.FLOATING:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
+    if input.dtype.is_complex:
+        raise NotImplementedError(f'"bernoulli_scalar_cpu_" not implemented for {input.dtype.scalar_name!r}')
     mask = _mask(input, p, feature)
     return _C._alpha_dropout(input, mask, float(p)) if alpha else _C._dropout(input, mask, 1.0 - p)
 
 
 @composite(operands=("input",))
 def dropout(input: Any, p: float, train: bool) -> Any:
-    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``train``."""
+    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``train``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point ones.
+
+    Raises:
+        RuntimeError: if ``p`` is not between 0 and 1, or (unless nothing or everything is dropped) for integers.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.dropout(torch.ones(4), 0.5, True)
+        tensor([0., 0., 2., 0.])
+    """
     return _dropped(input, p, train)
 
 
 @composite(operands=("input",))
 def feature_dropout(input: Any, p: float, train: bool) -> Any:
-    """``dropout`` of whole channels: the first two dimensions are batch and channels."""
+    """``dropout`` of whole channels: the first two dimensions are batch and channels.
+
+    Shapes: (N, C, *) -> the same; of two dimensions at least.
+
+    Raises:
+        RuntimeError: if ``p`` is not between 0 and 1, for integers, or for fewer than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.feature_dropout(torch.ones(1, 3, 2), 0.5, True)
+        tensor([[[0., 0.],
+                 [0., 0.],
+                 [2., 2.]]])
+    """
     return _dropped(input, p, train, feature=True)
 
 
 @composite(operands=("input",))
 def alpha_dropout(input: Any, p: float, train: bool) -> Any:
-    """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs."""
+    """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: if ``p`` is not between 0 and 1, or for integers.
+
+    Source: Klambauer et al., Self-Normalizing Neural Networks (2017).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.alpha_dropout(torch.zeros(4), 0.5, True)
+        tensor([-0.7792, -0.7792,  0.7792, -0.7792])
+    """
     return _dropped(input, p, train, alpha=True)
 
 
 @composite(operands=("input",))
 def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
-    """``alpha_dropout`` of whole channels."""
+    """``alpha_dropout`` of whole channels.
+
+    Shapes: (N, C, *) -> the same; of two dimensions at least.
+
+    Raises:
+        RuntimeError: if ``p`` is not between 0 and 1, for integers, or for fewer than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.feature_alpha_dropout(torch.zeros(1, 2, 2), 0.5, True)
+        tensor([[[-0.7792, -0.7792],
+                 [-0.7792, -0.7792]]])
+    """
     return _dropped(input, p, train, feature=True, alpha=True)
 
 
@@ -77,25 +134,64 @@ def _written(input: Any, made: Any) -> Any:
 
 @composite(operands=("input",))
 def dropout_(input: Any, p: float, train: bool) -> Any:
-    """In-place form of ``dropout``."""
+    """In-place form of ``dropout``.
+
+    The result is written into ``input``, which is returned; errors are those of ``dropout``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.dropout_(torch.ones(4), 0.5, True)
+        tensor([0., 0., 2., 0.])
+    """
     return _written(input, _dropped(input, p, train))
 
 
 @composite(operands=("input",))
 def feature_dropout_(input: Any, p: float, train: bool) -> Any:
-    """In-place form of ``feature_dropout``."""
+    """In-place form of ``feature_dropout``.
+
+    The result is written into ``input``, which is returned; errors are those of ``feature_dropout``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.feature_dropout_(torch.ones(1, 3, 2), 0.5, True)
+        tensor([[[0., 0.],
+                 [0., 0.],
+                 [2., 2.]]])
+    """
     return _written(input, _dropped(input, p, train, feature=True))
 
 
 @composite(operands=("input",))
 def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
-    """In-place form of ``alpha_dropout``."""
+    """In-place form of ``alpha_dropout``.
+
+    The result is written into ``input``, which is returned; errors are those of ``alpha_dropout``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.alpha_dropout_(torch.zeros(4), 0.5, True)
+        tensor([-0.7792, -0.7792,  0.7792, -0.7792])
+    """
     return _written(input, _dropped(input, p, train, alpha=True))
 
 
 @composite(operands=("input",))
 def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
-    """In-place form of ``feature_alpha_dropout``."""
+    """In-place form of ``feature_alpha_dropout``.
+
+    The result is written into ``input``, which is returned; errors are those of ``feature_alpha_dropout``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.feature_alpha_dropout_(torch.zeros(1, 2, 2), 0.5, True)
+        tensor([[[-0.7792, -0.7792],
+                 [-0.7792, -0.7792]]])
+    """
     return _written(input, _dropped(input, p, train, feature=True, alpha=True))
 
 
@@ -110,25 +206,84 @@ def _call(name: str, input: Any, p: float, training: bool, inplace: bool) -> Any
 
 @composite(namespace="nn.functional", name="dropout", operands=("input",), native=False)
 def _functional_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``training``."""
+    """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``training``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point ones.
+
+    Raises:
+        ValueError: if ``p`` is not between 0 and 1.
+        RuntimeError: for integers.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.functional.dropout(torch.ones(4))
+        tensor([0., 0., 2., 0.])
+    """
     return _call("dropout", input, p, training, inplace)
 
 
 @composite(namespace="nn.functional", name="alpha_dropout", operands=("input",), native=False)
 def _functional_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
-    """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs."""
+    """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        ValueError: if ``p`` is not between 0 and 1.
+
+    Source: Klambauer et al., Self-Normalizing Neural Networks (2017).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.functional.alpha_dropout(torch.zeros(4), training=True)
+        tensor([-0.7792, -0.7792,  0.7792, -0.7792])
+    """
     return _call("alpha_dropout", input, p, training, inplace)
 
 
 @composite(namespace="nn.functional", name="feature_alpha_dropout", operands=("input",), native=False)
 def _functional_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
-    """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels."""
+    """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels.
+
+    Shapes: (N, C, *) -> the same; of two dimensions at least.
+
+    Raises:
+        ValueError: if ``p`` is not between 0 and 1.
+        RuntimeError: for fewer than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.functional.feature_alpha_dropout(torch.zeros(1, 2, 2), training=True)
+        tensor([[[-0.7792, -0.7792],
+                 [-0.7792, -0.7792]]])
+    """
     return _call("feature_alpha_dropout", input, p, training, inplace)
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Dropout of whole channels. Shapes: (N, C, L) or (C, L)."""
+    """Dropout of whole channels of sequences.
+
+    Shapes: (N, C, L) or (C, L) -> the same.
+
+    Raises:
+        ValueError: if ``p`` is not between 0 and 1.
+        RuntimeError: for another number of dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.functional.dropout1d(torch.ones(3, 2))
+        tensor([[0., 0.],
+                [0., 0.],
+                [2., 2.]])
+    """
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     ndim = input.dim()
@@ -142,7 +297,23 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Dropout of whole channels. Shapes: (N, C, H, W); inputs of 3 dimensions are taken as (N, C, L), with a warning."""
+    """Dropout of whole channels of images.
+
+    Shapes: (N, C, H, W) -> the same; inputs of 3 dimensions are taken as (N, C, L), with a warning.
+
+    Raises:
+        ValueError: if ``p`` is not between 0 and 1.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.functional.dropout2d(torch.ones(1, 3, 1, 2))
+        tensor([[[[0., 0.]],
+        <BLANKLINE>
+                 [[0., 0.]],
+        <BLANKLINE>
+                 [[2., 2.]]]])
+    """
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     ndim = input.dim()
@@ -166,7 +337,19 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Dropout of whole channels. Shapes: (N, C, D, H, W) or (C, D, H, W)."""
+    """Dropout of whole channels of volumes.
+
+    Shapes: (N, C, D, H, W) or (C, D, H, W) -> the same.
+
+    Raises:
+        ValueError: if ``p`` is not between 0 and 1.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.functional.dropout3d(torch.ones(3, 1, 1, 2)).flatten()
+        tensor([0., 0., 0., 0., 2., 2.])
+    """
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     ndim = input.dim()
@@ -186,6 +369,6 @@ def _batched(input: Any, p: float, training: bool, inplace: bool, single: bool) 
         return _call("feature_dropout", input, p, training, inplace)
     batch = input.unsqueeze(0)
     made = _call("feature_dropout", batch, p, training, False)
-    if made is batch:  # nothing was dropped
+    if made is batch and inplace:  # nothing was dropped
         return input
     return _written(input, made.squeeze(0).clone()) if inplace else made.squeeze(0)

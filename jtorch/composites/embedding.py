@@ -41,6 +41,13 @@ def embedding(
     Raises:
         IndexError: if an index is out of range.
         AssertionError: if ``padding_idx`` is.
+
+    Example:
+        >>> import jtorch as torch
+        >>> weight = torch.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])
+        >>> torch.nn.functional.embedding(torch.tensor([2, 0]), weight)
+        tensor([[2.0000, 2.5000],
+                [0.0000, 0.5000]])
     """
     if padding_idx is None:
         padding_idx = -1
@@ -76,10 +83,20 @@ def embedding_bag(
     Shapes: input ``(B, N)`` holds ``B`` bags; input ``(N)`` with ``offsets (B)`` the bags that begin there (with ``include_last_offset``
     the last offset ends the last bag); the result is ``(B, d)``. Rows ``padding_idx`` do not count.
 
+    Dtypes: weight of a floating-point type, integer indices and offsets.
+
     Raises:
         IndexError: if an index is out of range.
         ValueError: if shapes or ``mode`` do not fit.
         NotImplementedError: for ``per_sample_weights`` unless ``mode`` is ``"sum"``.
+        RuntimeError: for a weight of another type.
+
+    Example:
+        >>> import jtorch as torch
+        >>> weight = torch.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])
+        >>> torch.nn.functional.embedding_bag(torch.tensor([0, 1, 2]), weight, torch.tensor([0, 2]), mode="sum")
+        tensor([[1.0000, 2.0000],
+                [2.0000, 2.5000]])
     """
     if weight.dtype is dtypes.int64 and input.is_floating_point():
         warnings.warn(
@@ -131,6 +148,13 @@ def embedding_bag(
         if not -weight.size(0) <= padding_idx < weight.size(0):
             raise ValueError("padding_idx must be within the number of embeddings")
         padding_idx %= weight.size(0)
+    if not weight.dtype.is_floating_point:
+        usual = weight.dtype is not dtypes.bool_ and not weight.dtype.is_complex
+        kind = f"torch.{weight.dtype.legacy}" if usual else f"CPU{weight.dtype.scalar_name}Type"
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got "
+            f"{kind} instead (while checking arguments for embedding_bag)"
+        )
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
     if sparse and _sparse_gradient(weight):

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes, layouts
-from ..binding import composite, number
+from ..arguments import number
+from ..binding import composite
 from ..core import Tensor
 from ..factories import check_dtype, factory, make
 from ..ops import _kernel
@@ -126,10 +127,19 @@ def arange(
 ) -> Any:
     """``arange(end)``, ``arange(start, end, step=1)``: numbers from ``start`` (0) up to, but without, ``end``.
 
+    Shapes: one dimension of ``ceil((end - start) / step)`` elements.
+
     Dtypes: int64 if all arguments are integers, else the default dtype.
 
     Raises:
         RuntimeError: if ``step`` is zero, or leads away from ``end``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(4)
+        tensor([0, 1, 2, 3])
+        >>> torch.arange(1, 2, 0.25)
+        tensor([1.0000, 1.2500, 1.5000, 1.7500])
     """
     plain = out is None and device is None and not requires_grad and layout is layouts.strided and dtype in (None, dtypes.int64)
     if plain and args and len(args) <= 3 and start is end is step is None and {*map(type, args)} == {int}:
@@ -151,7 +161,23 @@ def range_(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:
-    """Numbers from ``start`` to ``end`` inclusive. Deprecated, as in torch: use ``arange``."""
+    """Numbers from ``start`` to ``end`` inclusive. Deprecated, as in torch: use ``arange``.
+
+    Shapes: one dimension of ``floor((end - start) / step) + 1`` elements.
+
+    Dtypes: the default dtype unless ``dtype`` is given.
+
+    Raises:
+        RuntimeError: if ``step`` is zero, or leads away from ``end``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.range(1, 3)
+        tensor([1., 2., 3.])
+    """
     if end is None:
         raise TypeError('range() missing 1 required positional arguments: "end"')
     warnings.warn(
@@ -168,18 +194,28 @@ _linspace = factory(OPS["_C._linspace"], "_C._linspace")
 _logspace = factory(OPS["_C._logspace"], "_C._logspace")
 
 
-def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
+def _place(device: Any, *ends: Any) -> Any:
+    """Where a line is made: without data if an end is, unless ``device`` says otherwise."""
+    return "meta" if device is None and any(isinstance(x, Tensor) and x.is_meta for x in ends) else device  # type: ignore[attr-defined]
+
+
+def _ends(name: str, start: Any, end: Any, dtype: Any) -> tuple[Any, Any]:
     """The ends of a line as numbers.
 
     Raises:
         RuntimeError: for tensors with dimensions.
+        NotImplementedError: for a line of bool.
     """
+    if dtype in (dtypes.bool_, bool):
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
     for which, value in (("start", start), ("end", end)):
         if isinstance(value, Tensor) and value.dim():
             raise RuntimeError(
                 f"{name} only supports 0-dimensional start and end tensors, but got {which} with {value.dim()} dimension(s)."
             )
-    return number(name, "start", start), number(name, "end", end)
+    # What the ends are does not matter to a line without data.
+    first, last = (0.0 if isinstance(x, Tensor) and x.is_meta else x for x in (start, end))  # type: ignore[attr-defined]
+    return number(name, "start", first), number(name, "end", last)
 
 
 @composite(native=True)
@@ -197,11 +233,21 @@ def linspace(
 ) -> Any:
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
+    Shapes: (steps).
+
+    Dtypes: the default dtype (its complex type if an end is complex) unless ``dtype`` is given.
+
     Raises:
         RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
+        NotImplementedError: for bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linspace(0, 1, 5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    first, last = _ends("linspace", start, end)
-    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    first, last = _ends("linspace", start, end, dtype)
+    options = {"layout": layout, "device": _place(device, start, end), "pin_memory": pin_memory, "requires_grad": requires_grad}
     return _linspace(first, last, steps, out=out, dtype=dtype, **options)
 
 
@@ -221,11 +267,21 @@ def logspace(
 ) -> Any:
     """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included.
 
+    Shapes: (steps).
+
+    Dtypes: the default dtype (its complex type if an end is complex) unless ``dtype`` is given.
+
     Raises:
         RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
+        NotImplementedError: for bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.logspace(0, 2, 3)
+        tensor([  1.,  10., 100.])
     """
-    first, last = _ends("logspace", start, end)
-    options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    first, last = _ends("logspace", start, end, dtype)
+    options = {"layout": layout, "device": _place(device, start, end), "pin_memory": pin_memory, "requires_grad": requires_grad}
     return _logspace(first, last, steps, base, out=out, dtype=dtype, **options)
 
 
@@ -248,7 +304,18 @@ def empty_strided(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:
-    """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here)."""
+    """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here).
+
+    Shapes: ``size``.
+
+    Raises:
+        RuntimeError: if ``size`` and ``stride`` are not of one length, or a stride is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+    """
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
@@ -269,7 +336,18 @@ def empty_permuted(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:
-    """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
+    """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest.
+
+    Shapes: ``size``.
+
+    Raises:
+        RuntimeError: if ``physical_layout`` is no permutation of the dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
+        (12, 1, 3)
+    """
     size, order = tuple(size), tuple(physical_layout)
     if len(size) != len(order):
         raise RuntimeError(
@@ -300,7 +378,7 @@ def _new(make: Any, name: str, self: Any, size: Sequence[Any], more: Sequence[An
     return make(tuple(size), *more, **options)
 
 
-def _new_sized(name: str, make: Any, what: str) -> None:
+def _new_sized(name: str, make: Any, what: str, example: str, shown: str) -> None:
     def body(
         self: Any,
         *size: Any,
@@ -319,13 +397,21 @@ def _new_sized(name: str, make: Any, what: str) -> None:
         return _new(make, name, self, size, (), options)
 
     body.__name__ = body.__qualname__ = name
-    body.__doc__ = f"A tensor of {what}, of this tensor's dtype and device unless they are given."
+    body.__doc__ = f"""A tensor of {what}, of this tensor's dtype and device unless they are given.
+
+    Shapes: the sizes, spread or in one tuple.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([7]).{example}
+        {shown}
+    """
     composite(namespace="Tensor", name=name, operands=("self",))(body)
 
 
-_new_sized("new_zeros", _zeros, "zeros")
-_new_sized("new_ones", _ones, "ones")
-_new_sized("new_empty", _empty, "values that the caller means to overwrite")
+_new_sized("new_zeros", _zeros, "zeros", "new_zeros(2)", "tensor([0, 0])")
+_new_sized("new_ones", _ones, "ones", "new_ones(2)", "tensor([1, 1])")
+_new_sized("new_empty", _empty, "values that the caller means to overwrite", "new_empty(2, 3).shape", "torch.Size([2, 3])")
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -340,7 +426,19 @@ def new_full(
     layout: Any = layouts.strided,
     pin_memory: bool = False,
 ) -> Any:
-    """A tensor of one number, of this tensor's dtype and device unless they are given."""
+    """A tensor of one number, of this tensor's dtype and device unless they are given.
+
+    Shapes: ``size``.
+
+    Raises:
+        RuntimeError: for a negative size.
+        TypeError: for a value that is no number.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1.0]).new_full((2,), 3)
+        tensor([3., 3.])
+    """
     options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": layout, "pin_memory": pin_memory}
     return _new(_full, "new_full", self, (tuple(size),), (fill_value,), options)
 
@@ -356,7 +454,18 @@ def new_empty_strided(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:
-    """``empty_strided`` of this tensor's dtype and device unless they are given."""
+    """``empty_strided`` of this tensor's dtype and device unless they are given.
+
+    Shapes: ``size``.
+
+    Raises:
+        RuntimeError: as ``empty_strided``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1]).new_empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+    """
     return empty_strided(
         size,
         stride,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,11 +15,13 @@ from .. import _sampling, devices, dtypes
 from .._mt19937 import Twister
 from ..applying import inplace
 from ..autograd.grad_mode import MODE
+from ..autograd.names import camel, written
 from ..binding import composite
-from ..core import Tensor, check_inplace, contiguous_strides, from_value, is_contiguous
+from ..core import Tensor, contiguous_strides, from_value, is_contiguous
 from ..engine import META, concrete, default_device, read
 from ..errors import must_be_tensor
-from ..random import Generator, twister_of
+from ..random import Generator, examples, twister_of
+from ..writing import check_inplace
 
 Draw = Callable[[Twister, int, bool], np.ndarray]
 
@@ -39,6 +42,54 @@ def taken(array: np.ndarray, device: Any = None) -> Tensor:
     """A tensor of an array that nobody else holds: its memory may be taken over, which is many times faster than a copy of a small one."""
     place = devices.placement(device)
     return from_value(concrete(jnp.asarray(array) if place == default_device() else jax.device_put(array, place)))
+
+
+def numbers(
+    draw: Draw, generator: Generator | None, shape: Sequence[int], strides: Sequence[int] | None, dtype: np.dtype, device: Any,
+    apart: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of drawn numbers. Where a ``vmap`` wants different ones for its examples they are drawn all at once, or each ``apart``."""
+    twister = twister_of(generator)
+    levels = examples()
+    if not levels:
+        return taken(drawn(draw, twister, shape, strides).astype(dtype, copy=False), device)
+    sizes = [level.size for level in levels]
+    if apart:
+        found = np.stack([drawn(draw, twister, shape, strides) for _ in range(math.prod(sizes))]).reshape(*sizes, *shape)
+    else:
+        if strides is not None:  # examples lie one after the other
+            strides = (*(s * math.prod(shape) for s in contiguous_strides(tuple(sizes))), *strides)
+        found = drawn(draw, twister, (*sizes, *shape), strides)
+    made = taken(found.astype(dtype, copy=False), device)
+    for level in levels:
+        made = level.spread(made)
+    return made
+
+
+def is_example(t: Tensor) -> bool:
+    """Whether a tensor is one example of a running ``vmap``, whose values are not known one by one."""
+    return hasattr(t._read(), "physical")
+
+
+def sampled(sample: Callable[..., np.ndarray], generator: Generator | None, *tensors: Any) -> Tensor:
+    """Numbers that ``sample(twister, *arrays)`` draws for the values of ``tensors``, whose examples (in a ``vmap``) come first.
+
+    Raises:
+        RuntimeError: if a ``vmap`` wants the same numbers for examples that differ.
+    """
+    twister = twister_of(generator)
+    levels = examples()
+    whole = [t.detach() for t in tensors]
+    for level in reversed(levels):
+        whole = [level.gathered(t) for t in whole]
+    if any(map(is_example, whole)):
+        raise RuntimeError(
+            "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+        )
+    made = taken(sample(twister, *[on_host(t) for t in whole]), tensors[0].device)
+    for level in levels:
+        made = level.spread(made)
+    return made
 
 
 def on_host(t: Tensor) -> np.ndarray:
@@ -64,13 +115,17 @@ def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
     if not isinstance(self, Tensor):
         raise must_be_tensor(name, "self", 1, self)
     check_inplace(self)
-    twister = twister_of(generator)
     if self._aval.device == META:
+        twister_of(generator)  # refused there too
         return self
     _check_overlap(self)
-    fresh = taken(drawn(draw, twister, self._aval.shape, strides_of(self)).astype(_np(self), copy=False), self.device)
+    return _put(name, self, numbers(draw, generator, self._aval.shape, strides_of(self), _np(self), self.device))
+
+
+def _put(name: str, self: Any, fresh: Tensor) -> Any:
     if self._rg and MODE.enabled:
-        return self.copy_(fresh)  # type: ignore[attr-defined]
+        number = {"bernoulli_": 2, "random_": 2}.get(name, 0)
+        return written(self.copy_(fresh), f"{camel(name)}Backward{number}")  # type: ignore[attr-defined]
     return inplace(self, fresh)
 
 
@@ -132,6 +187,9 @@ _C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "
 
 def integer_draw(dtype: dtypes.dtype, low: int, high: int | None) -> Draw:
     """Draws integers of ``dtype`` in [low, high), or up to the largest there is."""
+    if dtype.is_complex:
+        check = "check_random_bounds" if high is not None else "random_from_to_impl"
+        raise RuntimeError(f"{check} handles only integral, floating-point and boolean types")
     need("random_from_to_kernel_cpu" if high is not None else "random_kernel_cpu", dtype, (dtypes.BOOL, dtypes.INTEGRAL, dtypes.FLOATING))
     if high is None:
         span = _sampling.largest_whole(dtype.np) - low + 1
@@ -164,19 +222,67 @@ def serial(function: Callable[..., np.ndarray], *parameters: float) -> Draw:
 # ---- filling ---------------------------------------------------------------------------------------------------------------------
 
 
-@composite(namespace="Tensor", operands=("self",))
-def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
-    """Fills with numbers drawn evenly from [from, to)."""
-    low, high = float(from_), float(to)
-    draw = uniform_draw(self.dtype, low, high)
+_FLOATS = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}
+
+
+@functools.cache
+def _largest(dtype: dtypes.dtype) -> float:
+    return dtypes.finfo(dtype).max
+
+
+def _check_uniform(dtype: dtypes.dtype, low: float, high: float) -> None:
+    """Raises unless the bounds, and what lies between them, are numbers of a real dtype."""
+    largest = _largest(dtype)
+    for name, bound in (("from", low), ("to", high)):
+        if not abs(bound) <= largest:
+            raise RuntimeError(f"{name} is out of bounds for {_FLOATS[dtype.np.name]}")
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    if high - low > largest:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{dtype.scalar_name}>::max(), but found to={high:g} and from={low:g} which "
+            "result in to-from to exceed the limit"
+        )
+
+
+@composite(namespace="Tensor", operands=("self",))
+def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
+    """Fills with numbers drawn evenly from [from, to).
+
+    Dtypes: floating-point and complex ones.
+
+    Raises:
+        RuntimeError: if ``from`` exceeds ``to``, or the range does not fit the dtype.
+        NotImplementedError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.empty(3).uniform_(2, 4)
+        tensor([2.9925, 3.5364, 2.1770])
+    """
+    low, high = float(from_), float(to)
+    draw = uniform_draw(self.dtype, low, high)
+    _check_uniform(self.dtype.to_real(), low, high)
     return fill("uniform_", self, generator, draw)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
-    """Fills with normal numbers."""
+    """Fills with normal numbers.
+
+    Dtypes: floating-point and complex ones.
+
+    Raises:
+        RuntimeError: if ``std`` is negative.
+        NotImplementedError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.empty(3).normal_(10, 2)
+        tensor([13.0820,  9.4131,  5.6424])
+    """
     return fill("normal_", self, generator, normal_draw(self.dtype, float(mean), float(std)))
 
 
@@ -186,7 +292,20 @@ _LEFT_OUT: Any = object()
 
 @composite(namespace="Tensor", operands=("self",))
 def random_(self: Any, from_: Any = None, to: Any = _LEFT_OUT, *, generator: Any = None) -> Any:
-    """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds all that the dtype holds exactly."""
+    """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds all that the dtype holds exactly.
+
+    Dtypes: all real ones and bool.
+
+    Raises:
+        RuntimeError: if the range is empty or has bounds that the dtype does not hold.
+        NotImplementedError: for complex tensors without bounds (with bounds: RuntimeError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.zeros(4, dtype=torch.int64).random_(10)
+        tensor([4, 9, 3, 0])
+    """
     for bound in (from_, to):
         if isinstance(bound, float):
             raise TypeError("random_() received an invalid combination of arguments - got (float)")
@@ -200,12 +319,53 @@ def random_(self: Any, from_: Any = None, to: Any = _LEFT_OUT, *, generator: Any
 
 @composite(namespace="Tensor", operands=("self", "p"))
 def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
-    """Fills with ones of probability ``p`` (a number, or a tensor that broadcasts) and zeros."""
+    """Fills with ones of probability ``p`` (a number, or a tensor that broadcasts) and zeros.
+
+    Dtypes: all real ones and bool; a tensor ``p`` is of a floating-point type.
+
+    Raises:
+        RuntimeError: if a probability is not between 0 and 1.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.empty(5).bernoulli_(0.5)
+        tensor([0., 0., 1., 0., 0.])
+    """
     if isinstance(p, Tensor):
+        _check_real("bernoulli_tensor_cpu_self_", self)
+        if p.is_meta:  # type: ignore[attr-defined]
+            return self
+        if is_example(p):
+            return _bernoulli_of_examples(self, p, generator)
         return fill("bernoulli_", self, generator, _bernoulli_each(p, self._aval.shape, strides_of(self)))
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    _check_real("bernoulli_scalar_cpu_", self)
     return fill("bernoulli_", self, generator, serial(_sampling.below, float(p)))
+
+
+def _check_real(kernel: str, t: Any) -> None:
+    if t.dtype.is_complex:
+        raise NotImplementedError(f'"{kernel}" not implemented for {t.dtype.scalar_name!r}')
+
+
+def _bernoulli_of_examples(self: Any, p: Tensor, generator: Any) -> Any:
+    """``bernoulli_`` with the probabilities of all examples of a ``vmap``."""
+    check_inplace(self)
+
+    def sample(twister: Twister, each: np.ndarray) -> np.ndarray:
+        _check_probabilities(each)
+        return _sampling.below_each(twister, each.reshape(-1)).reshape(each.shape)
+
+    made = sampled(sample, generator, p.expand(self.shape))  # type: ignore[attr-defined]
+    return _put("bernoulli_", self, made.to(self.dtype))  # type: ignore[attr-defined]
+
+
+def _check_probabilities(values: np.ndarray) -> None:
+    if not ((values >= 0) & (values <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
 
 
 def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> Draw:
@@ -213,8 +373,7 @@ def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> 
     if not p.dtype.is_floating_point:
         raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {p.dtype.scalar_name!r}')
     values = on_host(p.detach())  # type: ignore[attr-defined]
-    if not ((values >= 0) & (values <= 1)).all():
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    _check_probabilities(values)
     for d in range(1, values.ndim + 1):
         if d > len(shape) or values.shape[-d] not in (1, shape[-d]):
             size = shape[-d] if d <= len(shape) else 1
@@ -241,7 +400,19 @@ def _must_be_continuous(name: str, dtype: dtypes.dtype, text: str) -> None:
 
 @composite(namespace="Tensor", operands=("self",))
 def exponential_(self: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
-    """Fills with numbers of the exponential distribution with rate ``lambd``."""
+    """Fills with numbers of the exponential distribution with rate ``lambd``.
+
+    Dtypes: floating-point ones.
+
+    Raises:
+        RuntimeError: if ``lambd`` is not positive, or for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.empty(3).exponential_(2.0)
+        tensor([1.7542, 0.6152, 0.3075])
+    """
     _must_be_continuous("Exponential", self.dtype, self.dtype.scalar_name)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
@@ -250,17 +421,48 @@ def exponential_(self: Any, lambd: float = 1.0, *, generator: Any = None) -> Any
 
 @composite(namespace="Tensor", operands=("self",))
 def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
-    """Fills with the numbers of trials up to the first success of probability ``p``."""
+    """Fills with the numbers of trials up to the first success of probability ``p``.
+
+    Dtypes: all real ones but bool.
+
+    Raises:
+        RuntimeError: if ``p`` is not between 0 and 1.
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.empty(5).geometric_(0.25)
+        tensor([1., 2., 3., 1., 2.])
+    """
     need("geometric_cpu", self.dtype, (dtypes.INTEGRAL, dtypes.FLOATING))
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     return fill("geometric_", self, generator, serial(_sampling.geometric, float(p)))
 
 
+#: GCC's names of types, as one message gives them.
+_TYPE_NAMES = {
+    **_C_NAMES, "int16": "short int", "int64": "long int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
 @composite(namespace="Tensor", operands=("self",))
 def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
-    """Fills with numbers of the Cauchy distribution."""
-    _must_be_continuous("Cauchy", self.dtype, "long int" if self.dtype is dtypes.int64 else self.dtype.scalar_name)
+    """Fills with numbers of the Cauchy distribution.
+
+    Dtypes: floating-point ones.
+
+    Raises:
+        RuntimeError: if ``sigma`` is not positive, or for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.empty(3).cauchy_(10.0, 0.5)
+        tensor([15.2989, 10.3824,  9.9359])
+    """
+    _must_be_continuous("Cauchy", self.dtype, _TYPE_NAMES.get(self.dtype.np.name) or self.dtype.scalar_name)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     return fill("cauchy_", self, generator, serial(_sampling.cauchy, float(median), float(sigma)))
@@ -268,7 +470,20 @@ def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: An
 
 @composite(namespace="Tensor", operands=("self",))
 def log_normal_(self: Any, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
-    """Fills with numbers whose logarithms are normal with ``mean`` and ``std``."""
+    """Fills with numbers whose logarithms are normal with ``mean`` and ``std``.
+
+    Dtypes: floating-point ones.
+
+    Raises:
+        RuntimeError: if ``std`` is not positive.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.empty(3).log_normal_(0.0, 1.0)
+        tensor([4.6692, 0.7457, 0.1132])
+    """
     need("log_normal_cpu", self.dtype, (dtypes.FLOATING,))
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..applying import write_out
+from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor
 from ..errors import broadcast_shapes
@@ -18,8 +19,19 @@ from ..views import _slice
 def one_hot(input: Any, num_classes: int = -1) -> Any:
     """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host.
 
+    Shapes: input (*A) -> (*A, num_classes).
+
+    Dtypes: int64 -> int64.
+
     Raises:
         RuntimeError: if the classes are no int64 tensor, negative, or not below ``num_classes``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.one_hot(torch.tensor([0, 2, 1]))
+        tensor([[1, 0, 0],
+                [0, 0, 1],
+                [0, 1, 0]])
     """
     if input.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -40,14 +52,22 @@ def one_hot(input: Any, num_classes: int = -1) -> Any:
 def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on the host.
 
+    Shapes: input and mask that broadcast -> (n), n the number of true elements.
+
     Raises:
         RuntimeError: if the mask is not bool or does not broadcast with ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.masked_select(torch.tensor([1, -2, 3]), torch.tensor([True, False, True]))
+        tensor([1, 3])
     """
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast_shapes(mask.shape, input.shape)
     ndim = max(len(shape), 1)
     found = _C._index_flat(input.expand(shape).reshape(shape or (1,)), _C.index_by_mask(mask.expand(shape)), 0, ndim)
+    named(found, "MaskedSelectBackward0")
     return found if out is None else write_out(found, out, "masked_select", (input, mask), True)
 
 
@@ -55,9 +75,19 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.
 
+    Shapes: that of ``input``; ``values`` broadcast to that of ``input[indices]``.
+
+    Dtypes: ``values`` of that of ``input``; indices int64, int32, bool or uint8.
+
     Raises:
         IndexError: if the indices do not fit or a position is out of range.
         RuntimeError: if dtypes differ or ``values`` do not broadcast to the indexed shape.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(3, dtype=torch.int64)
+        >>> x.index_put((torch.tensor([0, 2, 2]),), torch.tensor([1, 2, 3]), accumulate=True)
+        tensor([1, 0, 5])
     """
     for position, index in enumerate(indices):
         if not isinstance(index, Tensor):
@@ -76,44 +106,91 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     return _C._index_put(input, as_positions(input, advanced), values, accumulate)
 
 
-def _over(part: Any, src: Any, result: Any) -> Any:
-    """``result`` after ``src`` was written over its view ``part``."""
+def _over(part: Any, src: Any, result: Any, name: str) -> Any:
+    """``result`` after ``src`` was written over its view ``part``, with a node of that name."""
     if src.shape != part.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
         )
     part.copy_(src)
-    return result
+    return named(result, name)
 
 
 @composite(method=True, operands=("input", "src"))
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
-    """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``."""
+    """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``.
+
+    Shapes: that of ``input``; ``src`` lacks dimension ``dim``.
+
+    Raises:
+        RuntimeError: if ``src`` has another shape than the slice.
+        IndexError: if ``dim`` or ``index`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.select_scatter(torch.zeros(2, 2), torch.tensor([1.0, 2.0]), 0, 1)
+        tensor([[0., 0.],
+                [1., 2.]])
+    """
     result = input.clone()
-    return _over(result.select(dim, index), src, result)
+    return _over(result.select(dim, index), src, result, "SelectScatterBackward0")
 
 
 @composite(method=True, operands=("input", "src", "out"))
 def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
 ) -> Any:
-    """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``."""
+    """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``.
+
+    Shapes: that of ``input``; ``src`` has that of the slice.
+
+    Raises:
+        RuntimeError: if ``src`` has another shape than the slice, or ``step`` is not positive.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.slice_scatter(torch.zeros(5), torch.tensor([1.0, 2.0]), 0, 1, 5, 2)
+        tensor([0., 1., 0., 2., 0.])
+    """
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     result = input.clone()
-    found = _over(_slice(result, dim, start, end, step), src, result)
+    found = _over(_slice(result, dim, start, end, step), src, result, "SliceScatterBackward0")
     return found if out is None else write_out(found, out, "slice_scatter")
 
 
 @composite(method=True, operands=("input", "src"))
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``."""
+    """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``.
+
+    Shapes: that of ``input``; ``src`` has that of the diagonal.
+
+    Raises:
+        RuntimeError: if ``src`` has another shape than the diagonal.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.tensor([1.0, 2.0]))
+        tensor([[1., 0.],
+                [0., 2.]])
+    """
     result = input.clone()
-    return _over(result.diagonal(offset, dim1, dim2), src, result)
+    return _over(result.diagonal(offset, dim1, dim2), src, result, "DiagonalScatterBackward0")
 
 
 @composite(method=True, operands=("input", "src"))
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
+    """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``.
+
+    Shapes: that of ``input``; ``src`` is of ``size``.
+
+    Raises:
+        RuntimeError: if ``src`` is of another size, or the strides reach beyond the memory.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.as_strided_scatter(torch.zeros(4), torch.tensor([1.0, 2.0]), (2,), (2,), 1)
+        tensor([0., 1., 0., 2.])
+    """
     result = input.clone()
-    return _over(result.as_strided(size, stride, storage_offset), src, result)
+    return _over(result.as_strided(size, stride, storage_offset), src, result, "AsStridedScatterBackward0")

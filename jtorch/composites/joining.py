@@ -24,8 +24,17 @@ def _tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
 def broadcast_tensors(*tensors: Any) -> Any:
     """Views of all tensors in the shape that they broadcast to.
 
+    Shapes: any that broadcast -> all of the common one.
+
     Raises:
         RuntimeError: if they do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.broadcast_tensors(torch.tensor([1, 2]), torch.tensor([[3], [4]]))
+        (tensor([[1, 2],
+                [1, 2]]), tensor([[3, 3],
+                [4, 4]]))
     """
     found = _tensors("broadcast_tensors", tensors)
     shape = broadcast_shapes(*(t.shape for t in found))
@@ -36,8 +45,20 @@ def broadcast_tensors(*tensors: Any) -> Any:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """Coordinate grids of vectors: tensor ``i`` varies along dimension ``i``; with ``indexing="xy"`` the first two are exchanged.
 
+    Shapes: vectors of n, m, ... elements (or numbers) -> as many tensors (n, m, ...); (m, n, ...) for ``"xy"``.
+
     Raises:
         RuntimeError: if the dtypes differ, an operand has more than one dimension, or ``indexing`` is unknown.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, y = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")
+        >>> x
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+        >>> y
+        tensor([[3, 4, 5],
+                [3, 4, 5]])
     """
     found = _tensors("meshgrid", tensors)
     if indexing is None:
@@ -69,8 +90,18 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     With ``input`` alone, it holds the repeats, and the result the positions ``0, 1, ...`` so often. Repeats in a tensor are read on the
     host, unless ``output_size`` tells how many slices there will be.
 
+    Shapes: that of ``input``, with the sum of the repeats in place of size ``dim``; without ``dim`` one dimension.
+
     Raises:
         RuntimeError: if repeats are negative, or are not as many as slices.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
+        >>> torch.repeat_interleave(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 2]), dim=0)
+        tensor([[3, 4],
+                [3, 4]])
     """
     if input is None:
         input, repeats = repeats, None

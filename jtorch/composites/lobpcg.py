@@ -68,14 +68,14 @@ def lobpcg(
     Differs from torch: the methods ``"basic"`` and ``"ortho"`` are one here, so the ``ortho_`` parameters must not be given, and neither
     must a ``tracker``.
 
+    Source: Knyazev, Toward the optimal preconditioned eigensolver, SIAM J. Sci. Comput. 23 (2001).
+
     Example:
         >>> import jtorch as torch
         >>> _ = torch.manual_seed(0)
-        >>> values, vectors = torch.lobpcg(torch.diag(torch.arange(1.0, 10.0)), k=1)
+        >>> values, vectors = torch.lobpcg(torch.diag(torch.tensor([1.0, 2.0, 9.0])), k=1)
         >>> values.round(decimals=3)
         tensor([9.])
-
-    Source: Knyazev, Toward the optimal preconditioned eigensolver, SIAM J. Sci. Comput. 23 (2001).
     """
     refused = {"tracker": tracker, "ortho_iparams": ortho_iparams, "ortho_fparams": ortho_fparams, "ortho_bparams": ortho_bparams}
     for name, given in refused.items():

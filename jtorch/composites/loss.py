@@ -54,9 +54,17 @@ def triplet_margin_loss(
 
     With ``swap`` the distance to the negative is that from the anchor or the positive, whichever is less.
 
+    Shapes: three of (N, D), or (D) -> () for ``"mean"`` and ``"sum"``, else (N) or ().
+
     Raises:
         RuntimeError: if the ranks differ.
         ValueError: if ``margin`` is not positive.
+
+    Example:
+        >>> import jtorch as torch
+        >>> a, p, n = torch.tensor([[0.0]]), torch.tensor([[1.0]]), torch.tensor([[1.5]])
+        >>> torch.nn.functional.triplet_margin_loss(a, p, n)
+        tensor(0.5000)
     """
     reduction = _reduction(size_average, reduce, reduction)
     if margin <= 0:
@@ -89,9 +97,19 @@ def triplet_margin_with_distance_loss(
 ) -> Any:
     """``triplet_margin_loss`` with any distance, the Euclidean one by default.
 
+    Shapes: those that ``distance_function`` takes -> () for ``"mean"`` and ``"sum"``, else that of the distances.
+
     Raises:
         RuntimeError: if the ranks differ.
         ValueError: if ``margin`` is not positive or ``reduction`` is unknown.
+
+    Example:
+        >>> import jtorch as torch
+        >>> def taxicab(x, y):
+        ...     return (x - y).abs().sum(-1)
+        >>> a, p, n = torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 1.0]]), torch.tensor([[1.0, 1.5]])
+        >>> torch.nn.functional.triplet_margin_with_distance_loss(a, p, n, distance_function=taxicab)
+        tensor(0.5000)
     """
     reduction = _reduction(None, None, reduction)
     if margin <= 0:
@@ -127,6 +145,12 @@ def ctc_loss(
 
     Raises:
         RuntimeError: if a length or a shape does not fit, or ``blank`` is no class.
+
+    Example:
+        >>> import jtorch as torch
+        >>> log_probs = torch.full((2, 1, 2), 0.5).log()
+        >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), [2], [1]).exp()
+        tensor(1.3333)
     """
     reduction = _reduction(None, None, reduction)
     batched = log_probs.dim() == 3
@@ -187,6 +211,12 @@ def linear_cross_entropy(
         RuntimeError: if the ranks or the numbers of features do not fit.
 
     Differs from torch: ``options`` asks torch to save memory by working in chunks; here the compiler decides.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, weight = torch.tensor([[1.0, 2.0]]), torch.tensor([[0.0, 0.0], [2.0, -1.0]])
+        >>> torch.nn.functional.linear_cross_entropy(x, weight, torch.tensor([1]))
+        tensor(0.6931)
     """
     if input.dim() not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
@@ -214,7 +244,7 @@ def linear_cross_entropy(
     )
 
 
-#: The reductions of the ``torch`` namespace are numbers.
+#: The reductions of the ``torch`` namespace are numbers. One that is left out is 0: PyTorch's parser does not know the schemas' default.
 _NUMBERED = ("none", "mean", "sum")
 
 
@@ -225,48 +255,144 @@ def _torch_ctc_loss(
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
-    reduction: int = 1,
+    reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Any:
-    """``nn.functional.ctc_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
+    """``nn.functional.ctc_loss`` with the reduction as a number: none 0, mean 1, sum 2.
+
+    Left out, it is none, whatever PyTorch's signatures say.
+
+    Shapes: as ``nn.functional.ctc_loss``.
+
+    Raises:
+        RuntimeError: as ``nn.functional.ctc_loss``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> log_probs = torch.full((2, 1, 2), 0.5).log()
+        >>> torch.ctc_loss(log_probs, torch.tensor([[1]]), [2], [1], reduction=1).exp()
+        tensor(1.3333)
+    """
     function = PUBLIC["nn.functional.ctc_loss"]
     return function(log_probs, targets, input_lengths, target_lengths, blank, _NUMBERED[reduction], zero_infinity)
 
 
 @composite(operands=("input", "target", "weight", "pos_weight"), name="binary_cross_entropy_with_logits")
-def _torch_binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1) -> Any:
-    """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number."""
+def _torch_binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0) -> Any:
+    """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: none 0, mean 1, sum 2.
+
+    Left out, it is none, whatever PyTorch's signatures say.
+
+    Shapes: ``input`` broadcasts to that of ``target`` -> the same, or ().
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.binary_cross_entropy_with_logits(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 1.0]), reduction=2)
+        tensor(1.3863)
+    """
     function = PUBLIC["nn.functional.binary_cross_entropy_with_logits"]
+    if input.shape != target.shape:  # it broadcasts, as the function in nn.functional does not
+        shape = target.shape
+        target, input = PUBLIC["broadcast_tensors"](target, input)
+        if target.shape != shape:
+            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(target.shape)}")
     return function(input, target, weight=weight, pos_weight=pos_weight, reduction=_NUMBERED[reduction])
 
 
 @composite(operands=("input", "target"), name="kl_div")
-def _torch_kl_div(input: Any, target: Any, reduction: int = 1, *, log_target: bool = False) -> Any:
-    """``nn.functional.kl_div`` with the reduction as a number, and without its warning."""
+def _torch_kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bool = False) -> Any:
+    """``nn.functional.kl_div`` with the reduction as a number (none 0, mean 1, sum 2), and without its warning.
+
+    Left out, it is none, whatever PyTorch's signatures say.
+
+    Shapes: those that broadcast -> the common one, or ().
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.kl_div(torch.tensor([0.5, 0.5]).log(), torch.tensor([0.25, 0.75]), reduction=2)
+        tensor(0.1308)
+    """
     return _reduced(PUBLIC["nn.functional.kl_div"](input, target, reduction="none", log_target=log_target), _NUMBERED[reduction])
 
 
 @composite(operands=("input", "target"), name="poisson_nll_loss")
 def _torch_poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
-    """``nn.functional.poisson_nll_loss`` with the reduction as a number."""
+    """``nn.functional.poisson_nll_loss`` with the reduction as a number: none 0, mean 1, sum 2.
+
+    Shapes: those that broadcast -> the common one, or ().
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]), False, False, 1.0, 0)
+        tensor([ 0.0000, -0.3863])
+    """
     return PUBLIC["nn.functional.poisson_nll_loss"](input, target, log_input, full, eps=eps, reduction=_NUMBERED[reduction])
 
 
 @composite(operands=("input", "target"), name="hinge_embedding_loss")
-def _torch_hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 1) -> Any:
-    """``nn.functional.hinge_embedding_loss`` with the reduction as a number."""
+def _torch_hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 0) -> Any:
+    """``nn.functional.hinge_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2.
+
+    Left out, it is none, whatever PyTorch's signatures say.
+
+    Shapes: those that broadcast -> the common one, or ().
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hinge_embedding_loss(torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0]), reduction=0)
+        tensor([0.2500, 0.7500])
+    """
     return PUBLIC["nn.functional.hinge_embedding_loss"](input, target, margin, reduction=_NUMBERED[reduction])
 
 
 @composite(operands=("input1", "input2", "target"), name="margin_ranking_loss")
-def _torch_margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1) -> Any:
-    """``nn.functional.margin_ranking_loss`` with the reduction as a number."""
+def _torch_margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
+    """``nn.functional.margin_ranking_loss`` with the reduction as a number: none 0, mean 1, sum 2.
+
+    Left out, it is none, whatever PyTorch's signatures say.
+
+    Shapes: three of one shape -> the same, or ().
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]), margin=0.5)
+        tensor([2.5000])
+    """
     return PUBLIC["nn.functional.margin_ranking_loss"](input1, input2, target, margin, reduction=_NUMBERED[reduction])
 
 
 @composite(operands=("input1", "input2", "target"), name="cosine_embedding_loss")
-def _torch_cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1) -> Any:
-    """``nn.functional.cosine_embedding_loss`` with the reduction as a number."""
+def _torch_cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
+    """``nn.functional.cosine_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2.
+
+    Left out, it is none, whatever PyTorch's signatures say.
+
+    Shapes: (N, D), (N, D), (N) -> (N), or (); or without N.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1.0, 0.0]])
+        >>> torch.cosine_embedding_loss(x, x, torch.tensor([-1]), margin=0.25)
+        tensor([0.7500])
+    """
     return PUBLIC["nn.functional.cosine_embedding_loss"](input1, input2, target, margin, reduction=_NUMBERED[reduction])
 
 
@@ -279,7 +405,21 @@ def _torch_triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-06,
     swap: bool = False,
-    reduction: int = 1,
+    reduction: int = 0,
 ) -> Any:
-    """``nn.functional.triplet_margin_loss`` with the reduction as a number."""
+    """``nn.functional.triplet_margin_loss`` with the reduction as a number: none 0, mean 1, sum 2.
+
+    Left out, it is none, whatever PyTorch's signatures say.
+
+    Shapes: three of (N, D) or (D) -> (N), or ().
+
+    Raises:
+        RuntimeError: if the ranks differ.
+
+    Example:
+        >>> import jtorch as torch
+        >>> a, p, n = torch.tensor([[0.0]]), torch.tensor([[1.0]]), torch.tensor([[1.5]])
+        >>> torch.triplet_margin_loss(a, p, n)
+        tensor([0.5000])
+    """
     return PUBLIC["nn.functional.triplet_margin_loss"](anchor, positive, negative, margin, p, eps, swap, reduction=_NUMBERED[reduction])

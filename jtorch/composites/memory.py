@@ -11,15 +11,18 @@ import numpy as np
 from .. import dtypes
 from ..applying import rebind
 from ..binding import BOUND, composite
-from ..core import Tensor, alias_of, check_inplace, contiguous_strides, detached, from_host
+from ..core import Tensor, alias_of, contiguous_strides, detached, from_host
 from ..errors import must_be_tensor
 from ..functional import PUBLIC
 from ..storage import Alias
+from ..writing import check_inplace
 
 
 @composite(namespace="Tensor", operands=("self",))
 def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Gives the tensor another size; new elements are zero, old ones stay in memory order.
+
+    Shapes: the sizes, spread or in one tuple.
 
     Raises:
         RuntimeError: for tensors that require grad, and for views of other tensors' memory that would have to grow.
@@ -60,7 +63,19 @@ def _grown(flat: Tensor, numel: int) -> Tensor:
 
 @composite(method=True, operands=("input", "the_template"))
 def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> Any:
-    """``resize_`` to the size of another tensor."""
+    """``resize_`` to the size of another tensor.
+
+    Shapes: that of ``the_template``.
+
+    Raises:
+        RuntimeError: for tensors that require grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(4).resize_as_(torch.zeros(2, 1))
+        tensor([[0],
+                [1]])
+    """
     return resize_(input, tuple(the_template.shape), memory_format=memory_format)
 
 
@@ -68,8 +83,19 @@ def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> A
 def resize(self: Any, *sizes: Any) -> Any:
     """The tensor in another size of as many elements; an old name of ``reshape``.
 
+    Shapes: the sizes, spread or in one tuple.
+
     Raises:
         RuntimeError: if the number of elements would change.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.arange(4).resize(2, 2)
+        tensor([[0, 1],
+                [2, 3]])
     """
     warnings.warn("non-inplace resize is deprecated", stacklevel=2)
     size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
@@ -85,7 +111,22 @@ def resize(self: Any, *sizes: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "tensor"), native=False)
 def resize_as(self: Any, tensor: Any) -> Any:
-    """``resize`` to the size of another tensor."""
+    """``resize`` to the size of another tensor.
+
+    Shapes: that of ``tensor``.
+
+    Raises:
+        RuntimeError: as ``resize``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.arange(4).resize_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return resize(self, *tensor.shape)
 
 
@@ -111,6 +152,14 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
 
     Raises:
         RuntimeError: if the dtypes differ, or the size and strides reach beyond the memory.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, y = torch.zeros(2), torch.tensor([1.0, 2.0, 3.0])
+        >>> x.set_(y).add_(1)
+        tensor([2., 3., 4.])
+        >>> y
+        tensor([2., 3., 4.])
     """
     if source is None:
         made = detached(self)[:0] if self.dim() else detached(self).reshape(1)[:0]  # type: ignore[index]
@@ -190,6 +239,9 @@ def _computed(name: str, self: Any, others: tuple[Any, ...], function: Callable[
 def apply_(self: Any, callable: Any) -> Any:
     """Replaces each element by what a Python function gives for it; slow, on the host.
 
+    Raises:
+        RuntimeError: if the tensor requires grad.
+
     Example:
         >>> import jtorch as torch
         >>> torch.tensor([1, 2]).apply_(lambda x: x * 10)
@@ -202,6 +254,11 @@ def apply_(self: Any, callable: Any) -> Any:
 def map_(self: Any, other: Any, callable: Any) -> Any:
     """Replaces each element by what a Python function gives for it and its counterpart in ``other``; slow, on the host.
 
+    Shapes: ``other`` broadcasts to that of the tensor.
+
+    Raises:
+        RuntimeError: if a tensor requires grad.
+
     Example:
         >>> import jtorch as torch
         >>> torch.tensor([1, 2]).map_(torch.tensor([3, 4]), lambda a, b: a * b)
@@ -212,5 +269,16 @@ def map_(self: Any, other: Any, callable: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "x", "y"))
 def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
-    """Replaces each element by what a Python function gives for it and its counterparts in ``x`` and ``y``; slow, on the host."""
+    """Replaces each element by what a Python function gives for it and its counterparts in ``x`` and ``y``; slow, on the host.
+
+    Shapes: ``x`` and ``y`` broadcast to that of the tensor.
+
+    Raises:
+        RuntimeError: if a tensor requires grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2]).map2_(torch.tensor([3, 4]), torch.tensor([5, 6]), lambda a, b, c: a + b * c)
+        tensor([16, 26])
+    """
     return _computed("map2_", self, (x, y), callable)

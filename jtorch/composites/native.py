@@ -17,6 +17,13 @@ from ..functional import _C, PUBLIC
 def native_dropout(input: Any, p: float, train: bool | None) -> Any:
     """``dropout`` and the mask of the elements that stay: all of them unless ``train`` (None trains too).
 
+    Shapes: that of ``input``, twice.
+
+    Dtypes: floating-point ones.
+
+    Raises:
+        RuntimeError: for integers and bool, when it trains.
+
     Example:
         >>> import jtorch as torch
         >>> torch.native_dropout(torch.ones(2), 0.5, False)
@@ -28,6 +35,8 @@ def native_dropout(input: Any, p: float, train: bool | None) -> Any:
     if train is False:
         return input.clone(), mask
     keep = 1.0 - p
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
     mask.bernoulli_(keep)
     return input * mask * (1.0 / keep if keep else 0.0), mask
 
@@ -41,6 +50,9 @@ def native_channel_shuffle(input: Any, groups: int) -> Any:
     """``channel_shuffle``: the channels of ``groups`` interleaved.
 
     Shapes: input (N, C, *) -> (N, C, *).
+
+    Raises:
+        RuntimeError: if the channels are not divisible by ``groups``.
 
     Example:
         >>> import jtorch as torch
@@ -70,6 +82,8 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
 @composite(operands=("input", "scale", "zero_point"))
 def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
     """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make: ``scale * (n - zero_point)``.
+
+    Shapes: that of ``input``.
 
     Gradient: that of the identity where nothing was clipped, else 0.
 
@@ -107,6 +121,8 @@ def embedding_bag(
 
     The result is ``(bags, offset2bag, bag_size, max_indices)``: the bag of each index (empty for plain sums), the numbers of rows that
     count (zeros for sums), and for the maximum the rows it was found in.
+
+    Shapes: weight (n, d), indices (k), offsets (B) -> (B, d), and three that depend on the mode.
 
     Raises:
         ValueError, IndexError: as ``nn.functional.embedding_bag``.
@@ -218,6 +234,8 @@ def batch_norm_gather_stats(
     input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float, count: int
 ) -> Any:
     """``batch_norm_gather_stats_with_counts`` for processes that all saw ``count`` elements a channel.
+
+    Shapes: mean, invstd (world, C) -> (C), (C).
 
     Example:
         >>> import jtorch as torch

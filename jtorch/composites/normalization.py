@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..applying import write_out
+from ..autograd.names import named
 from ..binding import composite
 from ..errors import canonical_dim
 from ..functional import _C, PUBLIC
@@ -32,9 +33,23 @@ def batch_norm(
     """Normalises each channel (dimension 1) and applies its parameters: in training by the batch's own moments, towards which the running
     statistics are moved by ``momentum`` in place; else by the running statistics.
 
+    Shapes: input (N, C, *), the others (C) -> that of ``input``.
+
+    Dtypes: floating-point ones.
+
     Raises:
         ValueError: in training, if a channel holds a single value; for an ``eps`` that is not positive (in evaluation: negative).
         RuntimeError: if a size does not fit, or statistics are missing.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1.0], [3.0]])
+        >>> torch.nn.functional.batch_norm(x, torch.tensor([2.0]), torch.tensor([4.0]), eps=0.0)
+        tensor([[-0.5000],
+                [ 0.5000]])
+        >>> torch.nn.functional.batch_norm(x, None, None, training=True)
+        tensor([[-1.0000],
+                [ 1.0000]])
     """
     shape = input.shape
     if training:
@@ -90,7 +105,20 @@ def _torch_batch_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Any:
-    """``nn.functional.batch_norm``, without its check for single values."""
+    """``nn.functional.batch_norm``, without its check for single values.
+
+    Shapes: input (N, C, *), the others (C) -> that of ``input``.
+
+    Raises:
+        RuntimeError: if a size does not fit, or statistics are missing.
+
+    Example:
+        >>> import jtorch as torch
+        >>> one = torch.ones(1)
+        >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), one, one, one, one, False, 0.1, 0.0, False)
+        tensor([[1.],
+                [3.]])
+    """
     if training:
         return _trained(input, running_mean, running_var, weight, bias, momentum, eps)
     return PUBLIC["nn.functional.batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -112,9 +140,19 @@ def instance_norm(
     Running statistics, if given, are moved towards the moments' means over the samples; with ``use_input_stats=False`` they are used
     instead of the moments.
 
+    Shapes: input (N, C, *), the others (C) -> that of ``input``.
+
+    Dtypes: floating-point ones.
+
     Raises:
         ValueError: if a channel has one element.
         RuntimeError: if a size does not fit, or statistics are missing.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0], [10.0, 30.0]]])).round(decimals=3)
+        tensor([[[-1.,  1.],
+                 [-1.,  1.]]])
     """
     shape = input.shape
     if use_input_stats:
@@ -157,7 +195,20 @@ def _torch_instance_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Any:
-    """``nn.functional.instance_norm``, without its check for single elements."""
+    """``nn.functional.instance_norm``, without its check for single elements.
+
+    Shapes: input (N, C, *), the others (C) -> that of ``input``.
+
+    Raises:
+        RuntimeError: if a size does not fit, or statistics are missing.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[[1.0, 3.0], [10.0, 30.0]]])
+        >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False).round(decimals=3)
+        tensor([[[-1.,  1.],
+                 [-1.,  1.]]])
+    """
     return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
@@ -170,7 +221,18 @@ def _torch_layer_norm(
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> Any:
-    """``nn.functional.layer_norm``."""
+    """``nn.functional.layer_norm``.
+
+    Shapes: input (*, *normalized_shape), the parameters ``normalized_shape`` -> that of ``input``.
+
+    Raises:
+        RuntimeError: if ``normalized_shape`` is not that of the last dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.layer_norm(torch.tensor([[1.0, 3.0]]), (2,)).round(decimals=3)
+        tensor([[-1.,  1.]])
+    """
     return PUBLIC["nn.functional.layer_norm"](input, normalized_shape, weight, bias, eps)
 
 
@@ -183,18 +245,40 @@ def _torch_group_norm(
     eps: float = 1e-05,
     cudnn_enabled: bool = True,
 ) -> Any:
-    """``nn.functional.group_norm``."""
+    """``nn.functional.group_norm``.
+
+    Shapes: input (N, C, *), the parameters (C) -> that of ``input``.
+
+    Raises:
+        RuntimeError: if the channels are not divisible by ``num_groups``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), 2).round(decimals=3)
+        tensor([[-1.,  1., -1.,  1.]])
+    """
     return PUBLIC["nn.functional.group_norm"](input, num_groups, weight, bias, eps)
 
 
 @composite(namespace="torch", operands=("input", "weight", "bias"))
 def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """``nn.functional.layer_norm``, and the means and reciprocal standard deviations."""
+    """``nn.functional.layer_norm``, and the means and reciprocal standard deviations.
+
+    Shapes: input (*A, *normalized_shape) -> that of ``input``; the other two (*A, 1, ...).
+
+    Raises:
+        RuntimeError: if ``normalized_shape`` is not that of the last dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.native_layer_norm(torch.tensor([[1.0, 3.0]]), (2,), None, None, 0.0)
+        (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
+    """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     found = PUBLIC["nn.functional.layer_norm"](input, shape, weight, bias, eps)
     dims = tuple(range(-len(shape), 0))
     variance, mean = PUBLIC["var_mean"](input, dims, correction=0, keepdim=True)
-    return found, mean, (variance + eps).rsqrt()
+    return found, mean.detach(), (variance + eps).rsqrt().detach()
 
 
 @composite(namespace="torch", operands=("input", "weight", "bias"))
@@ -208,17 +292,37 @@ def native_group_norm(
     group: int,
     eps: float,
 ) -> Any:
-    """``group_norm`` of ``N`` samples of ``C`` channels, and the groups' means and reciprocal standard deviations."""
+    """``group_norm`` of ``N`` samples of ``C`` channels, and the groups' means and reciprocal standard deviations.
+
+    Shapes: input (N, C, *) -> that of ``input``; the other two (N, group).
+
+    Raises:
+        RuntimeError: if the channels are not divisible by ``group``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.native_group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), None, None, 1, 4, 1, 2, 0.0)
+        (tensor([[-1.,  1., -1.,  1.]]), tensor([[ 2., 20.]]), tensor([[1.0000, 0.1000]]))
+    """
     found = PUBLIC["group_norm"](input, group, weight, bias, eps)
     variance, mean = PUBLIC["var_mean"](input.reshape(N, group, C // group * HxW), 2, correction=0)
-    return found, mean, (variance + eps).rsqrt()
+    return found, *named((mean, (variance + eps).rsqrt()), "NativeGroupNormBackward0")
 
 
 @composite(namespace="torch", operands=_PARAMS)
 def native_batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float, *, out: Any = None
 ) -> Any:
-    """``batch_norm``, and in training the means and reciprocal standard deviations."""
+    """``batch_norm``, and in training the means and reciprocal standard deviations.
+
+    Shapes: input (N, C, *) -> that of ``input``; the other two (C), or empty in evaluation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.native_batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0)
+        (tensor([[-1.],
+                [ 1.]]), tensor([2.]), tensor([1.]))
+    """
     if out is not None:
         found = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
         return write_out(found, out, "native_batch_norm")
@@ -227,12 +331,27 @@ def native_batch_norm(
         return found, input.new_zeros((0,)), input.new_zeros((0,))
     dims = (0, *range(2, input.dim()))
     variance, mean = PUBLIC["var_mean"](input, dims, correction=0)
-    return _trained(input, running_mean, running_var, weight, bias, momentum, eps), mean, (variance + eps).rsqrt()
+    return _trained(input, running_mean, running_var, weight, bias, momentum, eps), mean.detach(), (variance + eps).rsqrt().detach()
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
-    """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller."""
+    """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones.
+
+    Raises:
+        RuntimeError: for integers and bool.
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0], [0.0, 2.0]]))
+        tensor([[0.6000, 0.8000],
+                [0.0000, 1.0000]])
+    """
     norm = PUBLIC["linalg.vector_norm"](input, p, dim, keepdim=True)
     found = input / norm.clamp_min(eps).expand_as(input)
     return found if out is None else write_out(found, out, "normalize")

@@ -13,13 +13,25 @@ from ..functional import PUBLIC
 
 @composite(namespace="Tensor", operands=("self", "other"))
 def __div__(self: Any, other: Any) -> Any:
-    """``self / other``, under Python 2's name."""
+    """``self / other``, under Python 2's name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([3.0]).__div__(2)
+        tensor([1.5000])
+    """
     return BOUND["div"].core(self, other)
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
 def __idiv__(self: Any, other: Any) -> Any:
-    """``self /= other``, under Python 2's name."""
+    """``self /= other``, under Python 2's name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([3.0]).__idiv__(2)
+        tensor([1.5000])
+    """
     return self.div_(other)
 
 
@@ -37,7 +49,16 @@ def __rdiv__(self: Any, other: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 def __long__(self: Any) -> Any:
-    """``int(self)``, under Python 2's name."""
+    """``int(self)``, under Python 2's name.
+
+    Raises:
+        ValueError: unless there is exactly one element.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([2.5]).__long__()
+        2
+    """
     if self.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return int(self)
@@ -45,13 +66,26 @@ def __long__(self: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 def __nonzero__(self: Any) -> Any:
-    """``bool(self)``, under Python 2's name."""
+    """``bool(self)``, under Python 2's name.
+
+    Raises:
+        RuntimeError: unless there is exactly one element.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([2.5]).__nonzero__()
+        True
+    """
     return bool(self)
 
 
 @composite(namespace="Tensor", operands=("self", "key"))
 def __delitem__(self: Any, key: Any) -> None:
-    """Elements cannot be deleted."""
+    """Elements cannot be deleted.
+
+    Raises:
+        TypeError: always.
+    """
     raise TypeError("Tensor does not support deleting items")
 
 
@@ -92,7 +126,11 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def reinforce(self: Any, reward: Any) -> Any:
-    """Removed: use ``torch.distributions`` and its ``log_prob``."""
+    """Removed: use ``torch.distributions`` and its ``log_prob``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_REINFORCE)
 
 
@@ -125,6 +163,13 @@ def __setstate__(self: Any, state: Any) -> Any:
 
     Raises:
         RuntimeError: for tensors that are no leaves.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(1)
+        >>> x.__setstate__((torch.tensor([2.0]), True, None))
+        >>> x
+        tensor([2.], requires_grad=True)
     """
     if not self.is_leaf:
         raise RuntimeError("__setstate__() can be only called on leaf Tensors")
@@ -143,46 +188,107 @@ def __setstate__(self: Any, state: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 def _conj_physical(self: Any) -> Any:
-    """``conj_physical``; real tensors are returned as they are."""
+    """``conj_physical``; real tensors are returned as they are.
+
+    Shapes: self (*) -> (*).
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1 + 2j])._conj_physical()
+        tensor([1.-2.j])
+    """
     return BOUND["conj_physical"].core(self) if self.dtype.is_complex else self
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _neg_view(self: Any) -> Any:
-    """``-self``."""
+    """``-self``, computed here.
+
+    Shapes: self (*) -> (*).
+    Dtypes: all but bool -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, -2])._neg_view()
+        tensor([-1,  2])
+    """
     return BOUND["neg"].core(self)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _lazy_clone(self: Any) -> Any:
-    """``clone``."""
+    """``clone``, copied at once here.
+
+    Shapes: self (*) -> (*).
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2])._lazy_clone()
+        tensor([1, 2])
+    """
     return PUBLIC["clone"](self)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _autocast_to_full_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool) -> Any:
-    """The tensor in float32, if it is of half precision and its device is among those asked for."""
+    """The tensor in float32, if it is of half precision and its device is among those asked for.
+
+    Shapes: self (*) -> (*).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones(1).half()._autocast_to_full_precision(False, True).dtype
+        torch.float32
+    """
     wanted = cuda_enabled if self.device.type == "cuda" else cpu_enabled
     return self.to(dtypes.float32) if wanted and self.dtype in (dtypes.float16, dtypes.bfloat16) else self
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _autocast_to_reduced_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any) -> Any:
-    """The tensor in the dtype for its device, if it is float32 and its device is among those asked for."""
+    """The tensor in the dtype for its device, if it is float32 and its device is among those asked for.
+
+    Shapes: self (*) -> (*).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones(1)._autocast_to_reduced_precision(False, True, torch.float16, torch.bfloat16).dtype
+        torch.bfloat16
+    """
     wanted, dtype = (cuda_enabled, cuda_dtype) if self.device.type == "cuda" else (cpu_enabled, cpu_dtype)
     return self.to(dtype) if wanted and self.dtype is dtypes.float32 else self
 
 
 @composite(namespace="Tensor", operands=("self", "mat1", "mat2"))
 def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
-    """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``."""
+    """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``.
+
+    Shapes: self broadcastable to (n, p), mat1 (n, m), mat2 (m, p) -> (n, p).
+    Dtypes: as for ``addmm``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2)._addmm_activation(torch.tensor([[1.0, -1.0]]), torch.eye(2))
+        tensor([[1., 0.]])
+    """
     found = PUBLIC["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
     return PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else PUBLIC["relu"](found)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _conj(self: Any) -> Any:
-    """``conj``."""
+    """``conj``, computed here.
+
+    Shapes: self (*) -> (*).
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1 + 2j])._conj()
+        tensor([1.-2.j])
+    """
     return BOUND["conj"].core(self)
 
 
@@ -205,19 +311,40 @@ def dequantize(input: Any) -> Any:
 
 @composite(operands=("input", "mat2"))
 def dsmm(input: Any, mat2: Any) -> Any:
-    """``mm``, under an old name."""
+    """``mm``, under an old name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.dsmm(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]]))
+        tensor([[11.]])
+    """
     return PUBLIC["mm"](input, mat2)
 
 
 @composite(operands=("input", "mat2"))
 def hsmm(input: Any, mat2: Any) -> Any:
-    """``hspmm``, under an old name."""
+    """``hspmm``, under an old name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hsmm(torch.eye(2).to_sparse(), torch.ones(2, 1)).to_dense()
+        tensor([[1.],
+                [1.]])
+    """
     return PUBLIC["hspmm"](input, mat2)
 
 
 @composite(operands=("input", "mat1", "mat2"))
 def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """``sspaddmm``, under an old name."""
+    """``sspaddmm``, under an old name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> sparse = torch.eye(2).to_sparse()
+        >>> torch.saddmm(sparse, sparse, torch.ones(2, 2)).to_dense()
+        tensor([[2., 1.],
+                [1., 2.]])
+    """
     return PUBLIC["sspaddmm"](input, mat1, mat2, beta=beta, alpha=alpha, out=out)
 
 
@@ -256,53 +383,89 @@ _RANK = (
 
 @composite(operands=("self",), native=False)
 def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
-    """Removed: use ``linalg.eig``."""
+    """Removed: use ``linalg.eig``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_EIG)
 
 
 @composite(operands=("input", "A"), native=False)
 def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
-    """Removed: use ``linalg.lstsq``."""
+    """Removed: use ``linalg.lstsq``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_LSTSQ)
 
 
 @composite(operands=("input", "A"), native=False)
 def solve(input: Any, A: Any, *, out: Any = None) -> Any:
-    """Removed: use ``linalg.solve``."""
+    """Removed: use ``linalg.solve``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_SOLVE)
 
 
 @composite(operands=("input",), native=False)
 def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
-    """Removed: use ``linalg.eigh``."""
+    """Removed: use ``linalg.eigh``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_SYMEIG)
 
 
 @composite(operands=("input",), native=False)
 def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
-    """Removed: use ``linalg.matrix_rank``."""
+    """Removed: use ``linalg.matrix_rank``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_RANK)
 
 
 @composite(namespace="Tensor", name="eig", operands=("self",), native=False)
 def _eig_method(self: Any, eigenvectors: bool = False) -> Any:
-    """Removed: use ``linalg.eig``."""
+    """Removed: use ``linalg.eig``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_EIG)
 
 
 @composite(namespace="Tensor", name="lstsq", operands=("self", "other"), native=False)
 def _lstsq_method(self: Any, other: Any) -> Any:
-    """Removed: use ``linalg.lstsq``."""
+    """Removed: use ``linalg.lstsq``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_LSTSQ)
 
 
 @composite(namespace="Tensor", name="solve", operands=("self", "other"), native=False)
 def _solve_method(self: Any, other: Any) -> Any:
-    """Removed: use ``linalg.solve``."""
+    """Removed: use ``linalg.solve``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_SOLVE)
 
 
 @composite(namespace="Tensor", name="symeig", operands=("self",), native=False)
 def _symeig_method(self: Any, eigenvectors: bool = False) -> Any:
-    """Removed: use ``linalg.eigh``."""
+    """Removed: use ``linalg.eigh``.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError(_SYMEIG)

@@ -37,7 +37,25 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:
-    """``fractional_max_pool2d`` that always returns the indices too."""
+    """``fractional_max_pool2d`` that always returns the indices too.
+
+    Shapes: input (N, C, H, W) or (C, H, W) -> two of (N, C, *output_size) or (C, *output_size).
+
+    Dtypes: floating-point ones; indices are int64.
+
+    Raises:
+        ValueError: if neither size nor ratio is given.
+        RuntimeError: if the windows are too large for the input.
+
+    Example:
+        >>> import jtorch as torch
+        >>> samples = torch.full((1, 1, 2), 0.5)
+        >>> x = torch.arange(9.0).reshape(1, 1, 3, 3)
+        >>> values, places = torch.nn.functional.fractional_max_pool2d_with_indices(x, 2, output_size=2, _random_samples=samples)
+        >>> places
+        tensor([[[[4, 5],
+                  [7, 8]]]])
+    """
     del return_indices  # torch's signature has it and ignores it
     return _pool(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
@@ -51,7 +69,23 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:
-    """``fractional_max_pool3d`` that always returns the indices too."""
+    """``fractional_max_pool3d`` that always returns the indices too.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> two of (N, C, *output_size) or (C, *output_size).
+
+    Dtypes: floating-point ones; indices are int64.
+
+    Raises:
+        ValueError: if neither size nor ratio is given.
+        RuntimeError: if the windows are too large for the input.
+
+    Example:
+        >>> import jtorch as torch
+        >>> samples = torch.full((1, 1, 3), 0.5)
+        >>> x = torch.arange(8.0).reshape(1, 1, 2, 2, 2)
+        >>> torch.nn.functional.fractional_max_pool3d_with_indices(x, 1, output_size=1, _random_samples=samples)
+        (tensor([[[[[7.]]]]]), tensor([[[[[7]]]]]))
+    """
     del return_indices
     return _pool(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
@@ -70,8 +104,19 @@ def fractional_max_pool2d(
 
     Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, *output_size) or (C, *output_size).
 
+    Dtypes: floating-point ones; indices are int64.
+
     Raises:
         ValueError: if neither size nor ratio is given.
+        RuntimeError: if the windows are too large for the input.
+
+    Example:
+        >>> import jtorch as torch
+        >>> samples = torch.full((1, 1, 2), 0.5)
+        >>> x = torch.arange(9.0).reshape(1, 1, 3, 3)
+        >>> torch.nn.functional.fractional_max_pool2d(x, 2, output_size=2, _random_samples=samples)
+        tensor([[[[4., 5.],
+                  [7., 8.]]]])
     """
     values, places = _pool(2, input, kernel_size, output_size, output_ratio, _random_samples)
     return (values, places) if return_indices else values
@@ -90,8 +135,18 @@ def fractional_max_pool3d(
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W) -> (N, C, *output_size) or (C, *output_size).
 
+    Dtypes: floating-point ones; indices are int64.
+
     Raises:
         ValueError: if neither size nor ratio is given.
+        RuntimeError: if the windows are too large for the input.
+
+    Example:
+        >>> import jtorch as torch
+        >>> samples = torch.full((1, 1, 3), 0.5)
+        >>> x = torch.arange(8.0).reshape(1, 1, 2, 2, 2)
+        >>> torch.nn.functional.fractional_max_pool3d(x, 1, output_size=1, _random_samples=samples).item()
+        7.0
     """
     values, places = _pool(3, input, kernel_size, output_size, output_ratio, _random_samples)
     return (values, places) if return_indices else values

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor
 from ..functional import _C, PUBLIC
@@ -84,9 +85,21 @@ def einsum(*args: Any) -> Any:
     Also as ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. Without ``->`` the labels that occur once stay, sorted; ``...`` stands for any number
     of broadcast dimensions; dimensions of size 1 broadcast; a label twice in one operand takes the diagonal.
 
+    Shapes: any that fit the equation -> the sizes of the output's labels.
+
+    Dtypes: all operands of one dtype.
+
     Raises:
         RuntimeError: for an equation that is wrong or does not fit the operands.
         ValueError: if operands are missing.
+
+    Example:
+        >>> import jtorch as torch
+        >>> a, b = torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 1])
+        >>> torch.einsum("ij,j->i", a, b)
+        tensor([12, 34])
+        >>> torch.einsum("ii", a)
+        tensor(5)
     """
     return _einsum(*args)
 
@@ -142,7 +155,16 @@ def _contract(operands: list[Any], terms: list[list[str]], output: list[str] | N
                 )
             sizes[name] = max(sizes[name], n) if 0 not in (n, sizes[name]) else 0
         labels.append(tuple(names))
-    return _C._einsum(operands, tuple(labels), _output(output, terms, covered))
+    wanted = _output(output, terms, covered)
+    return named(_C._einsum(operands, tuple(labels), wanted), _last_step(labels, wanted))
+
+
+def _last_step(labels: list[tuple[int, ...]], output: tuple[int, ...]) -> str:
+    """What torch computes last: it multiplies operands two at a time, by a matrix product where a label is summed."""
+    summed = {x for names in labels for x in names} - set(output)
+    if len(labels) == 1:
+        return "SumBackward1" if summed else "PermuteBackward0"
+    return "ViewBackward0" if summed else "MulBackward0"
 
 
 def _output(output: list[str] | None, terms: list[list[str]], covered: int) -> tuple[int, ...]:
@@ -166,7 +188,22 @@ def _output(output: list[str] | None, terms: list[list[str]], covered: int) -> t
 
 @composite(lists=("matrices",), native=False)
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """The product of matrices; deprecated in favour of ``linalg.multi_dot``."""
+    """The product of matrices; deprecated in favour of ``linalg.multi_dot``.
+
+    Shapes: (n, m), (m, k), ... -> (n, last).
+
+    Raises:
+        RuntimeError: if they are no matrices, or the sizes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.chain_matmul(torch.ones(2, 1), torch.ones(1, 3), torch.ones(3, 1))
+        tensor([[3.],
+                [3.]])
+    """
     warnings.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
         "accepts a list of two or more tensors rather than multiple parameters.",
@@ -181,5 +218,18 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
 
 @composite(namespace="nn.functional", operands=("x1", "x2"), aliases=("pairwise_distance",))
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Any:
-    """The ``p``-norms over the last dimension of ``x1 - x2 + eps``."""
-    return PUBLIC["linalg.vector_norm"](x1 - x2 + eps, p, -1, keepdim)
+    """The ``p``-norms over the last dimension of ``x1 - x2 + eps``.
+
+    Shapes: (*, D) that broadcast -> (*), or (*, 1) with ``keepdim``.
+
+    Dtypes: floating-point and complex ones -> the real type of the result type.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2))
+        tensor([5.0000])
+    """
+    return named(PUBLIC["linalg.vector_norm"](x1 - x2 + eps, p, -1, keepdim), "NormBackward1")

@@ -37,7 +37,27 @@ def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, oth
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ``maximum``.
 
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+
+    Dtypes: real ones and bool; indices are int64.
+
     Gradient: along ``dim`` to the first of equal maxima, otherwise shared evenly.
+
+    Raises:
+        NotImplementedError, RuntimeError: for complex tensors.
+        RuntimeError: if there is no element to choose.
+        IndexError: if ``dim`` is out of range, or along an empty dimension.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.max(torch.tensor([3, 1, 2]))
+        tensor(3)
+        >>> torch.max(torch.tensor([[1, 5], [4, 2]]), dim=1)
+        torch.return_types.max(
+        values=tensor([5, 4]),
+        indices=tensor([1, 0]))
+        >>> torch.max(torch.tensor([1, 5]), torch.tensor([3, 3]))
+        tensor([3, 5])
     """
     return _extremum("max", "maximum", input, dim, keepdim, other, out)
 
@@ -46,7 +66,25 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ``minimum``.
 
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+
+    Dtypes: real ones and bool; indices are int64.
+
     Gradient: along ``dim`` to the first of equal minima, otherwise shared evenly.
+
+    Raises:
+        NotImplementedError, RuntimeError: for complex tensors.
+        RuntimeError: if there is no element to choose.
+        IndexError: if ``dim`` is out of range, or along an empty dimension.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.min(torch.tensor([3, 1, 2]))
+        tensor(1)
+        >>> torch.min(torch.tensor([[1, 5], [4, 2]]), dim=1)
+        torch.return_types.min(
+        values=tensor([1, 2]),
+        indices=tensor([0, 1]))
     """
     return _extremum("min", "minimum", input, dim, keepdim, other, out)
 
@@ -61,13 +99,43 @@ def _middle(name: str, input: Any, dim: int | None, keepdim: bool, out: Any) -> 
 
 @composite(method=True, operands=("input", "out"))
 def median(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if there is one."""
+    """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if there is one.
+
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+
+    Dtypes: real ones; indices are int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.median(torch.tensor([5, 1, 2, 9]))
+        tensor(2)
+        >>> torch.median(torch.tensor([[1, 5, 3], [4, 2, 6]]), dim=1)
+        torch.return_types.median(
+        values=tensor([3, 4]),
+        indices=tensor([2, 0]))
+    """
     return _middle("median", input, dim, keepdim, out)
 
 
 @composite(method=True, operands=("input", "out"))
 def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values`` and ``indices``."""
+    """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values`` and ``indices``.
+
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+
+    Dtypes: real ones; indices are int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nanmedian(torch.tensor([5.0, float("nan"), 2.0]))
+        tensor(2.)
+    """
     return _middle("nanmedian", input, dim, keepdim, out)
 
 
@@ -94,7 +162,20 @@ def var(
     """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1.
 
     ``unbiased=False`` is the older spelling of ``correction=0``; ``var(input, unbiased)`` is understood too.
-    Dtypes: the variance of complex numbers is real.
+
+    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones; the variance of complex numbers is real.
+
+    Raises:
+        RuntimeError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.var(torch.tensor([1.0, 2.0, 3.0, 6.0]))
+        tensor(4.6667)
+        >>> torch.var(torch.tensor([[1.0, 3.0], [2.0, 6.0]]), dim=1, correction=0)
+        tensor([1., 4.])
     """
     dim, correction = _spread_options("var", dim, unbiased, correction)
     return _C._var(input, dim, correction, keepdim, out=out)
@@ -106,7 +187,19 @@ def std(
 ) -> Any:
     """The standard deviation over ``dim``, or of everything: the root of ``var``.
 
+    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones; the deviation of complex numbers is real.
+
     Gradient: 0 where the elements are equal.
+
+    Raises:
+        RuntimeError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.std(torch.tensor([1.0, 3.0, 5.0]))
+        tensor(2.)
     """
     dim, correction = _spread_options("std", dim, unbiased, correction)
     return _C._std(input, dim, correction, keepdim, out=out)
@@ -114,14 +207,40 @@ def std(
 
 @composite(operands=("input",))
 def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
-    """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them."""
+    """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them.
+
+    Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones; the variance of complex numbers is real.
+
+    Raises:
+        RuntimeError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.var_mean(torch.tensor([1.0, 3.0, 5.0]))
+        (tensor(4.), tensor(3.))
+    """
     dim, correction = _spread_options("var_mean", dim, unbiased, correction)
     return _C._var_mean(input, dim, correction, keepdim)
 
 
 @composite(operands=("input",))
 def std_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
-    """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them."""
+    """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them.
+
+    Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones; the deviation of complex numbers is real.
+
+    Raises:
+        RuntimeError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.std_mean(torch.tensor([1.0, 3.0, 5.0]))
+        (tensor(2.), tensor(3.))
+    """
     dim, correction = _spread_options("std_mean", dim, unbiased, correction)
     return _C._std_mean(input, dim, correction, keepdim)
 
@@ -140,8 +259,19 @@ def norm(
 ) -> Any:
     """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices.
 
+    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones -> the real type; ``dtype`` converts first.
+
     Raises:
         RuntimeError: for another string, and for more than two dimensions with ``"fro"`` or ``"nuc"``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+        tensor(5.)
+        >>> torch.norm(torch.tensor([[3.0, 4.0], [1.0, -2.0]]), p=1, dim=1)
+        tensor([7., 3.])
     """
     given: dict[str, Any] = {"dtype": dtype, "out": out}
     if not isinstance(input, Tensor):
@@ -158,7 +288,15 @@ def norm(
 def _norm_method(
     self: Any, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
 ) -> Any:
-    """See ``torch.norm``."""
+    """See ``torch.norm``.
+
+    Shapes: that of the tensor without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([3.0, 4.0]).norm()
+        tensor(5.)
+    """
     return PUBLIC["norm"](self, p, dim, keepdim, dtype=dtype)
 
 
@@ -176,6 +314,20 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
     """The distinct elements (or slices along ``dim``) in ascending order, with ``sorted=False`` too.
 
     ``return_inverse`` adds where each element stands among them, ``return_counts`` how often each occurs. NaNs are all distinct.
+
+    Shapes: (k), or along ``dim`` the input's with k in its place; the inverse has the input's shape, or (n) along ``dim``; counts (k).
+
+    Dtypes: any; inverse and counts are int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unique(torch.tensor([3, 1, 3]))
+        tensor([1, 3])
+        >>> torch.unique(torch.tensor([3, 1, 3]), return_inverse=True, return_counts=True)
+        (tensor([1, 3]), tensor([1, 0, 1]), tensor([1, 2]))
     """
     if dim is None:
         found = _C._unique2(input, sorted, return_inverse, return_counts)
@@ -186,7 +338,18 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
 
 @composite(method=True, operands=("input",), native=False)
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``."""
+    """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``.
+
+    Shapes: as ``unique``.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]), return_counts=True)
+        (tensor([1, 2, 1]), tensor([2, 1, 1]))
+    """
     return _chosen(_C._unique_consecutive(input, return_inverse, return_counts, dim), return_inverse, return_counts)
 
 
@@ -203,19 +366,54 @@ def _area(kernel: str, name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
 
 @composite(operands=("y", "x"))
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points ``dx`` (by default 1) apart."""
+    """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points ``dx`` (by default 1) apart.
+
+    Shapes: y (*, n, *) -> (*, *) without ``dim``; ``x`` is (n), or broadcasts with ``y``.
+
+    Raises:
+        RuntimeError: if ``x`` does not fit, or for bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.trapezoid(torch.tensor([1.0, 2.0, 5.0]))
+        tensor(5.)
+        >>> torch.trapezoid(torch.tensor([1.0, 2.0, 5.0]), torch.tensor([0.0, 2.0, 3.0]))
+        tensor(6.5000)
+    """
     return _area("trapezoid", "trapezoid", y, x, dx, dim)
 
 
 @composite(operands=("y", "x"))
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """Another name of ``trapezoid``."""
+    """Another name of ``trapezoid``.
+
+    Shapes: as ``trapezoid``.
+
+    Raises:
+        RuntimeError: as ``trapezoid``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.trapz(torch.tensor([1.0, 2.0, 5.0]))
+        tensor(5.)
+    """
     return _area("trapezoid", "trapz", y, x, dx, dim)
 
 
 @composite(operands=("y", "x"))
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """The running areas under ``y`` along ``dim`` by the trapezoid rule; see ``trapezoid``."""
+    """The running areas under ``y`` along ``dim`` by the trapezoid rule; see ``trapezoid``.
+
+    Shapes: y (*, n, *) -> (*, n - 1, *).
+
+    Raises:
+        RuntimeError: if ``x`` does not fit, or for bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 5.0]))
+        tensor([1.5000, 5.0000])
+    """
     return _area("cumulative_trapezoid", "cumulative_trapezoid", y, x, dx, dim)
 
 
@@ -224,6 +422,19 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges.
 
     With ``weight`` the sums of weights; ``density`` divides by the total and the widths. The last bin holds its right edge too.
+
+    Shapes: any -> counts (n) and edges (n + 1); ``weight`` has the input's shape.
+
+    Dtypes: float32 and float64; counts and edges have the input's.
+
+    Raises:
+        RuntimeError: if there is no bin, the range is empty or not finite, edges are no vector, or the weight's shape or dtype differs.
+
+    Example:
+        >>> import jtorch as torch
+        >>> counts, edges = torch.histogram(torch.tensor([1.0, 2.0, 2.5]), bins=2, range=(0.0, 4.0))
+        >>> counts, edges
+        (tensor([1., 2.]), tensor([0., 2., 4.]))
     """
     if isinstance(bins, Tensor):
         if range is not None:
@@ -237,6 +448,18 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, de
     """Counts of points in a grid of bins, and the bins' edges in each dimension.
 
     Shapes: input (*A, d) -> (n_1, ..., n_d); weight (*A). ``bins`` is one number, or d numbers, or d vectors of edges.
+
+    Dtypes: float32 and float64; counts and edges have the input's.
+
+    Raises:
+        RuntimeError: if bins, range or weight do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> points = torch.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> torch.histogramdd(points, bins=[2, 2], range=[0.0, 1.0, 0.0, 1.0]).hist
+        tensor([[0., 1.],
+                [1., 1.]])
     """
     if isinstance(bins, int):
         bins = (bins,) * (input.shape[-1] if input.ndim else 1)

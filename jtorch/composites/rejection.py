@@ -8,13 +8,13 @@ import numpy as np
 
 from .. import _rejection, dtypes
 from ..autograd.grad_mode import MODE
+from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor
 from ..engine import META
 from ..errors import must_be_tensor
 from ..functional import _C, PUBLIC
-from ..random import twister_of
-from .filling import on_host, taken
+from .filling import sampled
 
 _FULL = (dtypes.float32, dtypes.float64)
 
@@ -29,14 +29,36 @@ def _tracked(*tensors: Any) -> list[Any]:
     return [t for t in tensors if t._rg] if MODE.enabled else []
 
 
-def _values(t: Any) -> np.ndarray:
-    """A tensor's values, flat, in the order of its indices."""
-    return on_host(t.detach()).reshape(-1)
+def _poisson(twister: Any, rates: np.ndarray) -> np.ndarray:
+    if not (rates >= 0).all():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return _rejection.poisson(twister, rates.reshape(-1)).astype(rates.dtype).reshape(rates.shape)
+
+
+def _binomial(twister: Any, trials: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    return _rejection.binomial(twister, trials.reshape(-1), chances.reshape(-1)).astype(trials.dtype).reshape(trials.shape)
+
+
+def _gamma(twister: Any, concentrations: np.ndarray) -> np.ndarray:
+    found = _rejection.gamma(twister, concentrations.reshape(-1)).astype(concentrations.dtype)
+    smallest = np.finfo(found.dtype).tiny
+    return np.where(found > smallest, found, smallest).reshape(concentrations.shape)  # what is not a number becomes it, as in torch
+
+
+def _dirichlet(twister: Any, concentrations: np.ndarray) -> np.ndarray:
+    drawn = _rejection.gamma(twister, concentrations.reshape(-1).astype(np.float64))
+    smallest = np.finfo(np.float64).tiny
+    drawn = np.where(drawn > smallest, drawn, smallest).reshape(concentrations.shape)
+    parts = (drawn / drawn.sum(-1, keepdims=True)).astype(concentrations.dtype)
+    return np.clip(parts, np.finfo(parts.dtype).tiny, np.nextafter(np.float32(1), np.float32(0)).astype(parts.dtype))
 
 
 @composite(operands=("input",))
 def poisson(input: Any, generator: Any = None) -> Any:
     """Poisson numbers of the rates that ``input`` holds, of its dtype. Gradients are zero.
+
+    Shapes: input (*) -> (*).
+    Dtypes: real floating-point -> the same; others are refused (NotImplementedError).
 
     Raises:
         RuntimeError: if a rate is negative or not a number.
@@ -52,13 +74,9 @@ def poisson(input: Any, generator: Any = None) -> Any:
     _check("poisson_cpu", input, dtypes.float16, dtypes.bfloat16)
     if input._aval.device == META:  # type: ignore[attr-defined]
         return PUBLIC["empty_like"](input)
-    rates = _values(input)
-    if not (rates >= 0).all():
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    found = _rejection.poisson(twister_of(generator), rates)
-    made = taken(found.astype(rates.dtype).reshape(input.shape), input.device)  # type: ignore[attr-defined]
+    made = sampled(_poisson, generator, input)
     tracked = _tracked(input)
-    return _C._drawn(made, tracked) if tracked else made
+    return named(_C._drawn(made, tracked), "PoissonBackward0") if tracked else made
 
 
 @composite(operands=("count", "prob"))
@@ -66,6 +84,12 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     """Binomial numbers: how many of ``count`` trials succeed, each with probability ``prob``, of the dtype of ``count``.
 
     Shapes: count (*A), prob broadcastable to (*A) -> (*A).
+
+    Dtypes: float32 and float64, both the same.
+
+    Raises:
+        ValueError: for other than floating-point types.
+        RuntimeError: if the dtypes differ.
 
     Examples:
         >>> import jtorch as torch
@@ -83,39 +107,47 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
     if count._aval.device == META:
         return PUBLIC["empty_like"](count)
-    trials, chances = _values(count), _values(prob.expand(count.shape))
-    found = _rejection.binomial(twister_of(generator), trials, chances)
-    made = taken(found.astype(trials.dtype).reshape(count.shape), count.device)
+    made = sampled(_binomial, generator, count, prob.expand(count.shape))
     tracked = _tracked(count, prob)
     return _C._drawn_without_rule(made, tracked, "binomial") if tracked else made
 
 
 @composite(operands=("self",))
 def _standard_gamma(self: Any, generator: Any = None) -> Any:
-    """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those of implicit reparameterisation."""
+    """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those of implicit reparameterisation.
+
+    Shapes: self (*) -> (*).
+    Dtypes: float32 and float64 -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch._standard_gamma(torch.tensor([1.0, 100.0]))
+        tensor([ 2.8824, 96.7659])
+    """
     _check("gamma_cpu", self)
     if self._aval.device == META:
         return PUBLIC["empty_like"](self)
-    concentrations = _values(self)
-    found = _rejection.gamma(twister_of(generator), concentrations).astype(concentrations.dtype)
-    smallest = np.finfo(found.dtype).tiny
-    found = np.where(found > smallest, found, smallest)  # what is not a number becomes the smallest, as in torch
-    made = taken(found.reshape(self.shape), self.device)
+    made = sampled(_gamma, generator, self)
     return _C._gamma_drawn(made, self) if _tracked(self) else made
 
 
 @composite(operands=("self",))
 def _sample_dirichlet(self: Any, generator: Any = None) -> Any:
-    """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations."""
+    """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations.
+
+    Shapes: self (*, n) -> (*, n), whose rows add up to 1.
+    Dtypes: float32 and float64 -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> (torch._sample_dirichlet(torch.tensor([[1.0, 2.0, 3.0]])).sum(-1) - 1).abs() < 1e-6
+        tensor([True])
+    """
     _check("dirichlet", self)
     if self._aval.device == META:
         return PUBLIC["empty_like"](self)
-    concentrations = _values(self)
-    drawn = _rejection.gamma(twister_of(generator), concentrations.astype(np.float64))
-    smallest = np.finfo(np.float64).tiny
-    drawn = np.where(drawn > smallest, drawn, smallest).reshape(self.shape)
-    parts = (drawn / drawn.sum(-1, keepdims=True)).astype(concentrations.dtype)
-    found = np.clip(parts, np.finfo(parts.dtype).tiny, np.nextafter(np.float32(1), np.float32(0)).astype(parts.dtype))
-    made = taken(found, self.device)
+    made = sampled(_dirichlet, generator, self)
     tracked = _tracked(self)
     return _C._drawn_without_rule(made, tracked, "_sample_dirichlet") if tracked else made

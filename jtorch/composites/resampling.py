@@ -32,6 +32,12 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
 
     Raises:
         ValueError: for an unknown ``mode`` or ``padding_mode``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> torch.nn.functional.grid_sample(x, torch.tensor([[[[-1.0, -1.0], [0.0, 0.0]]]]), align_corners=True)
+        tensor([[[[1.0000, 2.5000]]]])
     """
     if mode not in _MODES:
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
@@ -50,6 +56,16 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
 
     Raises:
         ValueError: if ``theta`` is of another shape or no floating-point type, or ``size`` not positive.
+
+    Example:
+        >>> import jtorch as torch
+        >>> shift = torch.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]])
+        >>> torch.nn.functional.affine_grid(shift, (1, 1, 2, 2), align_corners=True)
+        tensor([[[[-0.5000, -1.0000],
+                  [ 1.5000, -1.0000]],
+        <BLANKLINE>
+                 [[-0.5000,  1.0000],
+                  [ 1.5000,  1.0000]]]])
     """
     align = _aligned("grid_sample", align_corners)
     if not theta.is_floating_point():
@@ -72,20 +88,62 @@ def _deprecated(name: str) -> None:
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
 def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Any:
-    """``interpolate`` under its old name."""
+    """``interpolate`` under its old name.
+
+    Shapes: as ``interpolate``.
+
+    Raises:
+        ValueError: as ``interpolate``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.nn.functional.upsample(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     _deprecated("upsample")
     return PUBLIC["nn.functional.interpolate"](input, size, scale_factor, mode, align_corners)
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """``interpolate`` with ``mode="nearest"``."""
+    """``interpolate`` with ``mode="nearest"``.
+
+    Shapes: as ``interpolate``.
+
+    Raises:
+        ValueError: as ``interpolate``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.nn.functional.upsample_nearest(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     _deprecated("upsample_nearest")
     return PUBLIC["nn.functional.interpolate"](input, size, scale_factor, mode="nearest")
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """``interpolate`` with ``mode="bilinear"`` and ``align_corners=True``."""
+    """``interpolate`` with ``mode="bilinear"`` and ``align_corners=True``.
+
+    Shapes: input (N, C, H, W) -> (N, C, *size).
+
+    Raises:
+        ValueError: as ``interpolate``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.nn.functional.upsample_bilinear(torch.tensor([[[[1.0, 2.0]]]]), size=(1, 3))
+        tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
     _deprecated("upsample_bilinear")
     return PUBLIC["nn.functional.interpolate"](input, size, scale_factor, mode="bilinear", align_corners=True)

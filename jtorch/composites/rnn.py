@@ -63,6 +63,18 @@ def lstm(
     """An LSTM over a packed or a padded batch; ``hx`` is the pair (h, c). Returns the outputs and the final h and c.
 
     The padded form is ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``.
+
+    Shapes: input (L, N, I), or (N, L, I) with ``batch_first``; h and c (layers * directions, N, H) -> outputs (L, N, directions * H), h, c.
+
+    Raises:
+        RuntimeError: if a shape does not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, state = torch.ones(2, 1, 1), (torch.zeros(1, 1, 1), torch.zeros(1, 1, 1))
+        >>> out, h, c = torch.lstm(x, state, [torch.ones(4, 1), torch.ones(4, 1)], False, 1, 0.0, False, False, False)
+        >>> out.flatten()
+        tensor([0.3696, 0.6505])
     """
     if isinstance(batch_sizes, (list, tuple)):
         return _padded("LSTM", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
@@ -73,7 +85,21 @@ def lstm(
 def gru(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
-    """A GRU over a packed batch, or a padded one with the arguments of ``lstm``; ``hx`` is h. Returns the outputs and the final h."""
+    """A GRU over a packed batch, or a padded one with the arguments of ``lstm``; ``hx`` is h. Returns the outputs and the final h.
+
+    Shapes: as ``lstm``, with one state.
+
+    Raises:
+        RuntimeError: if a shape does not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> out, h = torch.gru(
+        ...     torch.ones(2, 1, 1), torch.zeros(1, 1, 1), [torch.ones(3, 1), torch.ones(3, 1)], False, 1, 0.0, False, False, False
+        ... )
+        >>> out.flatten()
+        tensor([0.2048, 0.3468])
+    """
     return _one_state("GRU", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional))
 
 
@@ -81,7 +107,21 @@ def gru(
 def rnn_tanh(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
-    """An Elman network with tanh over a packed or padded batch, like ``gru``."""
+    """An Elman network with tanh over a packed or padded batch, like ``gru``.
+
+    Shapes: as ``lstm``, with one state.
+
+    Raises:
+        RuntimeError: if a shape does not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> out, h = torch.rnn_tanh(
+        ...     torch.ones(2, 1, 1), torch.zeros(1, 1, 1), [torch.ones(1, 1), torch.ones(1, 1)], False, 1, 0.0, False, False, False
+        ... )
+        >>> out.flatten()
+        tensor([0.7616, 0.9427])
+    """
     return _one_state("RNN_TANH", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional))
 
 
@@ -89,5 +129,19 @@ def rnn_tanh(
 def rnn_relu(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
-    """An Elman network with relu over a packed or padded batch, like ``gru``."""
+    """An Elman network with relu over a packed or padded batch, like ``gru``.
+
+    Shapes: as ``lstm``, with one state.
+
+    Raises:
+        RuntimeError: if a shape does not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> out, h = torch.rnn_relu(
+        ...     torch.ones(2, 1, 1), torch.zeros(1, 1, 1), [torch.ones(1, 1), torch.ones(1, 1)], False, 1, 0.0, False, False, False
+        ... )
+        >>> out.flatten()
+        tensor([1., 2.])
+    """
     return _one_state("RNN_RELU", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional))

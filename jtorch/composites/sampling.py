@@ -10,6 +10,7 @@ import numpy as np
 from .. import _sampling, devices, dtypes
 from ..applying import write_out
 from ..autograd.grad_mode import MODE
+from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor, from_host
 from ..engine import META
@@ -17,7 +18,22 @@ from ..errors import broadcast_shapes, must_be_tensor
 from ..factories import check_dtype, check_options
 from ..functional import _C, PUBLIC
 from ..random import twister_of
-from .filling import Draw, drawn, fill, integer_draw, need, normal_draw, on_host, serial, strides_of, taken, uniform_draw
+from .filling import (
+    Draw,
+    drawn,
+    fill,
+    integer_draw,
+    is_example,
+    need,
+    normal_draw,
+    numbers,
+    on_host,
+    sampled,
+    serial,
+    strides_of,
+    taken,
+    uniform_draw,
+)  # fmt: skip
 
 # ---- factories -------------------------------------------------------------------------------------------------------------------
 
@@ -57,16 +73,16 @@ def _made(
     layout: Any,
     device: Any,
     requires_grad: bool,
+    apart: bool = False,
 ) -> Any:
     """A new tensor of drawn numbers, or ``out`` filled with them."""
     check_options(name, layout, False)
-    twister = twister_of(generator)
     if out is None and devices.placement(device) == META:
+        twister_of(generator)  # refused there too
         return from_host(np.broadcast_to(np.zeros((), dtype.np), shape), device, requires_grad)
-    fresh = drawn(draw, twister, shape).astype(dtype.np, copy=False)
+    made = numbers(draw, generator, shape, None, dtype.np, device if out is None else out.device, apart)
     if out is not None:
-        return write_out(taken(fresh, out.device), out, name)
-    made = taken(fresh, device)
+        return write_out(made, out, name)
     if requires_grad:
         made.requires_grad = True
     return made
@@ -82,7 +98,21 @@ def rand(
     *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A tensor of numbers drawn evenly from [0, 1)."""
+    """A tensor of numbers drawn evenly from [0, 1).
+
+    Shapes: the sizes, spread or in one tuple.
+
+    Dtypes: floating-point and complex ones; the default dtype unless ``dtype`` is given.
+
+    Raises:
+        NotImplementedError: for an integer ``dtype``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(3)
+        tensor([0.4963, 0.7682, 0.0885])
+    """
     del pin_memory
     kind = _wanted("rand", dtype, out, dtypes.get_default_dtype())
     return _made("rand", _given_sizes("rand", sizes, size), uniform_draw(kind), kind, generator, out, layout, device, requires_grad)
@@ -93,7 +123,21 @@ def randn(
     *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A tensor of standard normal numbers."""
+    """A tensor of standard normal numbers.
+
+    Shapes: the sizes, spread or in one tuple.
+
+    Dtypes: floating-point and complex ones (variance 1/2 in either part); the default dtype unless ``dtype`` is given.
+
+    Raises:
+        NotImplementedError: for an integer ``dtype``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randn(3)
+        tensor([ 1.5410, -0.2934, -2.1788])
+    """
     del pin_memory
     kind = _wanted("randn", dtype, out, dtypes.get_default_dtype())
     return _made("randn", _given_sizes("randn", sizes, size), normal_draw(kind), kind, generator, out, layout, device, requires_grad)
@@ -104,7 +148,21 @@ def randint(
     *bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``. int64 by default."""
+    """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    Shapes: ``size``.
+
+    Dtypes: int64 unless ``dtype`` is given, any real one.
+
+    Raises:
+        RuntimeError: if ``low`` is not below ``high``, or a bound does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randint(3, 10, (5,))
+        tensor([7, 6, 3, 5, 4])
+    """
     del pin_memory
     given = list(bounds)
     if size is None and given and isinstance(given[-1], (tuple, list)):
@@ -128,7 +186,21 @@ def randperm(
     n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """The integers below ``n`` in random order. int64 by default."""
+    """The integers below ``n`` in random order.
+
+    Shapes: (n).
+
+    Dtypes: int64 unless ``dtype`` is given, any real one.
+
+    Raises:
+        RuntimeError: if ``n`` is negative, or too large for the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randperm(5)
+        tensor([4, 0, 1, 3, 2])
+    """
     del pin_memory
     kind = _wanted("randperm", dtype, out, dtypes.int64)
     shape = _sizes("randperm", (n,))
@@ -137,7 +209,7 @@ def randperm(
         if not kind.is_floating_point:
             raise RuntimeError(f"value cannot be converted to type {kind.np.name}_t without overflow")
         raise RuntimeError(f"n is too large for result tensor type: '{kind.legacy}'")
-    return _made("randperm", shape, serial(_sampling.permutation), kind, generator, out, layout, device, requires_grad)
+    return _made("randperm", shape, serial(_sampling.permutation), kind, generator, out, layout, device, requires_grad, True)
 
 
 def _like(input: Any, options: dict[str, Any], requires_grad: bool, filled: Callable[[Any], Any]) -> Any:
@@ -150,7 +222,19 @@ def rand_like(
     input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
-    """``rand`` of the shape, dtype and device of ``input``."""
+    """``rand`` of the shape, dtype and device of ``input``.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        NotImplementedError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand_like(torch.zeros(3))
+        tensor([0.4963, 0.7682, 0.0885])
+    """
     options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "memory_format": memory_format}
     return _like(input, options, requires_grad, lambda t: t.uniform_(generator=generator))
 
@@ -160,7 +244,19 @@ def randn_like(
     input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
-    """``randn`` of the shape, dtype and device of ``input``."""
+    """``randn`` of the shape, dtype and device of ``input``.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        NotImplementedError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randn_like(torch.zeros(3))
+        tensor([ 1.5410, -0.2934, -2.1788])
+    """
     options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "memory_format": memory_format}
     return _like(input, options, requires_grad, lambda t: t.normal_(generator=generator))
 
@@ -170,7 +266,19 @@ def randint_like(
     input: Any, low: Any = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
-    """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, high)``."""
+    """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, high)``.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: if ``low`` is not below ``high``, or a bound does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randint_like(torch.zeros(5), 10)
+        tensor([4., 9., 3., 0., 3.])
+    """
     low, high = (0, low) if high is None else (low or 0, high)
     if high is None:
         raise TypeError('randint_like() missing 1 required positional arguments: "high"')
@@ -181,12 +289,12 @@ def randint_like(
 # ---- draws that depend on tensors ------------------------------------------------------------------------------------------------
 
 
-def _finished(name: str, made: Any, out: Any, *parameters: Any) -> Any:
+def _finished(name: str, node: str, made: Any, out: Any, *parameters: Any) -> Any:
     """The result; it requires grad if a parameter does, whose gradient is zero, as in torch."""
     if out is not None:
         return write_out(made, out, name)
     tracked = [p for p in parameters if isinstance(p, Tensor) and p._rg] if MODE.enabled else []
-    return _C._drawn(made, tracked) if tracked else made
+    return named(_C._drawn(made, tracked), node) if tracked else made
 
 
 @composite(operands=("mean", "std", "out"))
@@ -194,7 +302,21 @@ def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """Normal numbers with a ``mean`` and ``std`` each, numbers or tensors that broadcast; of two numbers as many as ``size`` says."""
+    """Normal numbers with a ``mean`` and ``std`` each, numbers or tensors that broadcast; of two numbers as many as ``size`` says.
+
+    Shapes: those of ``mean`` and ``std``, broadcast; or ``size``.
+
+    Raises:
+        RuntimeError: if a standard deviation is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.normal(torch.tensor([0.0, 100.0]), 1.0)
+        tensor([ 1.5410, 99.7066])
+        >>> torch.normal(0.0, 1.0, (2,))
+        tensor([-2.1788,  0.5684])
+    """
     del pin_memory
     if size is not None:
         kind = _wanted("normal", dtype, out, dtypes.get_default_dtype())
@@ -206,21 +328,54 @@ def normal(
     shape = broadcast_shapes(*(t._aval.shape for t in tensors))
     noise = PUBLIC["empty"](shape, dtype=tensors[0].dtype, device=tensors[0].device)
     if not isinstance(std, Tensor):
-        return _finished("normal", noise.normal_(0, std, generator=generator) + tensors[0], out, mean)
-    if on_host(tensors[-1]).min(initial=0) < 0:
+        return _finished("normal", "NormalBackward1", noise.normal_(0, std, generator=generator) + tensors[0], out, mean)
+    if not is_example(tensors[-1]) and not tensors[-1].is_meta and on_host(tensors[-1]).min(initial=0) < 0:
         raise RuntimeError("normal expects all elements of std >= 0.0")
     made = noise.normal_(generator=generator) * tensors[-1] + (tensors[0] if isinstance(mean, Tensor) else mean)
-    return _finished("normal", made, out, mean, std)
+    return _finished("normal", f"NormalBackward{len(tensors) + 1}", made, out, mean, std)
 
 
 @composite(method=True, operands=("input", "out"))
 def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
-    """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros."""
+    """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point ones.
+
+    Raises:
+        RuntimeError: if a probability is not between 0 and 1.
+        NotImplementedError: for other dtypes, unless ``p`` is given.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.bernoulli(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0., 0., 1.])
+    """
     if isinstance(p, Tensor):
         raise TypeError("bernoulli() received an invalid combination of arguments - got (Tensor, Tensor)")
     source = input.detach()
     made = PUBLIC["empty"](source.shape, dtype=source.dtype, device=source.device)
-    return _finished("bernoulli", made.bernoulli_(source if p is None else p, generator=generator), out, input)
+    return _finished("bernoulli", "BernoulliBackward0", made.bernoulli_(source if p is None else p, generator=generator), out, input)
+
+
+def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool, order: Any) -> np.ndarray:
+    """Indices drawn for each row of ``p``; ``order`` are the strides of one example."""
+    rows = p.reshape(-1, p.shape[-1])
+    if not (np.isfinite(rows) & (rows >= 0)).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (rows.sum(axis=1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if replacement and num_samples > 1:
+        found = _sampling.categories(twister, rows, num_samples)
+    else:
+        # The largest of p / Exp(1) is drawn with probability p, the next from the rest likewise, and so on.
+        draw = serial(_sampling.exponential, 1.0)
+        races = drawn(draw, twister, p.shape, order if len(order) == p.ndim else None).astype(p.dtype)
+        races = (rows / races.reshape(rows.shape)).astype(np.float64)
+        found = races.argmax(1)[:, None] if num_samples == 1 else np.argsort(-races, axis=1, kind="stable")[:, :num_samples]
+    return found.reshape(*p.shape[:-1], num_samples).astype(np.int64)
 
 
 @composite(method=True, operands=("input", "out"))
@@ -229,8 +384,18 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
 
     Shapes: input (n) or (m, n) -> (num_samples) or (m, num_samples).
 
+    Dtypes: floating-point ones -> int64.
+
     Raises:
         RuntimeError: if probabilities are negative, not finite or all zero, or there are too few to draw without replacement.
+
+    Differs from torch: the probabilities are read on the host.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.multinomial(torch.tensor([0.0, 3.0, 1.0]), 4, replacement=True)
+        tensor([2, 1, 1, 2])
     """
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
@@ -242,23 +407,11 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
-    p = on_host(input.detach())
-    rows = p.reshape(-1, p.shape[-1])
-    if not (np.isfinite(rows) & (rows >= 0)).all():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if (rows.sum(axis=1) <= 0).any():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    twister = twister_of(generator)
-    if replacement and num_samples > 1:
-        found = _sampling.categories(twister, rows, num_samples)
-    else:
-        # The largest of p / Exp(1) is drawn with probability p, the next from the rest likewise, and so on.
-        draw = serial(_sampling.exponential, 1.0)
-        order = strides_of(PUBLIC["empty_like"](input.detach()))  # expanded dimensions have an order there
-        races = (rows / drawn(draw, twister, p.shape, order).astype(p.dtype).reshape(rows.shape)).astype(np.float64)
-        found = races.argmax(1)[:, None] if num_samples == 1 else np.argsort(-races, axis=1, kind="stable")[:, :num_samples]
-    made = taken(found.reshape(*p.shape[:-1], num_samples).astype(np.int64), input.device)
-    return _finished("multinomial", made, out)
+    if input.is_meta:
+        return _finished("multinomial", "MultinomialBackward0", input.new_empty((*input.shape[:-1], num_samples), dtype=dtypes.int64), out)
+    order = strides_of(PUBLIC["empty_like"](input.detach()))  # expanded dimensions have an order there
+    made = sampled(lambda twister, p: _categories(twister, p, num_samples, replacement, order), generator, input)
+    return _finished("multinomial", "MultinomialBackward0", made, out)
 
 
 @composite(namespace="_C", operands=("input",))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
+from ..autograd.names import named
 from ..binding import BOUND, composite
 from ..core import Tensor
 from ..errors import broadcast_shapes as _broadcast
 from ..errors import must_be_tensor
-from ..views import chunk, split, split_with_sizes
+from ..view_splits import chunk, split, split_with_sizes
 
 
 def _each(name: str, tensors: tuple[Any, ...], raise_to: Any) -> Any:
@@ -24,13 +25,29 @@ def _each(name: str, tensors: tuple[Any, ...], raise_to: Any) -> Any:
 
 @composite(operands=("tensors",), native=False)
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with at least one dimension; 0-dim ones become vectors of one element. Several give a tuple."""
+    """Tensors with at least one dimension; 0-dim ones become vectors of one element. Several give a tuple.
+
+    Shapes: () -> (1); others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.atleast_1d(torch.tensor(3), torch.tensor([1, 2]))
+        (tensor([3]), tensor([1, 2]))
+    """
     return _each("atleast_1d", tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
 
 
 @composite(operands=("tensors",), native=False)
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with at least two dimensions; vectors become rows. Several give a tuple."""
+    """Tensors with at least two dimensions; vectors become rows. Several give a tuple.
+
+    Shapes: () -> (1, 1), (n) -> (1, n); others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.atleast_2d(torch.tensor([1, 2]))
+        tensor([[1, 2]])
+    """
     return _each("atleast_2d", tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
 
 
@@ -44,7 +61,15 @@ def _three(t: Any) -> Any:
 
 @composite(operands=("tensors",), native=False)
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with at least three dimensions: a vector of n becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1)."""
+    """Tensors with at least three dimensions: a vector of n becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1).
+
+    Shapes: () -> (1, 1, 1), (n) -> (1, n, 1), (m, n) -> (m, n, 1); others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.atleast_3d(torch.tensor([1, 2])).shape
+        torch.Size([1, 2, 1])
+    """
     return _each("atleast_3d", tensors, _three)
 
 
@@ -54,6 +79,11 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
     Raises:
         RuntimeError: if they do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.broadcast_shapes((2, 1), (3,), (1, 1, 1))
+        torch.Size([1, 2, 3])
     """
     from ..size import Size
 
@@ -71,8 +101,15 @@ def broadcast_shapes(*shapes: Any) -> Any:
 def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
     """The tensor summed over the dimensions along which ``size`` would have to be repeated.
 
+    Shapes: the sizes, spread or in one tuple.
+
     Raises:
         RuntimeError: if ``size`` does not broadcast to the tensor's shape.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).sum_to_size(1, 2)
+        tensor([[4, 6]])
     """
     given = sizes if size is None else (tuple(size),)
     wanted = tuple(given[0]) if len(given) == 1 and isinstance(given[0], (list, tuple)) else tuple(given)
@@ -83,36 +120,92 @@ def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
     if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, shape[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(shape)}}}.")
     dims = [*range(lead), *[i + lead for i, n in enumerate(wanted) if n == 1 and shape[i + lead] != 1]]
-    return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
+    if not dims:
+        return self
+    found = self.sum(dims, keepdim=True)
+    return found.reshape(wanted) if lead else found
 
 
 @composite(method=True, operands=("input",))
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
-    """``chunk`` whose parts are no views, so that they may be changed in place without rules."""
-    return tuple([t.clone() for t in chunk(input, chunks, dim)])
+    """``chunk`` whose parts are no views, so that they may be changed in place without rules.
+
+    Shapes: as ``chunk``.
+
+    Raises:
+        RuntimeError: as ``chunk``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unsafe_chunk(torch.arange(3), 2)
+        (tensor([0, 1]), tensor([2]))
+    """
+    return named(tuple([t.clone() for t in chunk(input, chunks, dim)]), "UnsafeSplitBackward0")
 
 
 @composite(method=True, operands=("input",))
 def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> Any:
-    """``split`` whose parts are no views."""
-    return tuple([t.clone() for t in split(input, split_size, dim)])
+    """``split`` whose parts are no views.
+
+    Shapes: as ``split``.
+
+    Raises:
+        RuntimeError: as ``split``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unsafe_split(torch.arange(3), 2)
+        (tensor([0, 1]), tensor([2]))
+    """
+    return named(tuple([t.clone() for t in split(input, split_size, dim)]), "UnsafeSplitBackward0")
 
 
 @composite(method=True, operands=("input",))
 def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
-    """``split_with_sizes`` whose parts are no views."""
-    return tuple([t.clone() for t in split_with_sizes(input, split_sizes, dim)])
+    """``split_with_sizes`` whose parts are no views.
+
+    Shapes: as ``split_with_sizes``.
+
+    Raises:
+        RuntimeError: as ``split_with_sizes``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unsafe_split_with_sizes(torch.arange(3), [1, 2])
+        (tensor([0]), tensor([1, 2]))
+    """
+    return named(tuple([t.clone() for t in split_with_sizes(input, split_sizes, dim)]), "UnsafeSplitWithSizesBackward0")
 
 
 @composite(operands=("input",))
 def fill(input: Any, value: Any) -> Any:
-    """A tensor like ``input`` with ``value`` everywhere."""
-    return BOUND["clone"].core(input).fill_(value)
+    """A tensor like ``input`` with ``value`` everywhere.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: if ``value`` is a tensor with dimensions, or complex for a real tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fill(torch.tensor([1, 2]), 7)
+        tensor([7, 7])
+    """
+    return named(BOUND["clone"].core(input).fill_(value), f"FillBackward{1 if isinstance(value, Tensor) else 0}")
 
 
 @composite(operands=("input",))
 def zero_(input: Any) -> Any:
-    """Writes zero everywhere."""
+    """Writes zero everywhere.
+
+    Raises:
+        RuntimeError: while operations are recorded, for a leaf that requires grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zero_(torch.tensor([1, 2]))
+        tensor([0, 0])
+    """
     return input.zero_()
 
 

@@ -38,10 +38,15 @@ def sparse_coo_tensor(
 
     Shapes: indices ``(sparse_dim, nnz)``, values ``(nnz, *dense)``. ``sparse_coo_tensor(size)`` has no elements.
 
-    >>> import jtorch as torch
-    >>> torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2)).to_dense()
-    tensor([[0., 2.],
-            [3., 0.]])
+    Raises:
+        RuntimeError: if the indices do not fit the size, when invariants are checked or the size is inferred.
+        RuntimeError: if the indices do not fit the size, when invariants are checked or the size is inferred.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2)).to_dense()
+        tensor([[0., 2.],
+                [3., 0.]])
     """
     made = _make()
     if values is None:
@@ -63,7 +68,19 @@ def sparse_csr_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Any:
-    """A sparse tensor with compressed rows: ``crow_indices`` say where they begin in ``col_indices`` and ``values``."""
+    """A sparse tensor with compressed rows: ``crow_indices`` say where they begin in ``col_indices`` and ``values``.
+
+    Shapes: crow_indices (*, rows + 1), col_indices (*, nnz), values (*, nnz, *dense).
+
+    Raises:
+        RuntimeError: if the parts do not fit each other or the size.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse_csr_tensor([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2)).to_dense()
+        tensor([[0., 2.],
+                [3., 0.]])
+    """
     return _make().compressed_tensor(
         "sparse_csr_tensor", crow_indices, col_indices, values, size, layouts.sparse_csr, dtype, device, requires_grad, check_invariants
     )
@@ -82,7 +99,19 @@ def sparse_csc_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Any:
-    """A sparse tensor with compressed columns: ``ccol_indices`` say where they begin in ``row_indices`` and ``values``."""
+    """A sparse tensor with compressed columns: ``ccol_indices`` say where they begin in ``row_indices`` and ``values``.
+
+    Shapes: ccol_indices (*, columns + 1), row_indices (*, nnz), values (*, nnz, *dense).
+
+    Raises:
+        RuntimeError: if the parts do not fit each other or the size.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse_csc_tensor([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2)).to_dense()
+        tensor([[0., 3.],
+                [2., 0.]])
+    """
     return _make().compressed_tensor(
         "sparse_csc_tensor", ccol_indices, row_indices, values, size, layouts.sparse_csc, dtype, device, requires_grad, check_invariants
     )
@@ -101,7 +130,19 @@ def sparse_bsr_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Any:
-    """A sparse tensor of blocks: ``crow_indices`` say where rows of blocks begin in ``col_indices`` and ``values``."""
+    """A sparse tensor of blocks: ``crow_indices`` say where rows of blocks begin in ``col_indices`` and ``values``.
+
+    Shapes: crow_indices (*, rows of blocks + 1), col_indices (*, nnz), values (*, nnz, height, width).
+
+    Raises:
+        RuntimeError: if the parts do not fit each other or the size.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse_bsr_tensor([0, 1], [1], [[[2.0], [3.0]]], (2, 2)).to_dense()
+        tensor([[0., 2.],
+                [0., 3.]])
+    """
     return _make().compressed_tensor(
         "sparse_bsr_tensor", crow_indices, col_indices, values, size, layouts.sparse_bsr, dtype, device, requires_grad, check_invariants
     )
@@ -120,7 +161,19 @@ def sparse_bsc_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Any:
-    """A sparse tensor of blocks: ``ccol_indices`` say where columns of blocks begin in ``row_indices`` and ``values``."""
+    """A sparse tensor of blocks: ``ccol_indices`` say where columns of blocks begin in ``row_indices`` and ``values``.
+
+    Shapes: ccol_indices (*, columns of blocks + 1), row_indices (*, nnz), values (*, nnz, height, width).
+
+    Raises:
+        RuntimeError: if the parts do not fit each other or the size.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse_bsc_tensor([0, 0, 1], [0], [[[2.0], [3.0]]], (2, 2)).to_dense()
+        tensor([[0., 2.],
+                [0., 3.]])
+    """
     return _make().compressed_tensor(
         "sparse_bsc_tensor", ccol_indices, row_indices, values, size, layouts.sparse_bsc, dtype, device, requires_grad, check_invariants
     )
@@ -140,7 +193,19 @@ def sparse_compressed_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Any:
-    """A sparse tensor of the compressed ``layout``: CSR, CSC, BSR or BSC."""
+    """A sparse tensor of the compressed ``layout``: CSR, CSC, BSR or BSC.
+
+    Shapes: those of the layout's own constructor.
+
+    Raises:
+        RuntimeError: if the layout is missing or not compressed, or the parts do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2), layout=torch.sparse_csr).to_dense()
+        tensor([[0., 2.],
+                [3., 0.]])
+    """
     return _make().compressed_tensor(
         "sparse_compressed_tensor", compressed_indices, plain_indices, values, size, layout, dtype, device, requires_grad, check_invariants
     )
@@ -151,88 +216,226 @@ def sparse_compressed_tensor(
 
 @composite(namespace="Tensor", operands=("self",))
 def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
-    """The tensor with all its elements: a dense tensor itself."""
+    """The tensor with all its elements: a dense tensor itself.
+
+    Shapes: that of the tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.eye(2).to_sparse().to_dense()
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
     return self if dtype is None or dtype is self.dtype else self.to(dtype)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def to_sparse(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The tensor in a sparse layout: COO, or ``layout``; ``to_sparse(sparse_dim)`` leaves the last dimensions dense."""
+    """The tensor in a sparse layout: COO, or ``layout``; ``to_sparse(sparse_dim)`` leaves the last dimensions dense.
+
+    Shapes: that of the tensor.
+
+    Raises:
+        RuntimeError: if ``sparse_dim``, ``blocksize`` or ``dense_dim`` does not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        tensor(indices=tensor([[0],
+                               [1]]),
+               values=tensor([2.]),
+               size=(2, 2), nnz=1, layout=torch.sparse_coo)
+    """
     return _make().to_sparse(self, *args, **kwargs)
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def to_sparse_coo(self: Any) -> Any:
-    """The tensor in coordinate format."""
+    """The tensor in coordinate format.
+
+    Shapes: that of the tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[0.0, 2.0]]).to_sparse_coo().indices()
+        tensor([[0],
+                [1]])
+    """
     return _make().to_sparse(self)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
-    """The tensor with compressed rows."""
+    """The tensor with compressed rows.
+
+    Shapes: that of the tensor, of two dimensions or more.
+
+    Raises:
+        RuntimeError: for fewer dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse_csr().col_indices()
+        tensor([1, 0])
+    """
     return _make().to_sparse_csr(self, dense_dim)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
-    """The tensor with compressed columns."""
+    """The tensor with compressed columns.
+
+    Shapes: that of the tensor, of two dimensions or more.
+
+    Raises:
+        RuntimeError: for fewer dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse_csc().row_indices()
+        tensor([1, 0])
+    """
     return _make().to_sparse_csc(self, dense_dim)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
-    """The tensor in blocks, with compressed rows of blocks."""
+    """The tensor in blocks, with compressed rows of blocks.
+
+    Shapes: that of the tensor, of two dimensions or more.
+
+    Raises:
+        RuntimeError: for fewer dimensions, or if the sizes are not divisible by the blocks'.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[0.0, 2.0], [0.0, 3.0]]).to_sparse_bsr((2, 1)).values()
+        tensor([[[2.],
+                 [3.]]])
+    """
     return _make().to_sparse_bsr(self, blocksize, dense_dim)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
-    """The tensor in blocks, with compressed columns of blocks."""
+    """The tensor in blocks, with compressed columns of blocks.
+
+    Shapes: that of the tensor, of two dimensions or more.
+
+    Raises:
+        RuntimeError: for fewer dimensions, or if the sizes are not divisible by the blocks'.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[0.0, 2.0], [0.0, 3.0]]).to_sparse_bsc((2, 1)).values()
+        tensor([[[2.],
+                 [3.]]])
+    """
     return _make().to_sparse_bsc(self, blocksize, dense_dim)
 
 
 @composite(namespace="Tensor", operands=("self", "mask"))
 def sparse_mask(self: Any, mask: Any) -> Any:
-    """The elements at the places that a sparse ``mask`` specifies, as a sparse tensor."""
+    """The elements at the places that a sparse ``mask`` specifies, as a sparse tensor.
+
+    Shapes: both of one shape.
+
+    Raises:
+        NotImplementedError: if ``mask`` is dense.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(torch.eye(2).to_sparse()).to_dense()
+        tensor([[1., 0.],
+                [0., 4.]])
+    """
     if type(mask) is Tensor:
-        raise RuntimeError("sparse_mask expected a sparse mask but got Strided")
+        _make()
+        from jtorch.sparse._tensor import could_not_run
+
+        raise could_not_run("sparse_mask", self)
     raise TypeError(f"sparse_mask(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}")
 
 
 @composite(namespace="Tensor", operands=("self",))
 def sparse_dim(self: Any) -> Any:
-    """How many dimensions are indexed: none of a dense tensor."""
+    """How many dimensions are indexed: none of a dense tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.eye(2).sparse_dim(), torch.eye(2).to_sparse().sparse_dim()
+        (0, 2)
+    """
     return 0
 
 
 @composite(namespace="Tensor", operands=("self",))
 def dense_dim(self: Any) -> Any:
-    """How many dimensions are dense: all of a dense tensor."""
+    """How many dimensions are dense: all of a dense tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.eye(2).dense_dim(), torch.eye(2).to_sparse().dense_dim()
+        (2, 0)
+    """
     return self.dim()
 
 
-def _only(name: str, what: str, parameters: str = "self") -> None:
-    """A method of sparse tensors, which dense ones refuse."""
+#: What the methods of sparse tensors give.
+_MEANING = {
+    "coalesce": "The tensor with its positions in order and each once: elements of one position are added.",
+    "is_coalesced": "Whether the positions are known to be in order and each once.",
+    "indices": "The positions of the elements, one a column.",
+    "values": "The elements that have positions.",
+    "crow_indices": "The places where the rows begin among the elements, and the end.",
+    "col_indices": "The columns of the elements, row by row.",
+    "ccol_indices": "The places where the columns begin among the elements, and the end.",
+    "row_indices": "The rows of the elements, column by column.",
+    "_indices": "The positions of the elements, one a column, as they are: in any order, some perhaps twice.",
+    "_values": "The elements that have positions, as they are.",
+    "_nnz": "The number of elements that have positions.",
+    "_dimI": "The number of dimensions that are indexed.",
+    "_dimV": "The number of dimensions that are dense.",
+    "_coalesced_": "The tensor itself, now said to be coalesced or not.",
+    "sparse_resize_": "The tensor itself in another size, with so many sparse and dense dimensions.",
+    "sparse_resize_and_clear_": "The tensor itself in another size, with so many sparse and dense dimensions, without its elements.",
+}
+
+
+def _only(name: str, what: str, layout: str, shown: str) -> None:
+    """A method of sparse tensors, which dense ones refuse; ``shown`` is what it gives for the identity matrix in ``layout``."""
 
     def refuse(self: Any) -> Any:
         raise RuntimeError(f"{name} expected {what} layout but got Strided")
 
     refuse.__name__ = name
-    refuse.__doc__ = f"Part of sparse tensors (``{what}`` layout); an error for dense ones."
+    refuse.__doc__ = f"""{_MEANING[name]}
+
+    Raises:
+        RuntimeError: for dense tensors, and other layouts than ``{what}``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.eye(2).{layout}().{name}()
+        {shown}
+    """
     composite(namespace="Tensor", name=name, operands=("self",))(refuse)
 
 
-for _name in ("coalesce", "is_coalesced", "indices"):
-    _only(_name, "sparse coordinate tensor")
-_only("values", "sparse tensor")
-for _name in ("crow_indices", "col_indices"):
-    _only(_name, "sparse row compressed tensor")
-for _name in ("ccol_indices", "row_indices"):
-    _only(_name, "sparse column compressed tensor")
+_INDICES = "tensor([[0, 1],\n                [0, 1]])"
+_ENDS, _PLACES, _ONES = "tensor([0, 1, 2])", "tensor([0, 1])", "tensor([1., 1.])"
+_COALESCED = f"tensor(indices={_INDICES},\n               values={_ONES},\n               size=(2, 2), nnz=2, layout=torch.sparse_coo)"
+for _name, _shown in (("coalesce", _COALESCED), ("is_coalesced", "True"), ("indices", _INDICES)):
+    _only(_name, "sparse coordinate tensor", "to_sparse", _shown)
+_only("values", "sparse tensor", "to_sparse", _ONES)
+for _name, _shown in (("crow_indices", _ENDS), ("col_indices", _PLACES)):
+    _only(_name, "sparse row compressed tensor", "to_sparse_csr", _shown)
+for _name, _shown in (("ccol_indices", _ENDS), ("row_indices", _PLACES)):
+    _only(_name, "sparse column compressed tensor", "to_sparse_csc", _shown)
 
 
-def _missing(name: str, extra: tuple[str, ...] = ()) -> None:
-    """A method without a kernel for dense tensors."""
+def _missing(name: str, example: str) -> None:
+    """A method without a kernel for dense tensors; ``example`` is a call for the identity matrix, and what it gives."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         _make()
@@ -241,17 +444,36 @@ def _missing(name: str, extra: tuple[str, ...] = ()) -> None:
         raise could_not_run(name, self)
 
     refuse.__name__ = name
-    refuse.__doc__ = "Part of sparse tensors; dense ones have no kernel for it."
+    refuse.__doc__ = f"""{_MEANING[name]}
+
+    Raises:
+        NotImplementedError: for dense tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.eye(2).to_sparse().{name}{example}
+    """
     composite(namespace="Tensor", name=name, operands=("self",))(refuse)
 
 
-for _name in ("_indices", "_values", "_nnz", "_dimI", "_dimV", "_coalesced_", "sparse_resize_", "sparse_resize_and_clear_"):
-    _missing(_name)
+for _name, _example in {
+    "_indices": f"()\n        {_INDICES}", "_values": f"()\n        {_ONES}", "_nnz": "()\n        2", "_dimI": "()\n        2",
+    "_dimV": "()\n        0", "_coalesced_": "(True).is_coalesced()\n        True",
+    "sparse_resize_": "((3, 2), 2, 0).shape\n        torch.Size([3, 2])",
+    "sparse_resize_and_clear_": "((3, 2), 2, 0)._nnz()\n        0",
+}.items():  # fmt: skip
+    _missing(_name, _example)
 
 
 @composite(operands=("input", "the_template"), method=True)
 def resize_as_sparse_(input: Any, the_template: Any) -> Any:
-    """Changes the size of a sparse tensor in place to that of another."""
+    """Changes the size of a sparse tensor in place to that of another.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.eye(2).to_sparse().resize_as_sparse_(torch.zeros(3, 2).to_sparse()).shape
+        torch.Size([3, 2])
+    """
     _make()
     from jtorch.sparse._tensor import could_not_run
 
@@ -263,19 +485,56 @@ def resize_as_sparse_(input: Any, the_template: Any) -> Any:
 
 @composite(operands=("mat1", "mat2"), method=False)
 def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
-    """A sparse matrix times a dense one, as a tensor with sparse rows of dense elements."""
+    """A sparse matrix times a dense one, as a tensor with sparse rows of dense elements.
+
+    Shapes: mat1 (n, m), mat2 (m, k) -> (n, k).
+
+    Raises:
+        NotImplementedError: if ``mat1`` is dense.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hspmm(torch.eye(2).to_sparse(), torch.ones(2, 1)).to_dense()
+        tensor([[1.],
+                [1.]])
+    """
     _refuse("hspmm", mat1)
 
 
 @composite(operands=("input", "mat2"), method=True)
 def smm(input: Any, mat2: Any) -> Any:
-    """A sparse matrix times a dense one, as a sparse matrix."""
-    _refuse("sspaddmm", input)
+    """A sparse matrix times a dense one, as a sparse matrix.
+
+    Shapes: input (n, m), mat2 (m, k) -> (n, k).
+
+    Raises:
+        RuntimeError: if ``input`` is dense, or the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.smm(torch.eye(2).to_sparse(), torch.ones(2, 1)).to_dense()
+        tensor([[1.],
+                [1.]])
+    """
+    _refuse("smm", input)
 
 
 @composite(operands=("input", "mat1", "mat2"), method=True)
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix."""
+    """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix.
+
+    Shapes: input (n, k), mat1 (n, m), mat2 (m, k) -> (n, k).
+
+    Raises:
+        RuntimeError: if ``input`` is dense, or the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> sparse = torch.eye(2).to_sparse()
+        >>> torch.sspaddmm(sparse, sparse, torch.ones(2, 2)).to_dense()
+        tensor([[2., 1.],
+                [1., 2.]])
+    """
     _refuse("sspaddmm", input)
 
 
@@ -287,12 +546,26 @@ def _refuse(name: str, t: Any) -> None:
         from ..errors import must_be_tensor
 
         raise must_be_tensor(name, "input", 1, t)
+    if name in ("smm", "sspaddmm"):
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
     raise could_not_run(name, t)
 
 
 @composite(operands=("input", "mat2"))
 def spmm(input: Any, mat2: Any) -> Any:
-    """The matrix product, of sparse matrices too."""
+    """The matrix product, of sparse matrices too.
+
+    Shapes: (n, m), (m, k) -> (n, k).
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.spmm(torch.eye(2).to_sparse(), torch.ones(2, 1))
+        tensor([[1.],
+                [1.]])
+    """
     from ..functional import PUBLIC
 
     return PUBLIC["mm"](input, mat2)
@@ -305,12 +578,18 @@ def spmm(input: Any, mat2: Any) -> Any:
 def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
     """The product of a sparse matrix and a dense or sparse one; ``reduce`` replaces the sums (CSR): ``mean``, ``amax``, ``amin``.
 
+    Shapes: (n, m), (m, k) -> (n, k).
+
     Gradient: of a sparse operand, at its specified elements only.
 
-    >>> import jtorch as torch
-    >>> torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 1))
-    tensor([[1.],
-            [1.]])
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 1))
+        tensor([[1.],
+                [1.]])
     """
     from ..functional import PUBLIC
 
@@ -324,7 +603,19 @@ def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
 
 @composite(namespace="sparse", name="addmm", operands=("mat", "mat1", "mat2"))
 def _sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
+    """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``.
+
+    Shapes: input (n, k), mat1 (n, m), mat2 (m, k) -> (n, k).
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse.addmm(torch.ones(2, 1), torch.eye(2).to_sparse(), torch.ones(2, 1), beta=3)
+        tensor([[4.],
+                [4.]])
+    """
     from ..functional import PUBLIC
 
     return PUBLIC["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
@@ -332,7 +623,19 @@ def _sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any
 
 @composite(namespace="sparse", name="sampled_addmm", operands=("input", "mat1", "mat2"))
 def _sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input`` specifies."""
+    """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input`` specifies.
+
+    Shapes: input (*, n, k), mat1 (*, n, m), mat2 (*, m, k) -> (*, n, k).
+
+    Raises:
+        RuntimeError: if ``input`` is no CSR tensor, or the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse.sampled_addmm(torch.eye(2).to_sparse_csr(), torch.ones(2, 2), torch.ones(2, 2)).to_dense()
+        tensor([[3., 0.],
+                [0., 3.]])
+    """
     _make()
     from jtorch.sparse._products import sampled_addmm
     from jtorch.sparse._tensor import become
@@ -343,7 +646,15 @@ def _sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: An
 
 @composite(namespace="sparse", name="sum", operands=("input",), native=False)
 def _sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
-    """The sum of the specified elements, or over dimensions: sparse as long as a sparse dimension remains."""
+    """The sum of the specified elements, or over dimensions: sparse as long as a sparse dimension remains.
+
+    Shapes: that of ``input`` without the dimensions ``dim``; () without ``dim``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse.sum(torch.tensor([[1.0, 2.0], [0.0, 4.0]]).to_sparse(), dim=0).to_dense()
+        tensor([1., 6.])
+    """
     _make()
     from jtorch.sparse._reductions import sparse_sum
 
@@ -352,7 +663,16 @@ def _sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
 
 @composite(namespace="sparse", name="softmax", operands=("input",))
 def _sparse_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """Softmax over the specified elements of each slice along ``dim``; the others count as minus infinity."""
+    """Softmax over the specified elements of each slice along ``dim``; the others count as minus infinity.
+
+    Shapes: that of ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse.softmax(torch.tensor([[1.0, 1.0], [0.0, 4.0]]).to_sparse(), dim=1).to_dense()
+        tensor([[0.5000, 0.5000],
+                [0.0000, 1.0000]])
+    """
     _make()
     from jtorch.sparse._reductions import softmax
 
@@ -361,7 +681,16 @@ def _sparse_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 
 @composite(namespace="sparse", name="log_softmax", operands=("input",))
 def _sparse_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """The logarithm of ``torch.sparse.softmax``."""
+    """The logarithm of ``torch.sparse.softmax``.
+
+    Shapes: that of ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse.log_softmax(torch.tensor([[1.0, 1.0], [0.0, 4.0]]).to_sparse(), dim=1).to_dense()
+        tensor([[-0.6931, -0.6931],
+                [ 0.0000,  0.0000]])
+    """
     _make()
     from jtorch.sparse._reductions import softmax
 
@@ -370,7 +699,16 @@ def _sparse_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 
 @composite(namespace="sparse", name="spdiags", operands=("diagonals", "offsets"))
 def _spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
-    """A sparse matrix with the rows of ``diagonals`` on its diagonals ``offsets``."""
+    """A sparse matrix with the rows of ``diagonals`` on its diagonals ``offsets``.
+
+    Shapes: diagonals (d, n), offsets (d) -> ``shape``, of two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sparse.spdiags(torch.tensor([[1, 2]]), torch.tensor([0]), (2, 2)).to_dense()
+        tensor([[1, 0],
+                [0, 2]])
+    """
     _make()
     from jtorch.sparse._diagonals import spdiags
 

@@ -9,7 +9,9 @@ import jax
 
 from .. import dtypes
 from ..binding import composite
-from ..functional import PUBLIC
+from ..functional import _C
+
+_FREEDOM = "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations."
 
 
 def _value(t: Any) -> float | None:
@@ -62,35 +64,28 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input.dim() == 2 else input.reshape(1, -1)
     observations = x.shape[1]
-    weights = None
+    if fweights is None and aweights is None:
+        if observations <= correction:
+            warnings.warn(_FREEDOM, stacklevel=2)
+        return _C._cov(x, correction)
+    weights: Any = None
     if fweights is not None:
         _check_weights("fweights", fweights, observations, False)
         weights = fweights.reshape(-1)
     if aweights is not None:
         _check_weights("aweights", aweights, observations, True)
         weights = aweights.reshape(-1) if weights is None else weights * aweights.reshape(-1)
-    freedom: Any
-    if weights is None:
-        mean, freedom = x.sum(1) / observations if observations else x.sum(1) / x.new_zeros(()), float(observations - correction)
-        known: float | None = freedom
-    else:
-        total = weights.sum()
-        sum_known = _value(total)
-        if observations and sum_known == 0:
-            raise RuntimeError("cov(): weights sum to zero, can't be normalized")
-        mean = (x * weights).sum(1) / total
-        scale = correction if aweights is None else correction * (weights * aweights.reshape(-1)).sum() / total
-        freedom = total - scale
-        known = _value(freedom)
+    total = weights.sum()
+    if observations and _value(total) == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    mean = (x * weights).sum(1) / total
+    scale = correction if aweights is None else correction * (weights * aweights.reshape(-1)).sum() / total
+    freedom = total - scale
+    known = _value(freedom)
     if known is not None and known <= 0:
-        warnings.warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.", stacklevel=2
-        )
-    freedom = max(freedom, 0.0) if isinstance(freedom, float) else freedom.clamp_min(0)
+        warnings.warn(_FREEDOM, stacklevel=2)
     centred = x - mean.unsqueeze(1)
-    found = centred @ (centred if weights is None else centred * weights).mT.conj()
-    divisor = found.new_full((), freedom, dtype=found.dtype.to_real()) if isinstance(freedom, float) else freedom
-    return (found / divisor).squeeze()
+    return (centred @ (centred * weights).mT.conj() / freedom.clamp_min(0)).squeeze()
 
 
 @composite(method=True, operands=("input",))
@@ -110,12 +105,9 @@ def corrcoef(input: Any) -> Any:
     """
     if input.dim() > 2:
         raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions")
-    found = PUBLIC["cov"](input)
-    if found.dim() == 0:
-        return found / found
-    variance = found.diag()
-    deviation = (variance.real if variance.dtype.is_complex else variance).sqrt()
-    found = found / deviation.unsqueeze(1) / deviation.unsqueeze(0)
-    if found.dtype.is_complex:
-        return PUBLIC["complex"](found.real.clip(-1, 1), found.imag.clip(-1, 1))
-    return found.clip(-1, 1)
+    x = input if input.dim() == 2 else input.reshape(1, -1)
+    if x.dtype is dtypes.bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    if x.shape[1] <= 1:
+        warnings.warn(_FREEDOM, stacklevel=2)
+    return _C._corrcoef(x)

@@ -18,9 +18,10 @@ _LARGEST = 2**63 - 1
 def sym_float(a: Any) -> Any:
     """``float(a)``.
 
-    >>> import jtorch as torch
-    >>> torch.sym_float(3)
-    3.0
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_float(3)
+        3.0
     """
     return float(a)
 
@@ -29,9 +30,10 @@ def sym_float(a: Any) -> Any:
 def sym_int(a: Any) -> Any:
     """``int(a)``: towards zero.
 
-    >>> import jtorch as torch
-    >>> torch.sym_int(-2.5)
-    -2
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_int(-2.5)
+        -2
     """
     if isinstance(a, float):
         return math.floor(a) if a >= 0 else math.ceil(a)
@@ -42,9 +44,10 @@ def sym_int(a: Any) -> Any:
 def sym_not(a: Any) -> Any:
     """``not a``.
 
-    >>> import jtorch as torch
-    >>> torch.sym_not(True)
-    False
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_not(True)
+        False
     """
     return not a
 
@@ -61,9 +64,10 @@ def _extreme(choose: Any, a: Any, b: Any) -> Any:
 def sym_max(a: Any, b: Any) -> Any:
     """The larger of two numbers; a float if either is one.
 
-    >>> import jtorch as torch
-    >>> torch.sym_max(1, 0.5)
-    1.0
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_max(1, 0.5)
+        1.0
     """
     return _extreme(max, a, b)
 
@@ -72,9 +76,10 @@ def sym_max(a: Any, b: Any) -> Any:
 def sym_min(a: Any, b: Any) -> Any:
     """The smaller of two numbers; a float if either is one.
 
-    >>> import jtorch as torch
-    >>> torch.sym_min(1, 2)
-    1
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_min(1, 2)
+        1
     """
     return _extreme(min, a, b)
 
@@ -83,9 +88,13 @@ def sym_min(a: Any, b: Any) -> Any:
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
     """``t if b else f``, for two values of one type.
 
-    >>> import jtorch as torch
-    >>> torch.sym_ite(True, 1, 2)
-    1
+    Raises:
+        AssertionError: if their types differ.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_ite(True, 1, 2)
+        1
     """
     if type(t) is not type(f):
         raise AssertionError(f"type mismatch: {type(t)} vs {type(f)}")
@@ -96,9 +105,10 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 def sym_sum(*args: Any) -> Any:
     """The sum of numbers, spread or in one sequence.
 
-    >>> import jtorch as torch
-    >>> torch.sym_sum([1, 2, 3])
-    6
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_sum([1, 2, 3])
+        6
     """
     return sum(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else sum(args)
 
@@ -110,9 +120,10 @@ def sym_sqrt(a: Any) -> Any:
     Raises:
         ValueError: for negative numbers.
 
-    >>> import jtorch as torch
-    >>> torch.sym_sqrt(4)
-    2.0
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_sqrt(4)
+        2.0
     """
     return math.sqrt(a)
 
@@ -124,8 +135,9 @@ def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = 
     Raises:
         RuntimeError: if it does not.
 
-    >>> import jtorch as torch
-    >>> torch.sym_constrain_range(3, min=1)
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_constrain_range(3, min=1)
     """
     low, high = -_LARGEST - 1 if min is None else min, _LARGEST if max is None else max
     if not low <= size <= high:
@@ -136,8 +148,12 @@ def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = 
 def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
     """``sym_constrain_range`` with 0 as the least bound.
 
-    >>> import jtorch as torch
-    >>> torch.sym_constrain_range_for_size(3)
+    Raises:
+        RuntimeError: if it does not lie within them.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sym_constrain_range_for_size(3)
     """
     low, high = 0 if min is None else min, _LARGEST if max is None else max
     if not low <= size <= high:

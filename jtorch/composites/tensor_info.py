@@ -9,12 +9,18 @@ from ..binding import composite
 from ..core import Tensor, alias_of
 from ..engine import META
 from ..errors import must_be_tensor, not_offered
-from ..functional import PROPERTIES, PROPERTY_SETTERS
+from ..functional import PROPERTIES, PROPERTY_SETTERS, PUBLIC
 
 
 @composite(namespace="Tensor", operands=("self",))
 def untyped_storage(self: Any) -> Any:
-    """The memory the tensor looks at."""
+    """The memory the tensor looks at.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2).untyped_storage().nbytes()
+        8
+    """
     from ..storages import storage_of
 
     return storage_of(self)
@@ -22,7 +28,16 @@ def untyped_storage(self: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 def storage(self: Any) -> Any:
-    """The memory the tensor looks at, with its dtype."""
+    """The memory the tensor looks at, with its dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.arange(3)[1:].storage().tolist()
+        [0, 1, 2]
+    """
     from ..storages import TypedStorage, storage_of
 
     return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
@@ -105,50 +120,101 @@ def is_nonzero(input: Any) -> Any:
 
 @composite(method=True, operands=("input",))
 def is_distributed(input: Any) -> Any:
-    """False: no tensor here is one of several parts that processes hold for each other."""
+    """False: no tensor here is one of several parts that processes hold for each other.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).is_distributed()
+        False
+    """
     return False
 
 
 @composite(method=True, operands=("input",))
 def is_conj(input: Any) -> Any:
-    """Whether the conjugate bit is set: never, conjugation is computed here."""
+    """Whether the conjugate bit is set: never, conjugation is computed here.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1j]).is_conj()
+        False
+    """
     return False
 
 
 @composite(method=True, operands=("input",))
 def is_neg(input: Any) -> Any:
-    """Whether the negative bit is set: never, negation is computed here."""
+    """Whether the negative bit is set: never, negation is computed here.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1.0]).is_neg()
+        False
+    """
     return False
 
 
 @composite(method=True, operands=("input",))
 def resolve_conj(input: Any) -> Any:
-    """The tensor itself: there is no lazy conjugation here."""
+    """The tensor itself: there is no lazy conjugation here.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1j]).conj().resolve_conj()
+        tensor([0.-1.j])
+    """
     return input
 
 
 @composite(method=True, operands=("input",))
 def resolve_neg(input: Any) -> Any:
-    """The tensor itself: there is no lazy negation here."""
+    """The tensor itself: there is no lazy negation here.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1.0]).resolve_neg()
+        tensor([1.])
+    """
     return input
 
 
 @composite(method=True, operands=("input",))
 def is_inference(input: Any) -> Any:
-    """Whether the tensor was made in inference mode."""
+    """Whether the tensor was made in inference mode.
+
+    Differs from torch: inference mode switches recording off and marks no tensor, so the answer is False.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).is_inference()
+        False
+    """
     return input._inference
 
 
 @composite(namespace="Tensor", operands=("self", "tensor"))
 def is_set_to(self: Any, tensor: Any) -> Any:
-    """Whether both look at the same memory in the same way."""
+    """Whether both look at the same memory in the same way.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(2)
+        >>> x.is_set_to(x.detach()), x.is_set_to(x.clone())
+        (True, False)
+    """
     a, b = alias_of(self), alias_of(tensor)
     return a.storage is b.storage and a.offset == b.offset and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 
 @composite(method=True, operands=("input", "other"))
 def is_same_size(input: Any, other: Any) -> Any:
-    """Whether both have one shape."""
+    """Whether both have one shape.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_same_size(torch.zeros(2), torch.zeros(3))
+        False
+    """
     return tuple(input.shape) == tuple(other.shape)
 
 
@@ -169,38 +235,71 @@ def get_device(input: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 def dim_order(self: Any, *, ambiguity_check: bool = False) -> Any:
-    """The dimensions from the outermost in memory to the innermost."""
+    """The dimensions from the outermost in memory to the innermost.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3).t().dim_order()
+        (1, 0)
+    """
     strides = self.stride()
     return tuple(sorted(range(len(strides)), key=lambda i: (-strides[i], i)))
 
 
 @composite(namespace="Tensor", operands=("self",))
 def is_pinned(self: Any, device: Any = None) -> Any:
-    """False: JAX manages host memory itself."""
+    """False: JAX manages host memory itself.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).is_pinned()
+        False
+    """
     return False
 
 
 @composite(namespace="Tensor", operands=("self",))
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """The tensor itself: JAX manages host memory itself."""
+    """The tensor itself: JAX manages host memory itself.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1]).pin_memory()
+        tensor([1])
+    """
     return self
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def is_shared(self: Any) -> Any:
-    """Whether other processes can see the memory: they cannot."""
+    """Whether other processes can see the memory: they cannot.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).is_shared()
+        False
+    """
     return False
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def share_memory_(self: Any) -> Any:
-    """Not offered: JAX arrays cannot lie in memory that processes share."""
+    """Not offered: JAX arrays cannot lie in memory that processes share.
+
+    Raises:
+        NotImplementedError: always.
+    """
     raise not_offered("Tensor.share_memory_", "JAX arrays cannot lie in memory that processes share")
 
 
 @composite(namespace="Tensor", operands=("self",))
 def record_stream(self: Any, s: Any) -> Any:
-    """Nothing to do: XLA keeps memory alive as long as it is used."""
+    """Nothing to do: XLA keeps memory alive as long as it is used. It is accepted so that programs for CUDA run.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).record_stream(None)
+    """
 
 
 # ---- what the runtime tells about a tensor -----------------------------------------------------------------------------------------
@@ -208,64 +307,142 @@ def record_stream(self: Any, s: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 def _is_view(self: Any) -> Any:
-    """Whether the tensor is a view of another one."""
+    """Whether the tensor is a view of another one.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(2)
+        >>> x._is_view(), x[0]._is_view()
+        (False, True)
+    """
     return self._base is not None
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _is_zerotensor(self: Any) -> Any:
-    """Whether the tensor stands for zeros without memory: never, here."""
+    """Whether the tensor stands for zeros without memory: never, here.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2)._is_zerotensor()
+        False
+    """
     return False
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _is_all_true(self: Any) -> Any:
-    """Whether all elements of a bool tensor are true, as a tensor."""
-    return self.all()
+    """Whether all elements of a bool tensor are true, as a tensor.
+
+    Shapes: self (*) -> ().
+    Dtypes: bool.
+
+    Raises:
+        RuntimeError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([True, False])._is_all_true()
+        tensor(False)
+    """
+    return PUBLIC["_is_all_true"](self)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _is_any_true(self: Any) -> Any:
-    """Whether an element of a bool tensor is true, as a tensor."""
-    return self.any()
+    """Whether an element of a bool tensor is true, as a tensor.
+
+    Shapes: self (*) -> ().
+    Dtypes: bool.
+
+    Raises:
+        RuntimeError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([True, False])._is_any_true()
+        tensor(True)
+    """
+    return PUBLIC["_is_any_true"](self)
 
 
 @composite(namespace="Tensor", operands=("self",))
 def const_data_ptr(self: Any) -> Any:
-    """``data_ptr()``, for readers."""
+    """``data_ptr()``, for readers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(2)
+        >>> x.const_data_ptr() == x.data_ptr()
+        True
+    """
     return self.data_ptr()
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _use_count(self: Any) -> Any:
-    """1: Python counts the references to a tensor."""
+    """The number of references that the runtime counts: 1, for Python counts the references to a tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1)._use_count()
+        1
+    """
     return 1
 
 
 @composite(namespace="Tensor", operands=("self",))
 def _fix_weakref(self: Any) -> None:
-    """Nothing to do: tensors are ordinary objects, whose weak references stay right."""
+    """Nothing to do: tensors are ordinary objects, whose weak references stay right.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1)._fix_weakref()
+    """
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def _clear_non_serializable_cached_data(self: Any) -> None:
-    """Nothing to do: tensors cache nothing that cannot be saved."""
+    """Nothing to do: tensors cache nothing that cannot be saved.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1)._clear_non_serializable_cached_data()
+    """
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def storage_type(self: Any) -> Any:
-    """The class of the tensor's typed storage."""
+    """The class of the tensor's typed storage.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).storage_type().__name__
+        'TypedStorage'
+    """
     return type(self.storage())
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def _typed_storage(self: Any) -> Any:
-    """``storage()``, without a warning."""
+    """``storage()``, without a warning.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2)._typed_storage().size()
+        2
+    """
     return self.storage()
 
 
 def _grad_dtype(t: Tensor) -> Any:
-    """The dtype of gradients that are added to ``grad``: that of the tensor."""
+    """The dtype of gradients that are added to ``grad``: that of the tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).grad_dtype
+        torch.float32
+    """
     return t.dtype
 
 

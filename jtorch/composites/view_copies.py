@@ -6,15 +6,26 @@ from typing import Any
 
 from .. import views
 from ..applying import write_out
+from ..autograd.names import named
 from ..binding import BOUND, composite
+from ..core import Tensor, from_value
 from ..dtypes import dtype as dtype_class
 from ..functional import PUBLIC
 
 
-def _copied(name: str, view: Any, out: Any) -> Any:
-    """A contiguous copy of a view, or ``out`` with it written in."""
-    made = BOUND["clone"].core(view)
-    made._strides = None
+def _copied(name: str, view: Any, out: Any, viewed: bool = True) -> Any:
+    """A contiguous copy of a view, or ``out`` with it written in. The copy stands in the view's place in the graph."""
+    if viewed and type(view) is Tensor and view._node is not None:
+        node, value = view._node, view._read()
+        made = from_value(value)
+        made._node, made._nr, made._rg = node, view._nr, True
+        if not node.name().endswith("copy"):
+            node.label = "NarrowCopyBackward0" if name == "narrow_copy" else f"{node.name()}_copy"
+    else:
+        made = BOUND["clone"].core(view)
+        made._strides = None
+        if not viewed:
+            named(made, "AliasBackward0_copy")
     return made if out is None else write_out(made, out, name, (view,))
 
 
@@ -34,17 +45,21 @@ def _each_copied(name: str, parts: Any, out: Any) -> Any:
 def alias_copy(input: Any, *, out: Any = None) -> Any:
     """A copy of the tensor.
 
+    Shapes: that of ``input``.
+
     Example:
         >>> import jtorch as torch
         >>> torch.alias_copy(torch.tensor([1, 2]))
         tensor([1, 2])
     """
-    return _copied("alias_copy", input, out)
+    return _copied("alias_copy", input, out, viewed=False)
 
 
 @composite(operands=("input", "out"))
 def detach_copy(input: Any, *, out: Any = None) -> Any:
     """A copy of the tensor without history.
+
+    Shapes: that of ``input``.
 
     Example:
         >>> import jtorch as torch
@@ -57,6 +72,11 @@ def detach_copy(input: Any, *, out: Any = None) -> Any:
 @composite(operands=("input", "out"))
 def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None, *, out: Any = None) -> Any:
     """A copy of ``as_strided``'s look at the tensor's memory.
+
+    Shapes: ``size``.
+
+    Raises:
+        RuntimeError: as ``as_strided``.
 
     Example:
         >>> import jtorch as torch
@@ -71,6 +91,12 @@ def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | No
 def diagonal_copy(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Any = None) -> Any:
     """A copy of ``diagonal``.
 
+    Shapes: as ``diagonal``.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+        RuntimeError: if both are one.
+
     Example:
         >>> import jtorch as torch
         >>> torch.diagonal_copy(torch.eye(2))
@@ -82,6 +108,11 @@ def diagonal_copy(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1, *, 
 @composite(operands=("input", "out"))
 def expand_copy(input: Any, size: Any, *, implicit: bool = False, out: Any = None) -> Any:
     """A copy of ``Tensor.expand``: repeated elements have memory of their own.
+
+    Shapes: ``size``, where -1 keeps a size.
+
+    Raises:
+        RuntimeError: if ``input`` does not broadcast to it.
 
     Example:
         >>> import jtorch as torch
@@ -95,6 +126,8 @@ def expand_copy(input: Any, size: Any, *, implicit: bool = False, out: Any = Non
 @composite(method=True, operands=("input", "out"))
 def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = None) -> Any:
     """A copy of ``narrow``: ``length`` elements of a dimension from ``start`` on.
+
+    Shapes: that of ``input``, with size ``length`` in dimension ``dim``.
 
     Raises:
         IndexError, RuntimeError: if they are not all there.
@@ -116,6 +149,11 @@ def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = Non
 def permute_copy(input: Any, dims: Any, *, out: Any = None) -> Any:
     """A copy of ``permute``.
 
+    Shapes: that of ``input``, its sizes in the order ``dims``.
+
+    Raises:
+        RuntimeError: if ``dims`` is no permutation.
+
     Example:
         >>> import jtorch as torch
         >>> torch.permute_copy(torch.zeros(2, 3), (1, 0)).shape
@@ -128,6 +166,11 @@ def permute_copy(input: Any, dims: Any, *, out: Any = None) -> Any:
 def select_copy(input: Any, dim: int, index: int, *, out: Any = None) -> Any:
     """A copy of ``select``: one element of a dimension, which disappears.
 
+    Shapes: that of ``input`` without dimension ``dim``.
+
+    Raises:
+        IndexError: if ``dim`` or ``index`` is out of range.
+
     Example:
         >>> import jtorch as torch
         >>> torch.select_copy(torch.tensor([[1, 2], [3, 4]]), 1, 0)
@@ -139,6 +182,8 @@ def select_copy(input: Any, dim: int, index: int, *, out: Any = None) -> Any:
 @composite(operands=("input", "out"))
 def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None) -> Any:
     """A copy of ``input[start:end:step]`` along a dimension.
+
+    Shapes: that of ``input`` but for size ``dim``.
 
     Raises:
         RuntimeError: if ``step`` is not positive.
@@ -160,6 +205,11 @@ def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | No
 def split_copy(input: Any, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned if that is given.
 
+    Shapes: as ``split``.
+
+    Raises:
+        RuntimeError: as ``split``, or if ``out`` has another length.
+
     Example:
         >>> import jtorch as torch
         >>> torch.split_copy(torch.arange(3), 2)
@@ -171,6 +221,11 @@ def split_copy(input: Any, split_size: int, dim: int = 0, *, out: Any = None) ->
 @composite(operands=("input",))
 def split_with_sizes_copy(input: Any, split_sizes: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of the parts that ``split_with_sizes`` gives; see ``split_copy``.
+
+    Shapes: as ``split_with_sizes``.
+
+    Raises:
+        RuntimeError: as ``split_with_sizes``, or if ``out`` has another length.
 
     Example:
         >>> import jtorch as torch
@@ -184,6 +239,11 @@ def split_with_sizes_copy(input: Any, split_sizes: Any, dim: int = 0, *, out: An
 def unbind_copy(input: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of what ``unbind`` gives; see ``split_copy``.
 
+    Shapes: that of ``input`` without dimension ``dim``.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
     Example:
         >>> import jtorch as torch
         >>> torch.unbind_copy(torch.tensor([[1, 2], [3, 4]]))
@@ -196,6 +256,11 @@ def unbind_copy(input: Any, dim: int = 0, *, out: Any = None) -> Any:
 def squeeze_copy(input: Any, dim: Any = None, *, out: Any = None) -> Any:
     """A copy of ``squeeze``.
 
+    Shapes: as ``squeeze``.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
     Example:
         >>> import jtorch as torch
         >>> torch.squeeze_copy(torch.zeros(2, 1, 3)).shape
@@ -207,6 +272,11 @@ def squeeze_copy(input: Any, dim: Any = None, *, out: Any = None) -> Any:
 @composite(operands=("input", "out"))
 def t_copy(input: Any, *, out: Any = None) -> Any:
     """A copy of the transpose of a matrix.
+
+    Shapes: (m, n) -> (n, m); others as they are.
+
+    Raises:
+        RuntimeError: for more than two dimensions.
 
     Example:
         >>> import jtorch as torch
@@ -221,6 +291,11 @@ def t_copy(input: Any, *, out: Any = None) -> Any:
 def transpose_copy(input: Any, dim0: int, dim1: int, *, out: Any = None) -> Any:
     """A copy of ``transpose``.
 
+    Shapes: that of ``input``, with sizes ``dim0`` and ``dim1`` exchanged.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+
     Example:
         >>> import jtorch as torch
         >>> torch.transpose_copy(torch.zeros(2, 3), 0, 1).is_contiguous()
@@ -232,6 +307,11 @@ def transpose_copy(input: Any, dim0: int, dim1: int, *, out: Any = None) -> Any:
 @composite(operands=("input", "out"))
 def unfold_copy(input: Any, dimension: int, size: int, step: int, *, out: Any = None) -> Any:
     """A copy of ``Tensor.unfold``: windows along a dimension.
+
+    Shapes: (*, n, *) -> (*, (n - size) // step + 1, *, size).
+
+    Raises:
+        RuntimeError: if ``size`` is greater than the dimension's, or ``step`` is not positive.
 
     Example:
         >>> import jtorch as torch
@@ -246,6 +326,11 @@ def unfold_copy(input: Any, dimension: int, size: int, step: int, *, out: Any = 
 def unsqueeze_copy(input: Any, dim: int, *, out: Any = None) -> Any:
     """A copy of ``unsqueeze``.
 
+    Shapes: that of ``input``, with a size 1 at ``dim``.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
     Example:
         >>> import jtorch as torch
         >>> torch.unsqueeze_copy(torch.tensor([1, 2]), 0)
@@ -257,6 +342,11 @@ def unsqueeze_copy(input: Any, dim: int, *, out: Any = None) -> Any:
 @composite(operands=("input", "out"))
 def view_as_complex_copy(input: Any, *, out: Any = None) -> Any:
     """A copy of ``view_as_complex``.
+
+    Shapes: (*, 2) -> (*).
+
+    Raises:
+        RuntimeError: if the last dimension is not of size 2, or the tensor is complex.
 
     Example:
         >>> import jtorch as torch
@@ -270,6 +360,11 @@ def view_as_complex_copy(input: Any, *, out: Any = None) -> Any:
 def view_as_real_copy(input: Any, *, out: Any = None) -> Any:
     """A copy of ``view_as_real``.
 
+    Shapes: (*) -> (*, 2).
+
+    Raises:
+        RuntimeError: for real tensors.
+
     Example:
         >>> import jtorch as torch
         >>> torch.view_as_real_copy(torch.tensor(1 + 2j))
@@ -281,6 +376,8 @@ def view_as_real_copy(input: Any, *, out: Any = None) -> Any:
 @composite(operands=("input", "out"))
 def view_copy(input: Any, size: Any = None, *, dtype: Any = None, out: Any = None) -> Any:
     """A copy of ``Tensor.view``: another shape, or the same bytes as another dtype.
+
+    Shapes: ``size``.
 
     Raises:
         RuntimeError: if the tensor's memory does not allow the view.
@@ -303,37 +400,96 @@ def view_copy(input: Any, size: Any = None, *, dtype: Any = None, out: Any = Non
 
 @composite(operands=("input", "out"))
 def indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the indices of a sparse tensor in coordinate format."""
+    """A copy of the indices of a sparse tensor in coordinate format.
+
+    Shapes: (sparse_dim, nnz).
+
+    Raises:
+        RuntimeError: for tensors of other layouts.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.indices_copy(torch.eye(2).to_sparse())
+        tensor([[0, 1],
+                [0, 1]])
+    """
     return _copied("indices_copy", input.indices(), out)
 
 
 @composite(operands=("input", "out"))
 def values_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the values of a sparse tensor."""
+    """A copy of the values of a sparse tensor.
+
+    Shapes: (nnz, *dense).
+
+    Raises:
+        RuntimeError: for dense tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.values_copy(torch.eye(2).to_sparse())
+        tensor([1., 1.])
+    """
     return _copied("values_copy", input.values(), out)
 
 
 @composite(operands=("input", "out"))
 def crow_indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the compressed row indices of a sparse tensor."""
+    """A copy of the compressed row indices of a sparse tensor.
+
+    Raises:
+        RuntimeError: for tensors of other layouts than CSR and BSR.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.crow_indices_copy(torch.eye(2).to_sparse_csr())
+        tensor([0, 1, 2])
+    """
     return _copied("crow_indices_copy", input.crow_indices(), out)
 
 
 @composite(operands=("input", "out"))
 def col_indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the column indices of a sparse tensor with compressed rows."""
+    """A copy of the column indices of a sparse tensor with compressed rows.
+
+    Raises:
+        RuntimeError: for tensors of other layouts than CSR and BSR.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.col_indices_copy(torch.eye(2).to_sparse_csr())
+        tensor([0, 1])
+    """
     return _copied("col_indices_copy", input.col_indices(), out)
 
 
 @composite(operands=("input", "out"))
 def ccol_indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the compressed column indices of a sparse tensor."""
+    """A copy of the compressed column indices of a sparse tensor.
+
+    Raises:
+        RuntimeError: for tensors of other layouts than CSC and BSC.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ccol_indices_copy(torch.eye(2).to_sparse_csc())
+        tensor([0, 1, 2])
+    """
     return _copied("ccol_indices_copy", input.ccol_indices(), out)
 
 
 @composite(operands=("input", "out"))
 def row_indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the row indices of a sparse tensor with compressed columns."""
+    """A copy of the row indices of a sparse tensor with compressed columns.
+
+    Raises:
+        RuntimeError: for tensors of other layouts than CSC and BSC.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.row_indices_copy(torch.eye(2).to_sparse_csc())
+        tensor([0, 1])
+    """
     return _copied("row_indices_copy", input.row_indices(), out)
 
 
@@ -343,6 +499,8 @@ def row_indices_copy(input: Any, *, out: Any = None) -> Any:
 @composite(method=True, operands=("input", "src"))
 def slice_inverse(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
     """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s memory.
+
+    Shapes: that of ``src``.
 
     Raises:
         RuntimeError: if ``input``'s memory does not reach as far as ``src``'s shape.

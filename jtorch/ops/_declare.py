@@ -83,6 +83,7 @@ class Op:
     returns: str | None = None
     fields: tuple[str, ...] = ()
     differentiable: bool = True
+    constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None
     host: bool = False
     random: bool = False
@@ -91,6 +92,7 @@ class Op:
     family: str = "op"
     rule: Callable[..., Any] | None = None
     fwd: Callable[..., Any] | None = None
+    refusal: Exception | None = None
     module: str = ""
 
     @property
@@ -183,6 +185,16 @@ def defvjp(
     record.rule, record.fwd = rule, fwd
     if saves is not None:
         record.saves = saves
+
+
+def without_derivative(body: Callable[..., Any], error: Exception) -> None:
+    """States that the op of ``body`` has a derivative that nobody knows: ``error`` is raised when a backward pass comes to it."""
+
+    def rule(*_: Any, **__: Any) -> Any:
+        raise error
+
+    defvjp(body, rule, saves=())
+    find(body).refusal = error
 
 
 @dataclasses.dataclass(slots=True)

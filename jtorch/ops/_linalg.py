@@ -8,7 +8,7 @@ from jax import lax
 
 from ..errors import LinAlgError, broadcast_shapes
 from ._declare import Array, guard
-from ._numeric import conj, is_integral, scalar_name
+from ._numeric import conj, is_integral, scalar_name, unsupported
 
 #: Up to this size every order has its own message where a batch fails; beyond it the message leaves the order out.
 _ORDERS = 16
@@ -28,12 +28,21 @@ def check_square(a: Array, function: str, name: str = "A") -> None:
         raise RuntimeError(f"{prefix}{name} must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
 
 
-def check_float(a: Array, function: str, *, low: bool = False) -> None:
-    """Raises torch's error for integers and, unless ``low``, for half precision."""
+def check_float(a: Array, function: str, *, low: bool = False, kernel: str | None = None) -> None:
+    """Raises torch's error for integers and, unless ``low``, for half precision; that in the words of the ``kernel`` if one is named."""
     if is_integral(a):
         raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got {scalar_name(a.dtype)}")
-    if not low and a.dtype.itemsize < 4:
-        raise RuntimeError(f"{function}: Low precision dtypes not supported. Got {scalar_name(a.dtype)}")
+    if low or a.dtype.itemsize >= 4:
+        return
+    if kernel is not None:
+        raise unsupported(kernel, a)
+    raise RuntimeError(f"{function}: Low precision dtypes not supported. Got {scalar_name(a.dtype)}")
+
+
+def check_kernel(a: Array, kernel: str) -> None:
+    """Raises torch's error, which names its kernel, for all but float32, float64 and complex numbers."""
+    if is_integral(a) or a.dtype.itemsize < 4:
+        raise unsupported(kernel, a)
 
 
 def guard_info(info: Array, function: str, message: str, size: int) -> None:

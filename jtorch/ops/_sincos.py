@@ -22,8 +22,8 @@ _SINE = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _COSINE = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 
 
-def _vectorised(x: Array, quarter_turns: int) -> Array:
-    """The sine of ``x + quarter_turns * pi / 2``."""
+def sine_and_cosine(x: Array, quarter_turns: int) -> tuple[Array, Array, Array]:
+    """The sine and the cosine of what remains of ``x`` beyond whole quarter turns, and the number of those plus ``quarter_turns``."""
     double = x.astype(np.float64)
     turns = jnp.zeros_like(double)
     for i in range(len(_TWO_OVER_PI) - 1, -1, -1):
@@ -34,7 +34,12 @@ def _vectorised(x: Array, quarter_turns: int) -> Array:
     z = r * r
     sine = ((_SINE[0] * z + _SINE[1]) * z + _SINE[2]) * z * r + r
     cosine = ((_COSINE[0] * z + _COSINE[1]) * z + _COSINE[2]) * z * z - 0.5 * z + 1
-    quarter = jnp.where(jnp.isnan(quarter), 0, quarter).astype(np.int32) + quarter_turns
+    return sine, cosine, jnp.where(jnp.isnan(quarter), 0, quarter).astype(np.int32) + quarter_turns
+
+
+def _vectorised(x: Array, quarter_turns: int) -> Array:
+    """The sine of ``x + quarter_turns * pi / 2``."""
+    sine, cosine, quarter = sine_and_cosine(x, quarter_turns)
     found = jnp.where(quarter & 1 == 1, cosine, sine)
     found = jnp.where(quarter & 2 == 2, -found, found)
     return found if quarter_turns else jnp.where(x == 0, x, found)

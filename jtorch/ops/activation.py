@@ -24,7 +24,18 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 def relu(input: Array) -> Array:
     """``max(input, 0)``; NaN stays NaN.
 
+    Shapes: input (*) -> (*).
+    Dtypes: integers and real floating-point -> the same.
     Gradient: 0 at 0.
+
+    Raises:
+        RuntimeError: for bool.
+        NotImplementedError: for complex numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.relu(torch.tensor([-1.5, 0.0, 2.0]))
+        tensor([0., 0., 2.])
     """
     if is_bool(input):
         raise RuntimeError("Boolean inputs not supported for relu")
@@ -41,9 +52,20 @@ defvjp(relu, _relu_rule)
 
 @_activation(name="relu", inplace=True, saves=("result",), aten="relu")
 def functional_relu(input: Array, inplace: bool = False) -> Array:
-    """``max(input, 0)``; NaN stays NaN.
+    """``max(input, 0)``; NaN stays NaN. ``inplace`` writes the result into ``input``.
 
+    Shapes: input (*) -> (*).
+    Dtypes: integers and real floating-point -> the same.
     Gradient: 0 at 0.
+
+    Raises:
+        RuntimeError: for bool.
+        NotImplementedError: for complex numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.relu(torch.tensor([-3, 0, 2]))
+        tensor([0, 0, 2])
     """
     return relu(input)
 
@@ -58,9 +80,21 @@ def _refuse_complex(x: Array) -> None:
 
 @_activation(inplace=True, saves=("input",), aten="hardtanh")
 def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Array:
-    """Moves elements into ``[min_val, max_val]``.
+    """Moves elements into ``[min_val, max_val]``. ``inplace`` writes the result into ``input``.
 
+    Shapes: input (*) -> (*).
+    Dtypes: integers and real floating-point -> the same.
     Gradient: 0 at both edges, unlike that of ``clamp``.
+
+    Raises:
+        ValueError: if ``min_val`` exceeds ``max_val``.
+        RuntimeError: for bool, and for unsigned integers with a negative ``min_val``.
+        NotImplementedError: for complex numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.hardtanh(torch.tensor([-3.0, 0.5, 3.0]), -1.0, 2.0)
+        tensor([-1.0000,  0.5000,  2.0000])
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
@@ -82,7 +116,21 @@ defvjp(hardtanh, _hardtanh_rule)
 
 @_activation(saves=("input",), aten="relu6")
 def relu6(input: Array, inplace: bool = False) -> Array:
-    """Moves elements into [0, 6]."""
+    """Moves elements into [0, 6]. ``inplace`` writes the result into ``input``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and real floating-point -> the same.
+    Gradient: 0 at both edges.
+
+    Raises:
+        RuntimeError: for bool.
+        NotImplementedError: for complex numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.relu6(torch.tensor([-1.0, 4.0, 9.0]))
+        tensor([0., 4., 6.])
+    """
     return hardtanh(input, 0.0, 6.0)
 
 
@@ -95,7 +143,16 @@ defvjp(relu6, _relu6_rule)
 
 @_activation(inplace=True, saves=("input",), aten="leaky_relu")
 def leaky_relu(input: Array, negative_slope: Number = 0.01, inplace: bool = False) -> Array:
-    """``input`` where positive, else ``negative_slope * input``."""
+    """``input`` where positive, else ``negative_slope * input``. ``inplace`` writes the result into ``input``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.leaky_relu(torch.tensor([-2.0, 3.0]), 0.5)
+        tensor([-1.,  3.])
+    """
     require("leaky_relu_cpu", input)
     x = wide(input)
     return jnp.where(x > 0, x, x * _as(negative_slope, x)).astype(input.dtype)
@@ -132,8 +189,16 @@ defvjp(rrelu_with_noise, _rrelu_with_noise_rule)
 def prelu(input: Array, weight: Array) -> Array:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1).
 
+    Shapes: input (*) or (N, C, *), weight (), (1) or (C) -> that of ``input``.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
     Raises:
         RuntimeError: if the dtypes differ or the number of weights does not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.prelu(torch.tensor([[-2.0, -2.0]]), torch.tensor([0.5, 0.25]))
+        tensor([[-1.0000, -0.5000]])
     """
     require("prelu_cpu", input)
     return jnp.where(input > 0, input, _channel_weight(input, weight) * input)
@@ -173,7 +238,16 @@ defvjp(prelu, _prelu_rule)
 
 @unary(promote=None, method=False, inplace=True, saves=("input",), aten="threshold")
 def threshold(input: Array, threshold: Number, value: Number) -> Array:
-    """``input`` where it exceeds ``threshold``, else ``value``."""
+    """``input`` where it exceeds ``threshold``, else ``value``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and real floating-point -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.threshold(torch.tensor([0.5, 1.0, 2.0]), 1.0, -1.0)
+        tensor([-1., -1.,  2.])
+    """
     if is_bool(input) or is_complex(input):
         raise unsupported("threshold_cpu", input)
     return jnp.where(input <= _as(threshold, input), _as(value, input), input)
@@ -188,7 +262,16 @@ defvjp(threshold, _threshold_rule)
 
 @_activation(name="threshold", inplace=True, saves=("input",), aten="threshold")
 def functional_threshold(input: Array, threshold: Number, value: Number, inplace: bool = False) -> Array:
-    """``input`` where it exceeds ``threshold``, else ``value``."""
+    """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and real floating-point -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.threshold(torch.tensor([1, 2, 3]), 1, 20)
+        tensor([20,  2,  3])
+    """
     return _threshold_kernel(input, threshold, value)
 
 
@@ -198,7 +281,16 @@ defvjp(functional_threshold, _threshold_rule)
 
 @unary(promote=None, method=True, aliases=("nn.functional.hardshrink",), saves=("input",), aten="hardshrink")
 def hardshrink(input: Array, lambd: float = 0.5) -> Array:
-    """0 within ``[-lambd, lambd]``, ``input`` outside."""
+    """0 within ``[-lambd, lambd]``, ``input`` outside.
+
+    Shapes: input (*) -> (*).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.hardshrink(torch.tensor([-2.0, -0.5, 0.3, 1.0]))
+        tensor([-2.,  0.,  0.,  1.])
+    """
     require("hardshrink_cpu", input)
     return zeros_where((input >= -lambd) & (input <= lambd), input)
 
@@ -214,8 +306,16 @@ defvjp(hardshrink, _shrink_rule)
 def softshrink(input: Array, lambd: float = 0.5) -> Array:
     """Moves elements towards 0 by ``lambd``, and those within it to 0.
 
+    Shapes: input (*) -> (*).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
     Raises:
         RuntimeError: if ``lambd`` is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.softshrink(torch.tensor([-2.0, 0.3, 1.0]))
+        tensor([-1.5000,  0.0000,  0.5000])
     """
     require("softshrink_check", input)
     if not lambd >= 0:
@@ -234,7 +334,17 @@ defvjp(softshrink, _shrink_rule)
 
 @_activation(saves=("input",), aten="hardsigmoid")
 def hardsigmoid(input: Array, inplace: bool = False) -> Array:
-    """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``."""
+    """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``. ``inplace`` writes the result into ``input``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+    Gradient: 0 at -3 and 3.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.hardsigmoid(torch.tensor([-4.0, 0.0, 1.5]))
+        tensor([0.0000, 0.5000, 0.7500])
+    """
     require("hardsigmoid_cpu", input)
     x = wide(input)
     return (jnp.minimum(jnp.maximum(x + 3, 0), 6) / 6).astype(input.dtype)
@@ -249,7 +359,16 @@ defvjp(hardsigmoid, _hardsigmoid_rule)
 
 @_activation(saves=("input",), aten="hardswish")
 def hardswish(input: Array, inplace: bool = False) -> Array:
-    """``input * hardsigmoid(input)``."""
+    """``input * hardsigmoid(input)``. ``inplace`` writes the result into ``input``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.hardswish(torch.tensor([-4.0, 1.5, 4.0]))
+        tensor([-0.0000, 1.1250, 4.0000])
+    """
     require("hardswish_cpu", input)
     x = wide(input)
     return (x * jnp.minimum(jnp.maximum(x + 3, 0), 6) / 6).astype(input.dtype)

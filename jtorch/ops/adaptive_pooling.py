@@ -172,6 +172,15 @@ def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Arr
     """Averages a sequence over ``output_size`` windows that cover it evenly.
 
     Shapes: input (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: for another rank, an empty sequence, or a negative size.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_avg_pool1d(torch.tensor([[1.0, 2.0, 3.0, 4.0]]), 2)
+        tensor([[1.5000, 3.5000]])
     """
     return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
 
@@ -181,6 +190,16 @@ def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] 
     """Averages an image over windows that cover it evenly; None keeps the size of a dimension.
 
     Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: for another rank, an empty image, or a negative size.
+        ValueError: for a tuple ``output_size``, if there are too few dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(8.0).reshape(1, 2, 4), (1, 2))
+        tensor([[[2.5000, 4.5000]]])
     """
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
@@ -190,6 +209,16 @@ def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] 
     """Averages a volume over windows that cover it evenly; None keeps the size of a dimension.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W) -> (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: for another rank, an empty volume, or a negative size.
+        ValueError: for a tuple ``output_size``, if there are too few dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1)).flatten()
+        tensor([1.5000, 5.5000])
     """
     return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
 
@@ -269,6 +298,15 @@ def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return
     """The maxima of a sequence over ``output_size`` windows that cover it evenly, with ``return_indices`` also their places.
 
     Shapes: input (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Raises:
+        RuntimeError: for another rank, an empty sequence, or a negative size.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1.0, 4.0, 3.0, 2.0]]), 2, return_indices=True)
+        (tensor([[4., 3.]]), tensor([[1, 2]]))
     """
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
@@ -277,9 +315,19 @@ def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return
 def adaptive_max_pool2d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
-    """The maxima of an image over windows that cover it evenly, with ``return_indices`` also their places.
+    """The maxima of an image over windows that cover it evenly, with ``return_indices`` also their places: ``row * W + column``.
 
     Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Raises:
+        RuntimeError: for another rank, an empty image, or a negative size.
+        ValueError: for a tuple ``output_size``, if there are too few dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool2d(torch.arange(8.0).reshape(1, 2, 4), (1, 2))
+        tensor([[[5., 7.]]])
     """
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
@@ -288,9 +336,19 @@ def adaptive_max_pool2d(
 def adaptive_max_pool3d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
-    """The maxima of a volume over windows that cover it evenly, with ``return_indices`` also their places.
+    """The maxima of a volume over windows that cover it evenly, with ``return_indices`` also their places, counted in row-major order.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W) -> (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Raises:
+        RuntimeError: for another rank, an empty volume, or a negative size.
+        ValueError: for a tuple ``output_size``, if there are too few dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1)).flatten()
+        tensor([3., 7.])
     """
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
@@ -301,7 +359,16 @@ def adaptive_max_pool1d_with_indices(
     output_size: int | tuple[int, ...],
     return_indices: bool = False,
 ) -> tuple[Array, Array]:
-    """``adaptive_max_pool1d`` that always returns the indices too; ``torch.adaptive_max_pool1d`` is this one."""
+    """``adaptive_max_pool1d`` that always returns the indices too; ``torch.adaptive_max_pool1d`` is this one.
+
+    Shapes: input (N, C, L) or (C, L) -> twice (N, C, output_size) or (C, output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.adaptive_max_pool1d(torch.tensor([[1.0, 4.0, 3.0, 2.0]]), 2)
+        (tensor([[4., 3.]]), tensor([[1, 2]]))
+    """
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, True)
 
 
@@ -311,7 +378,16 @@ def adaptive_max_pool2d_with_indices(
     output_size: int | tuple[int | None, ...] | None,
     return_indices: bool = False,
 ) -> tuple[Array, Array]:
-    """``adaptive_max_pool2d`` that always returns the indices too."""
+    """``adaptive_max_pool2d`` that always returns the indices too.
+
+    Shapes: input (N, C, H, W) or (C, H, W) -> twice (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool2d_with_indices(torch.tensor([[[1.0, 4.0], [3.0, 2.0]]]), 1)
+        (tensor([[[4.]]]), tensor([[[1]]]))
+    """
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, True)
 
 
@@ -321,7 +397,16 @@ def adaptive_max_pool3d_with_indices(
     output_size: int | tuple[int | None, ...] | None,
     return_indices: bool = False,
 ) -> tuple[Array, Array]:
-    """``adaptive_max_pool3d`` that always returns the indices too."""
+    """``adaptive_max_pool3d`` that always returns the indices too.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> twice (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool3d_with_indices(torch.tensor([[[[1.0, 4.0], [3.0, 2.0]]]]), 1)
+        (tensor([[[[4.]]]]), tensor([[[[1]]]]))
+    """
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, True)
 
 
@@ -354,7 +439,7 @@ def _fractional_check(n: int, input: Array, samples: Array, kernel: tuple[int, .
     for name, size, k, o in zip(names, input.shape[-n:], kernel, out, strict=True):
         if o < 1:
             raise RuntimeError(f"fractional_max_pool{n}d: output_size must be greater than zero, but got {list(out)}")
-        if o + k - 1 > size:
+        if o + k - 1 > size - (n == 3):  # torch wants one more in volumes
             raise RuntimeError(f"{function}: pool {name} {k} too large relative to input {name} {size}")
     if samples.dtype != input.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
@@ -485,6 +570,7 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
             f"Expected shape of indices to be same as that of the input tensor ({[*input.shape, *one]}) "
             f"but got indices tensor with shape: {[*indices.shape, *one]}"
         )
+    _refuse(f"max_unpool{max(n, 2)}d", input)
     lead, total = input.shape[:-n], math.prod(size)
     volume = "x".join(map(str, size if n > 1 else (*size, 1)))
     outside = (indices < 0) | (indices >= total)
@@ -515,9 +601,19 @@ def max_unpool1d(
 ) -> Array:
     """Puts the maxima that ``max_pool1d`` found back to their places in zeros.
 
+    Shapes: input and indices (N, C, L) or (C, L) -> (N, C, L') or (C, L') with ``L' = (L - 1) * stride - 2 * padding + kernel_size``, or as
+    ``output_size`` says.
+
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are int64.
+
     Raises:
         ValueError: if ``output_size`` does not fit the pooling's numbers.
         RuntimeError: if an index lies outside.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_unpool1d(torch.tensor([[4.0, 3.0]]), torch.tensor([[1, 2]]), 2)
+        tensor([[0., 4., 3., 0.]])
     """
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
@@ -533,9 +629,18 @@ def max_unpool2d(
 ) -> Array:
     """Puts the maxima that ``max_pool2d`` found back to their places in zeros.
 
+    Shapes: input and indices (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W'), each size as for ``max_unpool1d``.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are int64.
+
     Raises:
         ValueError: if ``output_size`` does not fit the pooling's numbers.
         RuntimeError: if an index lies outside.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_unpool2d(torch.tensor([[[9.0]]]), torch.tensor([[[2]]]), 2)
+        tensor([[[0., 0.],
+                 [9., 0.]]])
     """
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
@@ -551,9 +656,17 @@ def max_unpool3d(
 ) -> Array:
     """Puts the maxima that ``max_pool3d`` found back to their places in zeros.
 
+    Shapes: input and indices (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W'), each size as for ``max_unpool1d``.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are int64.
+
     Raises:
         ValueError: if ``output_size`` does not fit the pooling's numbers.
         RuntimeError: if an index lies outside.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_unpool3d(torch.tensor([[[[9.0]]]]), torch.tensor([[[[5]]]]), 2).flatten()
+        tensor([0., 0., 0., 0., 0., 9., 0., 0.])
     """
     return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
 

@@ -23,28 +23,64 @@ _without_gradient = functools.partial(_special, differentiable=False)
 
 @unary(inplace=True, aliases=("special.i0",), saves=("input",), aten="i0")
 def i0(input: Array) -> Array:
-    """The modified Bessel function of the first kind and order 0."""
+    """The modified Bessel function of the first kind and order 0.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.i0(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([1.0000, 1.2661, 2.2796])
+    """
     require("i0_vml_cpu", input)
     return jsp.i0(wide(input)).astype(input.dtype)
 
 
 @_special(saves=("input", "result"), aten="special_i0e")
 def i0e(input: Array) -> Array:
-    """``exp(-abs(input)) * i0(input)``."""
+    """``exp(-abs(input)) * i0(input)``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.i0e(torch.tensor([0.0, 1.0, 100.0]))
+        tensor([1.0000, 0.4658, 0.0399])
+    """
     require("i0e_cpu", input)
     return jsp.i0e(wide(input)).astype(input.dtype)
 
 
 @_special(saves=("input", "result"), aten="special_i1")
 def i1(input: Array) -> Array:
-    """The modified Bessel function of the first kind and order 1."""
+    """The modified Bessel function of the first kind and order 1.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.i1(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([0.0000, 0.5652, 1.5906])
+    """
     require("i1_cpu", input)
     return jsp.i1(wide(input)).astype(input.dtype)
 
 
 @_special(saves=("input", "result"), aten="special_i1e")
 def i1e(input: Array) -> Array:
-    """``exp(-abs(input)) * i1(input)``."""
+    """``exp(-abs(input)) * i1(input)``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay. Complex numbers are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.i1e(torch.tensor([0.0, 1.0, 100.0]))
+        tensor([0.0000, 0.2079, 0.0397])
+    """
     require("i1e_cpu", input)
     return jsp.i1e(wide(input)).astype(input.dtype)
 
@@ -81,14 +117,34 @@ defvjp(i1e, _i1e_rule)
 
 @_without_gradient(aten="special_modified_bessel_i0")
 def modified_bessel_i0(input: Array) -> Array:
-    """The modified Bessel function of the first kind and order 0."""
+    """The modified Bessel function of the first kind and order 0.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.modified_bessel_i0(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([1.0000, 1.2661, 2.2796])
+    """
     require_full("modified_bessel_i0_cpu", input)
     return jsp.i0(input)
 
 
 @_without_gradient(aten="special_modified_bessel_i1")
 def modified_bessel_i1(input: Array) -> Array:
-    """The modified Bessel function of the first kind and order 1."""
+    """The modified Bessel function of the first kind and order 1.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.modified_bessel_i1(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([0.0000, 0.5652, 1.5906])
+    """
     require_full("modified_bessel_i1_cpu", input)
     return jsp.i1(input)
 
@@ -121,28 +177,68 @@ def _scaled_k(x: Array, order: int) -> Array:
 
 @_without_gradient(aten="special_modified_bessel_k0")
 def modified_bessel_k0(input: Array) -> Array:
-    """The modified Bessel function of the second kind and order 0."""
+    """The modified Bessel function of the second kind and order 0: infinite at 0, NaN below.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.modified_bessel_k0(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([   nan,    inf, 0.4210])
+    """
     require_full("modified_bessel_k0_cpu", input)
     return _scaled_k(input, 0) * jnp.exp(-input)
 
 
 @_without_gradient(aten="special_modified_bessel_k1")
 def modified_bessel_k1(input: Array) -> Array:
-    """The modified Bessel function of the second kind and order 1."""
+    """The modified Bessel function of the second kind and order 1: infinite at 0, NaN below.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.modified_bessel_k1(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([   nan,    inf, 0.6019])
+    """
     require_full("modified_bessel_k1_cpu", input)
     return _scaled_k(input, 1) * jnp.exp(-input)
 
 
 @_without_gradient(aten="special_scaled_modified_bessel_k0")
 def scaled_modified_bessel_k0(input: Array) -> Array:
-    """``exp(input) * modified_bessel_k0(input)``."""
+    """``exp(input) * modified_bessel_k0(input)``, which does not vanish where ``input`` is large.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.scaled_modified_bessel_k0(torch.tensor([1.0, 100.0]))
+        tensor([1.1445, 0.1252])
+    """
     require_full("scaled_modified_bessel_k0_cpu", input)
     return _scaled_k(input, 0)
 
 
 @_without_gradient(aten="special_scaled_modified_bessel_k1")
 def scaled_modified_bessel_k1(input: Array) -> Array:
-    """``exp(input) * modified_bessel_k1(input)``."""
+    """``exp(input) * modified_bessel_k1(input)``, which does not vanish where ``input`` is large.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.scaled_modified_bessel_k1(torch.tensor([1.0, 100.0]))
+        tensor([1.6362, 0.1258])
+    """
     require_full("scaled_modified_bessel_k1_cpu", input)
     return _scaled_k(input, 1)
 
@@ -202,35 +298,85 @@ def _bessel_y(x: Array, order: int) -> Array:
 
 @_without_gradient(aten="special_bessel_j0")
 def bessel_j0(input: Array) -> Array:
-    """The Bessel function of the first kind and order 0."""
+    """The Bessel function of the first kind and order 0.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([1.0000, 0.7652, 0.2239])
+    """
     require_full("bessel_j0_cpu", input)
     return _bessel_j(input, 0)
 
 
 @_without_gradient(aten="special_bessel_j1")
 def bessel_j1(input: Array) -> Array:
-    """The Bessel function of the first kind and order 1."""
+    """The Bessel function of the first kind and order 1.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.bessel_j1(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([0.0000, 0.4401, 0.5767])
+    """
     require_full("bessel_j1_cpu", input)
     return _bessel_j(input, 1)
 
 
 @_without_gradient(aten="special_bessel_y0")
 def bessel_y0(input: Array) -> Array:
-    """The Bessel function of the second kind and order 0: negative infinity at 0, NaN below."""
+    """The Bessel function of the second kind and order 0: negative infinity at 0, NaN below.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.bessel_y0(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([  -inf, 0.0883, 0.5104])
+    """
     require_full("bessel_y0_cpu", input)
     return _bessel_y(input, 0)
 
 
 @_without_gradient(aten="special_bessel_y1")
 def bessel_y1(input: Array) -> Array:
-    """The Bessel function of the second kind and order 1: negative infinity at 0, NaN below."""
+    """The Bessel function of the second kind and order 1: negative infinity at 0, NaN below.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.bessel_y1(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([   -inf, -0.7812, -0.1070])
+    """
     require_full("bessel_y1_cpu", input)
     return _bessel_y(input, 1)
 
 
 @_without_gradient(aten="special_spherical_bessel_j0")
 def spherical_bessel_j0(input: Array) -> Array:
-    """``sin(input) / input``, the spherical Bessel function of the first kind and order 0."""
+    """``sin(input) / input``, the spherical Bessel function of the first kind and order 0.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.spherical_bessel_j0(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([1.0000, 0.8415, 0.4546])
+    """
     require_full("spherical_bessel_j0_cpu", input)
     square = input * input
     series = _polynomial(square, [(-1) ** k / math.factorial(2 * k + 1) for k in range(6, -1, -1)])
@@ -245,7 +391,17 @@ _INV_SQRT_PI = 1 / math.sqrt(math.pi)
 
 @_without_gradient(aten="special_airy_ai")
 def airy_ai(input: Array) -> Array:
-    """Airy's function Ai."""
+    """Airy's function Ai.
+
+    Shapes: input (*) -> (*).
+    Dtypes: float32 and float64 -> the same; integers and bool become the default dtype. Others are refused (NotImplementedError).
+    Gradient: none: the result takes no part in differentiation.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.airy_ai(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([0.5356, 0.3550, 0.1353])
+    """
     require_full("airy_ai_cpu", input)
     found = jnp.where(input < -2.09, _airy_wave(input), jnp.where(input < 2.09, _airy_series(input), _airy_decay(input)))
     found = jnp.where(input > 103.892, jnp.zeros((), input.dtype), found)

@@ -11,35 +11,80 @@ from ._numeric import is_bool, require
 
 @binary(inplace=True, differentiable=False, operators="&", aten="bitwise_and.Tensor")
 def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
-    """The bits set in both."""
+    """The bits set in both.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: integers and bool, promoted; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bitwise_and(torch.tensor([12, 10]), 6)
+        tensor([4, 2])
+    """
     require("bitwise_and_cpu", input, "bi")
     return input & other
 
 
 @binary(inplace=True, differentiable=False, operators="|", aten="bitwise_or.Tensor")
 def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
-    """The bits set in one or both."""
+    """The bits set in one or both.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: integers and bool, promoted; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bitwise_or(torch.tensor([12, 10]), 6)
+        tensor([14, 14])
+    """
     require("bitwise_or_cpu", input, "bi")
     return input | other
 
 
 @binary(inplace=True, differentiable=False, operators="^", aten="bitwise_xor.Tensor")
 def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
-    """The bits set in exactly one."""
+    """The bits set in exactly one.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: integers and bool, promoted; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bitwise_xor(torch.tensor([12, 10]), 6)
+        tensor([10, 12])
+    """
     require("bitwise_xor_cpu", input, "bi")
     return input ^ other
 
 
 @unary(promote=None, inplace=True, differentiable=False, operators="invert", aten="bitwise_not")
 def bitwise_not(input: Array) -> Array:
-    """All bits turned; of bool tensors the logical not."""
+    """All bits turned; of bool tensors the logical not.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bitwise_not(torch.tensor([0, 5]))
+        tensor([-1, -6])
+    """
     require("bitwise_not_cpu", input, "bi")
     return ~input
 
 
 @binary(inplace=True, differentiable=False, operators="<<", aten="bitwise_left_shift.Tensor")
 def bitwise_left_shift(input: Array | Number, other: Array | Number) -> Array:
-    """Moves bits up by ``other`` places: 0 if that is negative or as many as there are bits."""
+    """Moves bits up by ``other`` places: 0 if that is negative or as many as there are bits.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: integers, promoted; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bitwise_left_shift(torch.tensor([1, 3]), torch.tensor([4, 1]))
+        tensor([16,  6])
+    """
     require("lshift_cpu", input, "i")
     x, by, outside = _shift(input, other)
     return jnp.where(outside, jnp.zeros((), x.dtype), lax.shift_left(x, by))
@@ -47,7 +92,16 @@ def bitwise_left_shift(input: Array | Number, other: Array | Number) -> Array:
 
 @binary(inplace=True, differentiable=False, operators=">>", aten="bitwise_right_shift.Tensor")
 def bitwise_right_shift(input: Array | Number, other: Array | Number) -> Array:
-    """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is negative or as many as there are bits."""
+    """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is negative or as many as there are bits.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: integers, promoted; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bitwise_right_shift(torch.tensor([9, -9]), 1)
+        tensor([ 4, -5])
+    """
     require("rshift_cpu", input, "i")
     x, by, outside = _shift(input, other)
     if jnp.issubdtype(x.dtype, jnp.unsignedinteger):

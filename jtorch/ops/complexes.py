@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from . import _sincos
+from . import _arcs, _sincos
 from ._declare import Array, defvjp, pointwise, unary
 from ._numeric import conj as _conj
-from ._numeric import is_complex, is_float, is_integral, scalar_name, zeros_where
+from ._numeric import default_float, is_complex, is_float, scalar_name, zeros_where
 from .pointwise import sgn
 
 
@@ -19,14 +19,31 @@ from .pointwise import sgn
 def conj(input: Array) -> Array:
     """The complex conjugate; real tensors as they are.
 
+    Shapes: input (*) -> (*).
+    Dtypes: any -> the same.
+
     Differs from torch: the result is computed, not a lazy view.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conj(torch.tensor([1 + 2j, 3 - 1j]))
+        tensor([1.-2.j, 3.+1.j])
     """
     return _conj(input)
 
 
 @unary(promote=None, inplace=True, saves=(), aten="conj_physical")
 def conj_physical(input: Array) -> Array:
-    """The complex conjugate; real tensors as they are."""
+    """The complex conjugate; real tensors as they are.
+
+    Shapes: input (*) -> (*).
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conj_physical(torch.tensor([1 + 2j, 3 - 1j]))
+        tensor([1.-2.j, 3.+1.j])
+    """
     return _conj(input)
 
 
@@ -42,11 +59,18 @@ defvjp(conj_physical, _conj_rule)
 def angle(input: Array) -> Array:
     """The angle in the complex plane: of real numbers 0 or pi, and NaN for NaN.
 
+    Shapes: input (*) -> (*).
+    Dtypes: complex -> the real type of its parts; integers and bool become the default dtype; real floating-point -> the same.
     Gradient: 0 at 0 and for real tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.angle(torch.tensor([1j, -1 + 0j]))
+        tensor([1.5708, 3.1416])
     """
     if is_complex(input):
-        return jnp.angle(input)
-    x = input.astype(np.float32) if is_integral(input) else input
+        return _arcs.atan2(jnp.imag(input), jnp.real(input))
+    x = default_float(input)
     return jnp.where(jnp.isnan(x), x, jnp.where(x < 0, jnp.asarray(math.pi, x.dtype), jnp.zeros((), x.dtype)))
 
 
@@ -78,8 +102,16 @@ def _check_parts(first: Array, second: Array) -> None:
 def complex(real: Array, imag: Array) -> Array:
     """Complex numbers from their real and imaginary parts.
 
+    Shapes: that of the operands, broadcast.
+    Dtypes: float32 -> complex64, float64 -> complex128.
+
     Raises:
         RuntimeError: unless both are of one dtype, float32 or float64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.complex(torch.tensor([1.0, 2.0]), torch.tensor([0.0, -1.0]))
+        tensor([1.+0.j, 2.-1.j])
     """
     _check_parts(real, imag)
     return lax.complex(*jnp.broadcast_arrays(real, imag))
@@ -96,8 +128,16 @@ defvjp(complex, _complex_rule)
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers of magnitude ``abs`` and direction ``angle``.
 
+    Shapes: that of the operands, broadcast.
+    Dtypes: float32 -> complex64, float64 -> complex128.
+
     Raises:
         RuntimeError: unless both are of one dtype, float32 or float64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 1.0]))
+        tensor([1.0000+0.0000j, 1.0806+1.6829j])
     """
     _check_parts(abs, angle)
     return lax.complex(abs * _sincos.cos(angle), abs * _sincos.sin(angle))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 
 from .. import dtypes
 from ._convolving import Geometry, forward, grad_input, grad_weight
 from ._declare import Array, defvjp, op
+from ._numeric import unsupported
 
 _SAVES = ("input", "weight")
 #: What torch's messages call the C++ types.
@@ -30,9 +32,10 @@ def _expand(name: str, value: int | tuple[int, ...], n: int) -> tuple[int, ...]:
     return values * n if len(values) == 1 else values
 
 
-def _check_types(input: Array, weight: Array, bias: Array | None) -> None:
-    if input.dtype == bool:
-        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+def _check_types(input: Array, weight: Array, bias: Array | None, n: int, transposed: bool = False) -> None:
+    if input.dtype == bool or (transposed and input.dtype.kind in "iu" and input.dtype != np.int64):
+        plain = "slow_conv2d_cpu" if n < 3 else "slow_conv3d_cpu" if weight.shape[2:] == (1, 1, 1) else "compute_columns3d"
+        raise unsupported(f"slow_conv_transpose{max(n, 2)}d_out_cpu" if transposed else plain, input)
     if input.dtype != weight.dtype:
         expected, found = dtypes.from_np(input.dtype).scalar_name, dtypes.from_np(weight.dtype).scalar_name
         raise RuntimeError(f"expected scalar type {expected} but found {found}")
@@ -159,7 +162,7 @@ def _geometry(
         paddings = _expand("padding", padding, n)
         _check_numbers(strides, paddings, dilations, (), groups)
         pairs = tuple((p, p) for p in paddings)
-    _check_types(input, weight, bias)
+    _check_types(input, weight, bias, n)
     geo = Geometry(strides, pairs, dilations, groups)
     _check_shapes(input, weight, bias, groups, False, geo, ())
     return geo
@@ -230,9 +233,15 @@ def conv1d(
     """Correlates sequences with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
 
     Shapes: input (N, C, L) or (C, L), weight (O, C / groups, K), bias (O) -> (N, O, L') or (O, L').
+    Dtypes: all but bool, one for all operands.
 
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv1d(torch.tensor([[1.0, 2.0, 4.0, 8.0]]), torch.tensor([[[-1.0, 1.0]]]))
+        tensor([[1., 2., 4.]])
     """
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
@@ -250,9 +259,16 @@ def conv2d(
     """Correlates images with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
 
     Shapes: input (N, C, H, W) or (C, H, W), weight (O, C / groups, KH, KW), bias (O) -> (N, O, H', W') or (O, H', W').
+    Dtypes: all but bool, one for all operands.
 
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv2d(torch.arange(9.0).reshape(1, 3, 3), torch.ones(1, 1, 2, 2))
+        tensor([[[ 8., 12.],
+                 [20., 24.]]])
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -270,9 +286,15 @@ def conv3d(
     """Correlates volumes with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W), weight (O, C / groups, KD, KH, KW), bias (O) -> (N, O, D', H', W') or (O, D', H', W').
+    Dtypes: all but bool, one for all operands.
 
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv3d(torch.ones(1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2))
+        tensor([[[[8.]]]])
     """
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
@@ -286,7 +308,7 @@ def _transposed_geometry(input, weight, bias, stride, padding, output_padding, g
     strides, paddings = _expand("stride", stride, n), _expand("padding", padding, n)
     dilations, extra = _expand("dilation", dilation, n), _expand("output_padding", output_padding, n)
     _check_numbers(strides, paddings, dilations, extra, groups)
-    _check_types(input, weight, bias)
+    _check_types(input, weight, bias, n, transposed=True)
     # Extra rows of the result are rows less of padding at the end of the convolution that this one is the transpose of.
     geo = Geometry(strides, tuple((p, p - e) for p, e in zip(paddings, extra, strict=True)), dilations, groups)
     _check_shapes(input, weight, bias, groups, True, geo, extra)
@@ -330,8 +352,15 @@ def conv_transpose1d(
     Shapes: input (N, C, L) or (C, L), weight (C, O / groups, K), bias (O) -> (N, O, L') or (O, L') with
     ``L' = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1``.
 
+    Dtypes: floating-point, complex and int64, one for all operands; others are refused (NotImplementedError).
+
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv_transpose1d(torch.tensor([[1.0, 2.0]]), torch.tensor([[[1.0, 10.0]]]))
+        tensor([[ 1., 12., 20.]])
     """
     return _conv_transpose("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -350,9 +379,16 @@ def conv_transpose2d(
     """The transpose (the gradient for the input) of ``conv2d``; sizes as for ``conv_transpose1d`` in each dimension.
 
     Shapes: input (N, C, H, W) or (C, H, W), weight (C, O / groups, KH, KW), bias (O) -> (N, O, H', W') or (O, H', W').
+    Dtypes: floating-point, complex and int64, one for all operands; others are refused (NotImplementedError).
 
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv_transpose2d(torch.tensor([[[1.0, 2.0]]]), torch.ones(1, 1, 2, 2), stride=2)
+        tensor([[[1., 1., 2., 2.],
+                 [1., 1., 2., 2.]]])
     """
     return _conv_transpose("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -371,9 +407,15 @@ def conv_transpose3d(
     """The transpose (the gradient for the input) of ``conv3d``; sizes as for ``conv_transpose1d`` in each dimension.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W), weight (C, O / groups, KD, KH, KW), bias (O) -> (N, O, D', H', W') or (O, D', H', W').
+    Dtypes: floating-point, complex and int64, one for all operands; others are refused (NotImplementedError).
 
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv_transpose3d(torch.tensor([[[[2.0]]]]), torch.ones(1, 1, 1, 1, 3))
+        tensor([[[[2., 2., 2.]]]])
     """
     return _conv_transpose("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -401,8 +443,17 @@ def convolution(
 ) -> Array:
     """The general form of the convolutions in one to three dimensions, plain or ``transposed``; every input has a batch dimension.
 
+    Shapes: as for ``conv1d`` to ``conv3d`` and ``conv_transpose1d`` to ``conv_transpose3d``, always with N.
+    Dtypes: as for these.
+
     Raises:
         RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, weight = torch.tensor([[[1.0, 2.0, 4.0]]]), torch.tensor([[[-1.0, 1.0]]])
+        >>> torch.convolution(x, weight, None, [1], [0], [1], False, [0], 1)
+        tensor([[[1., 2.]]])
     """
     n = weight.ndim - 2
     if input.ndim != weight.ndim:
@@ -430,9 +481,15 @@ def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
     """Correlates sequences whose dimensions are (time, batch, channels) with ``weight``, zero-padded by ``pad`` on both sides.
 
     Shapes: input (T, B, C), weight (K, C, O), bias (O) -> (T + 2 * pad - K + 1, B, O).
+    Dtypes: all but bool, one for all operands.
 
     Raises:
         RuntimeError: if shapes do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv_tbc(torch.tensor([[[1.0]], [[2.0]], [[4.0]]]), torch.tensor([[[-1.0]], [[1.0]]]), torch.zeros(1)).flatten()
+        tensor([1., 2.])
     """
     _check_tbc(input, weight, bias, pad)
     result = _conv("conv_tbc", 1, *_tbc_operands(input, weight), bias, 1, pad, 1, 1)
@@ -453,6 +510,8 @@ def _check_tbc(input: Array, weight: Array, bias: Array, pad: int) -> None:
     length = input.shape[0] + 2 * pad - weight.shape[0] + 1
     if length < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {length}: [{length}, {input.shape[1]}, {weight.shape[2]}]")
+    if input.dtype == bool:
+        raise unsupported("addmm_impl_cpu_", input)
 
 
 def _tbc_operands(input: Array, weight: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from jax import lax
 
 from .. import dtypes
 from ._axes import category
-from ._declare import Array, guard, op
+from ._declare import Array, guard, op, without_derivative
 from ._numeric import scalar_name, unsupported
 from .searching import list_text, ranks
 
@@ -22,7 +22,18 @@ def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> 
     """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences.
 
     Shapes: input (n) -> (max(input.max() + 1, minlength)).
-    Dtypes: int64; float32 for float32 weights, else float64.
+    Dtypes: uint8 to int64 -> int64; with float32 weights float32, with others float64.
+
+    Raises:
+        RuntimeError: if the input is not 1-D, an element or ``minlength`` is negative, or ``weights`` are of another length.
+        NotImplementedError: for an input that is not integral.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bincount(torch.tensor([0, 2, 2, 3]))
+        tensor([1, 0, 2, 1])
+        >>> torch.bincount(torch.tensor([0, 2, 2]), weights=torch.tensor([0.5, 1.0, 2.0]))
+        tensor([0.5000, 0.0000, 3.0000])
     """
     if category(input.dtype) != dtypes.INTEGRAL:
         raise unsupported("bincount_cpu", input)
@@ -86,7 +97,18 @@ def _count(places: Sequence[Array], weight: Array | None, sizes: Sequence[int], 
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
     """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes of ``input``.
 
-    Elements outside are not counted. Dtypes: the input's.
+    Elements outside are not counted.
+
+    Shapes: input (*) -> (bins).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: if ``bins`` is not positive, ``max`` is below ``min``, or the range is not finite.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.histc(torch.tensor([1.0, 2.0, 1.5, 9.0]), bins=4, min=0, max=4)
+        tensor([0., 2., 1., 0.])
     """
     if category(input.dtype) != dtypes.FLOATING:
         raise unsupported("linspace_cpu" if input.dtype == np.bool_ else "histogram_cpu", input)
@@ -227,14 +249,14 @@ def _as_points(input: Array, weight: Array | None) -> tuple[Array, Array | None]
     return input.reshape(-1, 1), None if weight is None else weight.reshape(-1)
 
 
-@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), differentiable=False, aten="histogram.bins_tensor")
+@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), aten="histogram.bins_tensor")
 def _histogram_edges(input: Array, bins: Array, weight: Array | None = None, density: bool = False) -> tuple[Array, Array]:
     """Counts (or sums of weights) between given edges, and the edges."""
     points, weight = _as_points(input, weight)
     return _by_edges(points, [bins], weight, density), bins
 
 
-@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), differentiable=False, aten="histogram.bin_ct")
+@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), aten="histogram.bin_ct")
 def _histogram_count(
     input: Array, bins: int, range: tuple[float, ...] | None = None, weight: Array | None = None, density: bool = False
 ) -> tuple[Array, Array]:
@@ -251,14 +273,14 @@ def _check_grid(input: Array) -> None:
         raise RuntimeError(f"{_NAME}: input tensor should have at least 2 dimensions")
 
 
-@op(namespace="_C", differentiable=False, aten="histogramdd.TensorList_bins")
+@op(namespace="_C", aten="histogramdd.TensorList_bins")
 def _histogramdd_edges(input: Array, bins: list[Array], weight: Array | None = None, density: bool = False) -> Array:
     """Counts (or sums of weights) of points in a grid between given edges."""
     _check_grid(input)
     return _by_edges(input, bins, weight, density)
 
 
-@op(namespace="_C", differentiable=False, aten="histogramdd")
+@op(namespace="_C", aten="histogramdd")
 def _histogramdd_count(
     input: Array, bins: tuple[int, ...], range: tuple[float, ...] | None = None, weight: Array | None = None, density: bool = False
 ) -> tuple[Array, ...]:
@@ -266,3 +288,11 @@ def _histogramdd_count(
     _check_grid(input)
     hist, edges = _by_count(input, bins, range, weight, density)
     return hist, *edges
+
+
+for _kernel, _name in (
+    (bincount, "bincount"), (_histogram_edges, "histogram"),
+    (_histogram_count, "histogram"), (_histogramdd_edges, "_histogramdd_from_bin_tensors"),
+    (_histogramdd_count, "_histogramdd_from_bin_cts"),
+):  # fmt: skip
+    without_derivative(_kernel, RuntimeError(f"derivative for aten::{_name} is not implemented"))

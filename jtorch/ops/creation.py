@@ -41,13 +41,38 @@ def _default(dtype: Dtype | None) -> np.dtype:
 
 @factory(varargs="size", aten="zeros")
 def zeros(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
-    """A tensor of zeros."""
+    """A tensor of zeros.
+
+    Shapes: the sizes given, spread or as one sequence.
+    Dtypes: the default dtype unless ``dtype`` says otherwise.
+
+    Raises:
+        RuntimeError: if a size is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+    """
     return jnp.zeros(_sizes("zeros", size), _default(dtype))
 
 
 @factory(varargs="size", aten="ones")
 def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
-    """A tensor of ones."""
+    """A tensor of ones.
+
+    Shapes: the sizes given, spread or as one sequence.
+    Dtypes: the default dtype unless ``dtype`` says otherwise.
+
+    Raises:
+        RuntimeError: if a size is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones(3, dtype=torch.int64)
+        tensor([1, 1, 1])
+    """
     return jnp.ones(_sizes("ones", size), _default(dtype))
 
 
@@ -55,7 +80,18 @@ def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
 def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     """A tensor whose values the caller means to overwrite.
 
+    Shapes: the sizes given, spread or as one sequence.
+    Dtypes: the default dtype unless ``dtype`` says otherwise.
+
+    Raises:
+        RuntimeError: if a size is negative.
+
     Differs from torch: they are zeros.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.empty(2, 0).shape
+        torch.Size([2, 0])
     """
     return jnp.zeros(_sizes("empty", size), _default(dtype))
 
@@ -72,10 +108,19 @@ def _number_dtype(value: Array | Number) -> np.dtype:
 
 @factory(aten="full")
 def full(size: tuple[int, ...], fill_value: Number, *, dtype: Dtype | None = None) -> Array:
-    """A tensor of one number. Without ``dtype`` its kind decides: bool, int64, or the default floating or complex type.
+    """A tensor of one number.
+
+    Shapes: ``size``.
+    Dtypes: ``dtype``, by default that of the number's kind: bool, int64, or the default floating or complex type.
 
     Raises:
         RuntimeError: if the number does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.full((2, 2), 7)
+        tensor([[7, 7],
+                [7, 7]])
     """
     wanted = _number_dtype(fill_value) if dtype is None else dtype
     return jnp.broadcast_to(number_as(fill_value, wanted), _sizes("full", size))
@@ -83,7 +128,19 @@ def full(size: tuple[int, ...], fill_value: Number, *, dtype: Dtype | None = Non
 
 @factory(aten="scalar_tensor")
 def scalar_tensor(s: Number, *, dtype: Dtype | None = None) -> Array:
-    """A 0-dim tensor of one number, of the default floating type unless ``dtype`` says otherwise."""
+    """A 0-dim tensor of one number, of the default floating type unless ``dtype`` says otherwise.
+
+    Shapes: ().
+    Dtypes: ``dtype``, by default the default floating type.
+
+    Raises:
+        RuntimeError: if the number does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.scalar_tensor(3)
+        tensor(3.)
+    """
     return number_as(s, _default(dtype))
 
 
@@ -169,7 +226,20 @@ def _logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dty
 
 @factory(aten="eye")
 def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
-    """An ``n`` by ``m`` matrix (square by default) with ones on the diagonal and zeros elsewhere."""
+    """An ``n`` by ``m`` matrix (square by default) with ones on the diagonal and zeros elsewhere.
+
+    Shapes: (n, m).
+    Dtypes: the default dtype unless ``dtype`` says otherwise.
+
+    Raises:
+        RuntimeError: if a size is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.eye(2, 3)
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     columns = n if m is None else m
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
@@ -191,13 +261,41 @@ def _triangle_positions(name: str, row: int, col: int, offset: int, dtype: Dtype
 
 @factory(aten="tril_indices")
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
-    """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``."""
+    """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``.
+
+    Shapes: (2, n) for n elements.
+    Dtypes: int64, or int32 if ``dtype`` says so.
+
+    Raises:
+        RuntimeError: if ``row`` or ``col`` is negative.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tril_indices(2, 2)
+        tensor([[0, 1, 1],
+                [0, 0, 1]])
+    """
     return _triangle_positions("tril_indices", row, col, offset, dtype, True)
 
 
 @factory(aten="triu_indices")
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
-    """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on."""
+    """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on.
+
+    Shapes: (2, n) for n elements.
+    Dtypes: int64, or int32 if ``dtype`` says so.
+
+    Raises:
+        RuntimeError: if ``row`` or ``col`` is negative.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.triu_indices(2, 3, 1)
+        tensor([[0, 0, 1],
+                [1, 2, 2]])
+    """
     return _triangle_positions("triu_indices", row, col, offset, dtype, False)
 
 
@@ -228,7 +326,21 @@ def _cosines(*coefficients: float):
 
 @factory(aten="hann_window")
 def hann_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
-    """The Hann window: a raised cosine."""
+    """The Hann window: a raised cosine. A ``periodic`` one is the symmetric one of one value more, without its last.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hann_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+        >>> torch.hann_window(3, periodic=False)
+        tensor([0., 1., 0.])
+    """
     return _window("hann", window_length, periodic, dtype, _cosines(0.5, 0.5))
 
 
@@ -236,25 +348,73 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: Dtype | Non
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Dtype | None = None
 ) -> Array:
-    """The Hamming window: ``alpha - beta * cos``."""
+    """The Hamming window: ``alpha - beta * cos``. ``periodic`` as for ``hann_window``.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hamming_window(4)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     return _window("hamming", window_length, periodic, dtype, _cosines(alpha, beta))
 
 
 @factory(aten="blackman_window")
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
-    """The Blackman window: three cosine terms."""
+    """The Blackman window: three cosine terms. ``periodic`` as for ``hann_window``.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.blackman_window(4)[1:]
+        tensor([0.3400, 1.0000, 0.3400])
+    """
     return _window("blackman", window_length, periodic, dtype, _cosines(0.42, 0.5, 0.08))
 
 
 @factory(aten="bartlett_window")
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
-    """The Bartlett window: a triangle that reaches zero."""
+    """The Bartlett window: a triangle that reaches zero. ``periodic`` as for ``hann_window``.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bartlett_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     return _window("bartlett", window_length, periodic, dtype, lambda i, last: 1 - np.abs(2 * i / last - 1))
 
 
 @factory(aten="kaiser_window")
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None) -> Array:
-    """The Kaiser window: a ratio of Bessel functions of shape ``beta``."""
+    """The Kaiser window: a ratio of Bessel functions of shape ``beta``. ``periodic`` as for ``hann_window``.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.kaiser_window(4, True, 2.0)
+        tensor([0.4387, 0.8348, 1.0000, 0.8348])
+    """
 
     def formula(i: np.ndarray, last: int) -> np.ndarray:
         return np.i0(beta * np.sqrt(np.maximum(1 - (2 * i / last - 1) ** 2, 0))) / np.i0(np.float64(beta))
@@ -267,30 +427,64 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
 
 @like(aten="zeros_like")
 def zeros_like(input: Array, *, dtype: Dtype | None = None) -> Array:
-    """Zeros of the shape and, unless ``dtype`` is given, of the dtype of ``input``."""
+    """Zeros in the form of another tensor.
+
+    Shapes: that of ``input``.
+    Dtypes: that of ``input`` unless ``dtype`` says otherwise.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros_like(torch.tensor([1, 2]))
+        tensor([0, 0])
+    """
     return jnp.zeros(input.shape, input.dtype if dtype is None else dtype)
 
 
 @like(aten="ones_like")
 def ones_like(input: Array, *, dtype: Dtype | None = None) -> Array:
-    """Ones of the shape and, unless ``dtype`` is given, of the dtype of ``input``."""
+    """Ones in the form of another tensor.
+
+    Shapes: that of ``input``.
+    Dtypes: that of ``input`` unless ``dtype`` says otherwise.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones_like(torch.tensor([1, 2]), dtype=torch.float32)
+        tensor([1., 1.])
+    """
     return jnp.ones(input.shape, input.dtype if dtype is None else dtype)
 
 
 @like(aten="empty_like")
 def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
-    """A tensor of the shape and dtype of ``input`` whose values the caller means to overwrite.
+    """A tensor in the form of another one whose values the caller means to overwrite.
+
+    Shapes: that of ``input``.
+    Dtypes: that of ``input`` unless ``dtype`` says otherwise.
 
     Differs from torch: they are zeros.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.empty_like(torch.ones(2, 0)).shape
+        torch.Size([2, 0])
     """
     return jnp.zeros(input.shape, input.dtype if dtype is None else dtype)
 
 
 @like(aten="full_like")
 def full_like(input: Array, fill_value: Number, *, dtype: Dtype | None = None) -> Array:
-    """One number in the shape and, unless ``dtype`` is given, the dtype of ``input``.
+    """One number in the form of another tensor.
+
+    Shapes: that of ``input``.
+    Dtypes: that of ``input`` unless ``dtype`` says otherwise.
 
     Raises:
         RuntimeError: if the number does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.full_like(torch.zeros(3), 7)
+        tensor([7., 7., 7.])
     """
     return jnp.broadcast_to(number_as(fill_value, input.dtype if dtype is None else dtype), input.shape)

@@ -13,7 +13,7 @@ from jax import lax
 from ._declare import Array, defvjp, guard, op
 from ._kernel import cast
 from ._losses import number, reduced, reduction_of
-from ._numeric import is_float, scalar_name, unsupported, wide
+from ._numeric import is_float, require, scalar_name, unsupported, wide
 
 
 def _check_weight(weight: Array | None, classes: int, input: Array) -> None:
@@ -43,6 +43,8 @@ def _check_classes(input: Array, target: Array, weight: Array | None) -> None:
             raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
     elif target.ndim != input.ndim - 1 and input.ndim == 4:
         raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+    elif input.ndim == 4 and target.shape != input.shape[:1] + input.shape[2:]:
+        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)}")  # torch closes nothing
     elif target.shape != input.shape[:1] + input.shape[2:]:
         raise RuntimeError(f"Expected target size {list(input.shape[:1] + input.shape[2:])}, got {list(target.shape)}")
     if target.dtype not in (np.int64, np.uint8):
@@ -251,13 +253,26 @@ def cross_entropy(
 ) -> Array:
     """The cross entropy between ``target`` and the softmax of the scores ``input``.
 
-    Shapes: input ``(C)``, ``(N, C)`` or ``(N, C, *)``; target are class indices ``()``, ``(N)`` or ``(N, *)``, or probabilities shaped as
-    the input. Indices equal to ``ignore_index`` do not count; the mean is over the weights of those that do.
+    Targets are class indices or probabilities. Indices equal to ``ignore_index`` do not count; the mean is over the weights of the others.
+
+    Shapes: input (C), (N, C) or (N, C, *); target (), (N) or (N, *), or for probabilities as the input; weight (C) -> () or, for the
+    reduction ``"none"``, input without C.
+
+    Dtypes: floating-point -> the same; class indices are int64 or uint8, probabilities floating-point.
 
     Raises:
         IndexError: if a class is out of range.
         ValueError: if batch sizes differ or ``reduction`` is unknown.
         RuntimeError: if other shapes or dtypes do not fit.
+        NotImplementedError: for scores that are not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> scores = torch.tensor([[2.0, 0.0], [0.0, 0.0]])
+        >>> torch.nn.functional.cross_entropy(scores, torch.tensor([0, 1]), reduction="none")
+        tensor([0.1269, 0.6931])
+        >>> torch.nn.functional.cross_entropy(scores, torch.tensor([0, -100]))
+        tensor(0.1269)
     """
     return _cross_entropy_fwd(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)[0]
 
@@ -275,17 +290,24 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The negative log likelihood of the classes ``target`` under the log probabilities ``input``.
+    """The negative log likelihood of the classes ``target`` under the log probabilities ``input``. The mean is as for ``cross_entropy``.
 
-    Shapes and the mean as for ``cross_entropy`` with class indices.
+    Shapes: input (C), (N, C) or (N, C, *), target (), (N) or (N, *), weight (C) -> () or, for the reduction ``"none"``, that of target.
+    Dtypes: floating-point -> the same; targets are int64 or uint8.
 
     Raises:
         IndexError: if a class is out of range.
         ValueError: if batch sizes differ or ``reduction`` is unknown.
         RuntimeError: if other shapes or dtypes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -1.0], [-2.0, -0.25]]), torch.tensor([0, 1]))
+        tensor(0.3750)
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _check_classes(input, target, weight)
+    require("nll_loss2d_forward_out_frame" if input.ndim > 2 else "nll_loss_out_frame", input)
     c = _Classes(input, target, weight, ignore_index)
     loss = jnp.where(c.counted, -c.weights * c.picked(c.x), number(0, c.x))
     return cast(c.finish(loss, reduction), input.dtype)

@@ -32,7 +32,17 @@ def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, of_bool: An
 def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running sums along ``dim``.
 
+    Shapes: input (*) -> (*).
     Dtypes: integers and bool are summed in int64 unless ``dtype`` is given.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cumsum(torch.tensor([[1, 2], [3, 4]]), 1)
+        tensor([[1, 3],
+                [3, 7]])
     """
     return _running(input, dim, dtype, lax.cumsum, lax.cummax)
 
@@ -41,8 +51,17 @@ def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
 def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running products along ``dim``.
 
+    Shapes: input (*) -> (*).
     Dtypes: integers and bool are multiplied in int64 unless ``dtype`` is given.
     Gradient: right where elements are zero.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cumprod(torch.tensor([1.0, 2.0, 0.5]), 0)
+        tensor([1., 2., 1.])
     """
     return _running(input, dim, dtype, lax.cumprod, lax.cummin)
 
@@ -75,13 +94,37 @@ def _running_extremum(name: str, input: Array, dim: int, scan: Any) -> tuple[Arr
 
 @reduction(saves=(), returns="cummax", fields=("values", "indices"), aten="cummax")
 def cummax(input: Array, dim: int) -> tuple[Array, Array]:
-    """Running maxima along ``dim`` and the last places so far where they stand. Gradient: to those places."""
+    """Running maxima along ``dim`` and the last places so far where they stand.
+
+    Shapes: input (*) -> values (*), indices (*).
+    Dtypes: real ones -> the same and int64; complex numbers are refused (NotImplementedError).
+    Gradient: to those places.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cummax(torch.tensor([1, 3, 2, 3]), 0)
+        torch.return_types.cummax(
+        values=tensor([1, 3, 3, 3]),
+        indices=tensor([0, 1, 1, 3]))
+    """
     return _running_extremum("cummax", input, dim, lax.cummax)
 
 
 @reduction(saves=(), returns="cummin", fields=("values", "indices"), aten="cummin")
 def cummin(input: Array, dim: int) -> tuple[Array, Array]:
-    """Running minima along ``dim`` and the last places so far where they stand. Gradient: to those places."""
+    """Running minima along ``dim`` and the last places so far where they stand.
+
+    Shapes: input (*) -> values (*), indices (*).
+    Dtypes: real ones -> the same and int64; complex numbers are refused (NotImplementedError).
+    Gradient: to those places.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cummin(torch.tensor([3, 1, 2, 1]), 0)
+        torch.return_types.cummin(
+        values=tensor([3, 1, 1, 1]),
+        indices=tensor([0, 1, 1, 3]))
+    """
     return _running_extremum("cummin", input, dim, lax.cummin)
 
 
@@ -131,7 +174,16 @@ def _complex_logcumsumexp(x: Array, axis: int) -> Array:
 
 @reduction(saves=("input", "result"), aten="logcumsumexp")
 def logcumsumexp(input: Array, dim: int) -> Array:
-    """Logarithms of the running sums of exponentials along ``dim``, without overflow."""
+    """Logarithms of the running sums of exponentials along ``dim``, without overflow.
+
+    Shapes: input (*) -> (*).
+    Dtypes: floating-point and complex -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 100.0]), 0)
+        tensor([  0.0000,   0.6931, 100.0000])
+    """
     axis = canonical_dim(dim, input.ndim)
     if category(input.dtype) < dtypes.FLOATING:
         raise unsupported("logcumsumexp_out_cpu", input)
@@ -168,9 +220,19 @@ def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple
     x, y, g = wide(input), wide(result), wide(g)
 
     if is_complex(x):
-        # sum over later positions of g * conj(exp(x - y)), stabilised as in the forward direction
-        total = lax.rev(logcumsumexp(lax.rev(jnp.log(g) - jnp.conj(y), (axis,)), axis), (axis,))
-        return (jnp.exp(total + jnp.conj(x)),)
+        # The sum over later positions of g * conj(exp(x - y)). Relative to the running sums y, which hardly ever shrink, it stays small.
+        totals = jnp.moveaxis(y, axis, 0)
+        alike = totals[:-1] == totals[1:]  # infinities, too
+        factors = jnp.exp(jnp.conj(jnp.where(alike, jnp.zeros((), y.dtype), totals[:-1] - totals[1:])))
+
+        def step(later: Array, item: tuple[Array, Array]) -> tuple[Array, Array]:
+            total = item[0] + item[1] * later
+            return total, total
+
+        moved = jnp.moveaxis(g, axis, 0)
+        _, rest = lax.scan(step, moved[-1], (moved[:-1], factors), reverse=True)
+        total = jnp.moveaxis(jnp.concatenate([rest, moved[-1:]]), 0, axis)
+        return (total * jnp.exp(jnp.conj(x - y)),)
     zero = jnp.zeros((), g.dtype)
     none = jnp.full((), -np.inf, g.dtype)
     size = jnp.log(jnp.abs(jnp.where(g == zero, jnp.ones((), g.dtype), g))) - y
@@ -207,6 +269,19 @@ def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, 
     """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``.
 
     ``prepend`` and ``append`` are joined to ``input`` first.
+
+    Shapes: that of the joined input, less n (at least 0) along ``dim``.
+    Dtypes: any, promoted with ``prepend`` and ``append``.
+
+    Raises:
+        RuntimeError: for a 0-dim input, a negative ``n``, or if ``prepend`` or ``append`` differ in other dimensions than ``dim``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.diff(torch.tensor([1, 4, 9, 16]))
+        tensor([3, 5, 7])
+        >>> torch.diff(torch.tensor([1, 4, 9, 16]), n=2, prepend=torch.tensor([0]))
+        tensor([2, 2, 2])
     """
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -284,7 +359,14 @@ def _trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
     if y.shape[axis] == 0:
         return _nothing(y, axis)
-    return jnp.sum(_areas("trapezoid", y, None, dx, axis), axis=axis) / 2
+    n = y.shape[axis]
+    if n < 3 or category(y.dtype) < dtypes.FLOATING:
+        return jnp.sum(_areas("trapezoid", y, None, dx, axis), axis=axis) / 2
+    # Each point but the first and the last belongs to two areas; sums of neighbours do not vectorise.
+    x = wide(y)
+    first, inner, last = (lax.slice_in_dim(x, a, b, axis=axis) for a, b in ((0, 1), (1, n - 1), (n - 1, n)))
+    total = jnp.sum(inner, axis=axis) + lax.squeeze(first + last, (axis,)) / 2
+    return float_times(to_dtype(total, y.dtype), jnp.asarray(dx))
 
 
 def _nothing(y: Array, axis: int) -> Array:

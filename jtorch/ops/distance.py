@@ -10,7 +10,7 @@ from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, defvjp, op
 from ._kernel import unbroadcast
 from ._losses import number
-from ._numeric import is_float, is_integral, scalar_name
+from ._numeric import is_float, scalar_name
 
 
 def _safe_sqrt(x: Array) -> Array:
@@ -68,14 +68,20 @@ def _by_product(x1: Array, x2: Array, p: float, compute_mode: str | None) -> boo
 def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Array:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``.
 
-    Shapes: ``(*A, n, d)`` and ``(*B, m, d)`` give ``(*broadcast(A, B), n, m)``. Euclidean distances of more than 25 rows are computed by a
-    matrix product, unless ``compute_mode`` says otherwise.
+    Euclidean ones of more than 25 rows are computed by a matrix product, unless ``compute_mode`` says otherwise.
 
+    Shapes: x1 (*A, n, d), x2 (*B, m, d) -> (*broadcast(A, B), n, m).
+    Dtypes: real floating-point -> the same.
     Gradient: 0 where a distance is 0.
 
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or ``p`` is negative.
         ValueError: for an unknown ``compute_mode``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([[5., 1.]])
     """
     if compute_mode is not None and compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
@@ -112,8 +118,16 @@ defvjp(cdist, _cdist_rule)
 def pdist(input: Array, p: float = 2) -> Array:
     """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to those after it, ...
 
+    Shapes: input (n, d) -> (n * (n - 1) / 2).
+    Dtypes: real floating-point -> the same.
+
     Raises:
         RuntimeError: if the input is no matrix of floats, or ``p`` is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+        tensor([5.0000, 1.0000, 4.2426])
     """
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
@@ -134,12 +148,20 @@ def _clamped_norm(x: Array, axis: int | None, eps: float) -> Array:
 
 @op(namespace="nn.functional", promote="common", aliases=("cosine_similarity",), aten="cosine_similarity", method=False)
 def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-08) -> Array:
-    """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``, over the broadcast of the others.
+    """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``.
+
+    Shapes: x1 and x2 broadcast -> that without ``dim``.
+    Dtypes: real floating-point, promoted.
 
     Raises:
-        RuntimeError: if the shapes do not broadcast, or the dtype is integral.
+        RuntimeError: if the shapes do not broadcast, or the common dtype is not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 2.0], [3.0, 0.0]]))
+        tensor([0.0000, 0.7071])
     """
-    if is_integral(x1):
+    if not is_float(x1):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {scalar_name(x1.dtype)}")
     shape = broadcast_shapes(x1.shape, x2.shape)
     axis = canonical_dim(dim, len(shape)) if shape else None

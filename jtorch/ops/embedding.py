@@ -46,14 +46,21 @@ def _counts(indices: Array, rows: int) -> Array:
 def embedding(weight: Array, indices: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Array:
     """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient.
 
-    Shapes: weight ``(n, d)``, indices ``(*)`` give ``(*, d)``.
-
+    Shapes: weight (n, d), indices (*) -> (*, d).
+    Dtypes: that of ``weight``; indices are int64 or int32.
     Gradient: with ``scale_grad_by_freq`` divided by how often the row occurs in ``indices``.
 
     Raises:
         IndexError: if an index is out of range.
         RuntimeError: if ``weight`` is no matrix or ``indices`` are no integers.
         NotImplementedError: in the backward pass, for ``sparse``: ``nn.functional.embedding`` gives sparse gradients.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.embedding(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1, 0, 1]))
+        tensor([[3., 4.],
+                [1., 2.],
+                [3., 4.]])
     """
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")

@@ -20,10 +20,19 @@ from ._numeric import conj, is_bool, is_complex, is_integral, require, rounded, 
 def pow(input: Array | Power, exponent: Array | Power) -> Array:
     """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product.
 
+    Shapes: that of the operands, broadcast.
+    Dtypes: promoted; two bool tensors are refused (NotImplementedError).
     Gradient: 0 for ``input`` where ``exponent`` is 0, and for ``exponent`` where ``input`` is 0 and ``exponent`` is not negative.
 
     Raises:
         RuntimeError: for integers with a negative number as exponent.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.pow(torch.tensor([2.0, 3.0]), torch.tensor([3.0, -1.0]))
+        tensor([8.0000, 0.3333])
+        >>> torch.pow(2, torch.tensor([1, 10]))
+        tensor([   2, 1024])
     """
     if not isinstance(exponent, (int, float, complex)):
         base = jnp.asarray(input, exponent.dtype)
@@ -102,7 +111,16 @@ defvjp(pow, _pow_rule)
 
 @pointwise(promote=None, inplace=True, saves=("input", "exponent"), aten="float_power.Tensor_Tensor")
 def float_power(input: Array | float, exponent: Array | float) -> Array:
-    """Raises ``input`` to the power ``exponent`` in double precision, whatever the operands' dtypes."""
+    """Raises ``input`` to the power ``exponent`` in double precision.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: any -> float64, or complex128 if an operand is complex.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.float_power(torch.tensor([2, 3]), -1)
+        tensor([0.5000, 0.3333], dtype=torch.float64)
+    """
     double = np.complex128 if any(_holds_complex(v) for v in (input, exponent)) else np.float64
     base, power = (v if isinstance(v, (int, float, complex)) else v.astype(double) for v in (input, exponent))
     if isinstance(power, complex) and not _holds_complex(base):
@@ -124,7 +142,16 @@ defvjp(float_power, _float_power_rule)
 
 @unary(promote=None, inplace=True, saves=("input",), aten="square")
 def square(input: Array) -> Array:
-    """``input * input``."""
+    """``input * input``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: bool -> int64, others -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.square(torch.tensor([-3, 4]))
+        tensor([ 9, 16])
+    """
     x = input.astype(np.int64) if is_bool(input) else input
     return x * x
 
@@ -138,7 +165,16 @@ defvjp(square, _square_rule)
 
 @unary(inplace=True, saves=("result",), aten="sqrt")
 def sqrt(input: Array) -> Array:
-    """The square root."""
+    """The square root; NaN for negative real numbers.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sqrt(torch.tensor([4.0, 2.0, -1.0]))
+        tensor([2.0000, 1.4142,    nan])
+    """
     return jnp.sqrt(input)
 
 
@@ -151,7 +187,16 @@ defvjp(sqrt, _sqrt_rule)
 
 @unary(inplace=True, saves=("result",), aten="rsqrt")
 def rsqrt(input: Array) -> Array:
-    """One over the square root."""
+    """One over the square root.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.rsqrt(torch.tensor([4.0, 0.0]))
+        tensor([0.5000,    inf])
+    """
     return lax.rsqrt(input)
 
 
@@ -164,7 +209,16 @@ defvjp(rsqrt, _rsqrt_rule)
 
 @unary(inplace=True, saves=("result",), aten="reciprocal")
 def reciprocal(input: Array) -> Array:
-    """One over each element."""
+    """One over each element.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.reciprocal(torch.tensor([4, -2]))
+        tensor([ 0.2500, -0.5000])
+    """
     return 1 / input
 
 
@@ -177,9 +231,26 @@ defvjp(reciprocal, _reciprocal_rule)
 
 @pointwise(inplace=True, saves=("result", "input", "other"), aten="hypot")
 def hypot(input: Array, other: Array) -> Array:
-    """The hypotenuse ``sqrt(input**2 + other**2)``, without overflow on the way."""
+    """The hypotenuse ``sqrt(input**2 + other**2)``, without overflow on the way.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: real floating-point, promoted; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hypot(torch.tensor([3.0, 5.0]), torch.tensor([4.0, 12.0]))
+        tensor([ 5., 13.])
+    """
     require("hypot_cpu", input)
-    return jnp.hypot(input, other)
+    x, y = (v.astype(np.float64) for v in (input, other))
+    if input.dtype == np.float64:  # only there do the squares leave the range: a power of two brings them back, and costs no digit
+        large = jnp.maximum(jnp.abs(x), jnp.abs(y))
+        scale = jnp.where(large > 2.0**500, 2.0**-600, jnp.where(large < 2.0**-500, 2.0**600, 1.0))
+        found = jnp.sqrt((x * scale) ** 2 + (y * scale) ** 2) / scale
+    else:
+        found = jnp.sqrt(x * x + y * y)
+    infinite = jnp.isinf(x) | jnp.isinf(y)  # even beside NaN
+    return jnp.where(infinite, jnp.asarray(np.inf, found.dtype), found).astype(input.dtype)
 
 
 def _hypot_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Array, Array]:
@@ -194,7 +265,16 @@ defvjp(hypot, _hypot_rule)
 
 @unary(inplace=True, saves=("result",), aten="exp")
 def exp(input: Array) -> Array:
-    """The exponential function."""
+    """The exponential function.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.exp(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 2.7183])
+    """
     return jnp.exp(input)
 
 
@@ -207,7 +287,16 @@ defvjp(exp, _exp_rule)
 
 @unary(inplace=True, aliases=("special.exp2",), saves=("result",), aten="exp2")
 def exp2(input: Array) -> Array:
-    """Two to the power of each element."""
+    """Two to the power of each element.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.exp2(torch.tensor([0, 3, -1]))
+        tensor([1.0000, 8.0000, 0.5000])
+    """
     return _exp2(wide(input)).astype(input.dtype)
 
 
@@ -215,9 +304,18 @@ def _exp2(x: Array) -> Array:
     """By the fraction alone, in [-1/2, 1/2]: XLA's own goes through ``exp(x * log(2))``, whose rounding grows with ``x``."""
     if is_complex(x):
         return jnp.exp2(x)
-    whole = jnp.clip(jnp.round(x), -2000, 2000)
+    info = jnp.finfo(x.dtype)
+    whole = jnp.clip(jnp.round(x), 2 * info.minexp, 2 * info.maxexp - 2)
     whole = lax.stop_gradient(jnp.where(jnp.isnan(x), jnp.zeros((), x.dtype), whole))
-    return jnp.ldexp(jnp.exp((x - whole) * math.log(2)), whole.astype(np.int32))
+    half = jnp.floor(whole / 2)  # two factors, as one alone cannot reach the smallest results
+    return jnp.exp((x - whole) * math.log(2)) * _power_of_two(half) * _power_of_two(whole - half)
+
+
+def _power_of_two(n: Array) -> Array:
+    """``2**n`` for whole numbers in the range of normal exponents, put together from bits."""
+    info = jnp.finfo(n.dtype)
+    kind = np.int32 if n.dtype == np.float32 else np.int64
+    return lax.bitcast_convert_type((n.astype(kind) + kind(1 - info.minexp)) << kind(info.nmant), n.dtype)
 
 
 def _exp2_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -229,7 +327,16 @@ defvjp(exp2, _exp2_rule)
 
 @unary(inplace=True, aliases=("special.expm1",), saves=("result",), aten="expm1")
 def expm1(input: Array) -> Array:
-    """``exp(input) - 1``, exact near 0."""
+    """``exp(input) - 1``, exact near 0.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.expm1(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.7183])
+    """
     return jnp.expm1(input)
 
 
@@ -242,7 +349,16 @@ defvjp(expm1, _expm1_rule)
 
 @pointwise(promote="float", inplace=True, saves=("result", "other"), aten="ldexp.Tensor")
 def ldexp(input: Array, other: Array) -> Array:
-    """``input * 2**other``."""
+    """``input * 2**other``.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: promoted; integers and bool become the default dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ldexp(torch.tensor([1.0, 3.0]), torch.tensor([2, -1]))
+        tensor([4.0000, 1.5000])
+    """
     return input * rounded(_exp2(wide(other)), input.dtype)
 
 
@@ -257,8 +373,18 @@ defvjp(ldexp, _ldexp_rule)
 def frexp(input: Array) -> tuple[Array, Array]:
     """Splits into ``mantissa * 2**exponent`` with the mantissa's magnitude in [0.5, 1) and an ``int32`` exponent.
 
+    Shapes: input (*) -> mantissa (*), exponent (*).
+    Dtypes: real floating-point -> the same and int32.
+
     Raises:
         RuntimeError: for other than real floating-point tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.frexp(torch.tensor([10.0, -0.75]))
+        torch.return_types.frexp(
+        mantissa=tensor([ 0.6250, -0.7500]),
+        exponent=tensor([4, 0], dtype=torch.int32))
     """
     if dtypes.from_np(input.dtype).category != dtypes.FLOATING:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
@@ -280,7 +406,16 @@ defvjp(frexp, _frexp_rule)
 
 @unary(inplace=True, saves=("input",), aten="log")
 def log(input: Array) -> Array:
-    """The natural logarithm."""
+    """The natural logarithm; NaN for negative real numbers.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.log(torch.tensor([1.0, 10.0]))
+        tensor([0.0000, 2.3026])
+    """
     return jnp.log(input)
 
 
@@ -293,7 +428,16 @@ defvjp(log, _log_rule)
 
 @unary(inplace=True, saves=("input",), aten="log2")
 def log2(input: Array) -> Array:
-    """The logarithm of base 2."""
+    """The logarithm of base 2.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.log2(torch.tensor([1, 8, 10]))
+        tensor([0.0000, 3.0000, 3.3219])
+    """
     return jnp.log2(wide(input)).astype(input.dtype)
 
 
@@ -306,7 +450,16 @@ defvjp(log2, _log2_rule)
 
 @unary(inplace=True, saves=("input",), aten="log10")
 def log10(input: Array) -> Array:
-    """The logarithm of base 10."""
+    """The logarithm of base 10.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.log10(torch.tensor([1.0, 50.0]))
+        tensor([0.0000, 1.6990])
+    """
     return jnp.log10(wide(input)).astype(input.dtype)
 
 
@@ -319,7 +472,16 @@ defvjp(log10, _log10_rule)
 
 @unary(inplace=True, aliases=("special.log1p",), saves=("input",), aten="log1p")
 def log1p(input: Array) -> Array:
-    """``log(1 + input)``, exact near 0."""
+    """``log(1 + input)``, exact near 0.
+
+    Shapes: input (*) -> (*).
+    Dtypes: integers and bool become the default dtype, others stay.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.log1p(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.6931])
+    """
     return jnp.log1p(input)
 
 
@@ -332,7 +494,16 @@ defvjp(log1p, _log1p_rule)
 
 @pointwise(saves=("input", "other"), aten="logaddexp")
 def logaddexp(input: Array, other: Array) -> Array:
-    """``log(exp(input) + exp(other))``, without overflow on the way."""
+    """``log(exp(input) + exp(other))``, without overflow on the way.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: floating-point and complex, promoted; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.logaddexp(torch.tensor([0.0, 200.0]), torch.tensor([0.0, 200.0]))
+        tensor([  0.6931, 200.6931])
+    """
     require("logaddexp_cpu", input, "fc")
     if is_complex(input):
         return _complex_logaddexp(*jnp.broadcast_arrays(input, other))
@@ -357,7 +528,16 @@ defvjp(logaddexp, _logaddexp_rule)
 
 @pointwise(saves=("input", "other"), aten="logaddexp2")
 def logaddexp2(input: Array, other: Array) -> Array:
-    """``log2(2**input + 2**other)``, without overflow on the way."""
+    """``log2(2**input + 2**other)``, without overflow on the way.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: real floating-point, promoted; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.logaddexp2(torch.tensor([0.0, 200.0]), torch.tensor([0.0, 200.0]))
+        tensor([  1., 201.])
+    """
     require("logaddexp2_cpu", input)
     return jnp.logaddexp2(wide(input), wide(other)).astype(input.dtype)
 
@@ -371,7 +551,16 @@ defvjp(logaddexp2, _logaddexp2_rule)
 
 @binary(promote="float", inplace=True, aliases=("special.xlogy",), saves=("input", "other"), aten="xlogy.Tensor")
 def xlogy(input: Array | Number, other: Array | Number) -> Array:
-    """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: promoted; integers and bool become the default dtype, complex numbers are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 3.0]))
+        tensor([0.0000, 2.1972])
+    """
     require("xlogy_cpu", input)
     return _times_log(input, other, jnp.log)
 
@@ -389,7 +578,16 @@ defvjp(xlogy, _xlogy_rule)
 
 @binary(namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_xlog1py")
 def xlog1py(input: Array | Number, other: Array | Number) -> Array:
-    """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: promoted; integers and bool become the default dtype, complex numbers are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 2.0]))
+        tensor([0.0000, 2.1972])
+    """
     require("xlog1py_cpu", input)
     return _times_log(input, other, jnp.log1p)
 

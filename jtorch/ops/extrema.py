@@ -21,7 +21,17 @@ def _refuse_complex(name: str, x: Array) -> None:
 def maximum(input: Array, other: Array) -> Array:
     """The larger of each pair; NaN if one is NaN.
 
+    Shapes: that of the operands, broadcast.
+    Dtypes: real ones, promoted.
     Gradient: shared by equal elements.
+
+    Raises:
+        RuntimeError: for complex numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.maximum(torch.tensor([1.0, float("nan")]), torch.tensor([2.0, 0.0]))
+        tensor([2., nan])
     """
     _refuse_complex("maximum", input)
     return jnp.maximum(input, other)
@@ -31,7 +41,17 @@ def maximum(input: Array, other: Array) -> Array:
 def minimum(input: Array, other: Array) -> Array:
     """The smaller of each pair; NaN if one is NaN.
 
+    Shapes: that of the operands, broadcast.
+    Dtypes: real ones, promoted.
     Gradient: shared by equal elements.
+
+    Raises:
+        RuntimeError: for complex numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.minimum(torch.tensor([1.0, float("nan")]), torch.tensor([2.0, 0.0]))
+        tensor([1., nan])
     """
     _refuse_complex("minimum", input)
     return jnp.minimum(input, other)
@@ -55,7 +75,17 @@ defvjp(minimum, _minimum_rule)
 def fmax(input: Array, other: Array) -> Array:
     """The larger of each pair; the other one if one is NaN.
 
+    Shapes: that of the operands, broadcast.
+    Dtypes: real ones, promoted.
     Gradient: goes to ``input`` where both are equal.
+
+    Raises:
+        RuntimeError: for complex numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fmax(torch.tensor([1.0, float("nan")]), torch.tensor([2.0, 0.0]))
+        tensor([2., 0.])
     """
     _refuse_complex("fmax", input)
     return jnp.fmax(input, other)
@@ -65,7 +95,17 @@ def fmax(input: Array, other: Array) -> Array:
 def fmin(input: Array, other: Array) -> Array:
     """The smaller of each pair; the other one if one is NaN.
 
+    Shapes: that of the operands, broadcast.
+    Dtypes: real ones, promoted.
     Gradient: goes to ``input`` where both are equal.
+
+    Raises:
+        RuntimeError: for complex numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fmin(torch.tensor([1.0, float("nan")]), torch.tensor([2.0, 0.0]))
+        tensor([1., 0.])
     """
     _refuse_complex("fmin", input)
     return jnp.fmin(input, other)
@@ -92,10 +132,20 @@ defvjp(fmin, _fmin_rule)
 def clamp(input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``.
 
+    Shapes: that of the operands, broadcast.
+    Dtypes: real ones, promoted with the bounds.
     Gradient: 1 inside and at the edges, 0 outside; tensors as bounds get the gradient of the elements they replace.
 
     Raises:
         RuntimeError: if neither bound is given.
+        NotImplementedError: for complex numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.clamp(torch.tensor([-2, 3, 9]), min=0, max=5)
+        tensor([0, 3, 5])
+        >>> torch.clamp(torch.tensor([-2.0, 3.0]), max=torch.tensor([-3.0, 4.0]))
+        tensor([-3.,  3.])
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -126,7 +176,16 @@ defvjp(clamp, _clamp_rule)
 
 @pointwise(inplace=True, saves=("input", "min"), aten="clamp_min")
 def clamp_min(input: Array, min: Array | Number) -> Array:
-    """Raises elements below ``min`` to ``min``."""
+    """Raises elements below ``min`` to ``min``.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: real ones, promoted with the bound; complex numbers are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.clamp_min(torch.tensor([-2, 3, 9]), 0)
+        tensor([0, 3, 9])
+    """
     require("maximum_cpu", input, "bif")
     return jnp.maximum(input, min)
 
@@ -140,7 +199,16 @@ defvjp(clamp_min, _clamp_min_rule)
 
 @pointwise(inplace=True, saves=("input", "max"), aten="clamp_max")
 def clamp_max(input: Array, max: Array | Number) -> Array:
-    """Lowers elements above ``max`` to ``max``."""
+    """Lowers elements above ``max`` to ``max``.
+
+    Shapes: that of the operands, broadcast.
+    Dtypes: real ones, promoted with the bound; complex numbers are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.clamp_max(torch.tensor([-2, 3, 9]), 5)
+        tensor([-2,  3,  5])
+    """
     require("minimum_cpu", input, "bif")
     return jnp.minimum(input, max)
 

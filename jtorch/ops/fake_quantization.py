@@ -62,7 +62,7 @@ def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Arr
     """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make with a scale and zero point for each channel.
 
     Shapes: input (*, C, *) with C at ``axis``, scale and zero_point (C) -> (*, C, *).
-
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
     Gradient: that of the identity where nothing was clipped, else 0.
 
     Raises:

@@ -178,37 +178,111 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
     """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points.
 
     ``norm`` is ``"backward"`` (the default: the inverse divides by n), ``"forward"`` or ``"ortho"`` (both by its root).
+
+    Shapes: input (*) -> (*), of n elements along ``dim``.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: for half precision, no points, or an unknown ``norm``.
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.fft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
     return _along("fft", input, n, dim, norm, False)
 
 
 @transform(aten="fft_ifft")
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The inverse of ``fft``."""
+    """The inverse of ``fft``.
+
+    Shapes: as for ``fft``.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fft``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.ifft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j, -2 - 2j])).real
+        tensor([1., 2., 3., 4.])
+    """
     return _along("ifft", input, n, dim, norm, True)
 
 
 @transform(aten="fft_rfft")
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative."""
+    """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative.
+
+    Shapes: input (*) -> (*), of ``n // 2 + 1`` elements along ``dim``.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: for complex numbers, and as for ``fft``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        tensor([10.+0.j, -2.+2.j, -2.+0.j])
+    """
     return _real_along("rfft", input, n, dim, norm, False)
 
 
 @transform(aten="fft_irfft")
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The inverse of ``rfft``; ``n`` (by default even) is the size of the real result."""
+    """The inverse of ``rfft``; ``n``, by default ``2 * (m - 1)`` for m frequencies, is the size of the real result.
+
+    Shapes: input (*) -> (*), of n elements along ``dim``.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fft``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.irfft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j]))
+        tensor([1., 2., 3., 4.])
+    """
     return _to_real_along(input, n, dim, norm, True)
 
 
 @transform(aten="fft_hfft")
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The real transform of a signal that is Hermitian in time and given by its half; ``n`` (by default even) points."""
+    """The real transform of a signal that is Hermitian in time and given by its half.
+
+    The result has ``n`` points, by default ``2 * (m - 1)`` for m elements.
+
+    Shapes: input (*) -> (*), of n elements along ``dim``.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fft``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.hfft(torch.tensor([1 + 0j, 1j, 0j]))
+        tensor([ 1.,  3.,  1., -1.])
+    """
     return _to_real_along(input, n, dim, norm, False)
 
 
 @transform(aten="fft_ihfft")
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The inverse of ``hfft``."""
+    """The inverse of ``hfft``.
+
+    Shapes: input (*) -> (*), of ``n // 2 + 1`` elements along ``dim``.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: for complex numbers, and as for ``fft``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.ihfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        tensor([ 2.5000-0.0000j, -0.5000-0.5000j, -0.5000-0.0000j])
+    """
     return _real_along("ihfft", input, n, dim, norm, True)
 
 
@@ -245,19 +319,57 @@ def _to_real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None,
 
 @transform(aten="fft_fftn")
 def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
-    """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``."""
+    """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``.
+
+    Shapes: input (*) -> (*), of the sizes ``s`` along ``dim``.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: if ``s`` and ``dim`` do not fit, and as for ``fft``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.fftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[10.+0.j, -2.+0.j],
+                [-4.+0.j,  0.+0.j]])
+    """
     return _complex_nd(input, s, dim, norm, False)
 
 
 @transform(aten="fft_ifftn")
 def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
-    """The inverse of ``fftn``."""
+    """The inverse of ``fftn``.
+
+    Shapes: as for ``fftn``.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.ifftn(torch.tensor([[10.0, -2.0], [-4.0, 0.0]]))
+        tensor([[1.+0.j, 2.+0.j],
+                [3.+0.j, 4.+0.j]])
+    """
     return _complex_nd(input, s, dim, norm, True)
 
 
 @transform(aten="fft_rfftn")
 def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
-    """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative."""
+    """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative.
+
+    Shapes: input (*) -> (*), of the sizes ``s`` along ``dim`` but the last, along which it has ``s[-1] // 2 + 1`` elements.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: for complex numbers, and as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.rfftn(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).shape
+        torch.Size([2, 2])
+    """
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
@@ -265,13 +377,39 @@ def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 def irfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
-    """The inverse of ``rfftn``; ``s`` is the shape of the real result, whose last size is even by default."""
+    """The inverse of ``rfftn``; ``s`` is the shape of the real result, whose last size is even by default.
+
+    Shapes: input (*) -> (*), of the sizes ``s`` along ``dim``.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.irfftn(torch.tensor([[10.0, -2.0], [-4.0, 0.0]]))
+        tensor([[1., 2.],
+                [3., 4.]])
+    """
     return _to_real_nd("irfftn", input, s, dim, norm, True)
 
 
 @transform(aten="fft_hfftn")
 def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
-    """The real transform of a signal that is Hermitian in time and given by its half along the last of ``dim``."""
+    """The real transform of a signal that is Hermitian in time and given by its half along the last of ``dim``.
+
+    Shapes: input (*) -> (*), of the sizes ``s`` along ``dim``.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.hfftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[10., -2.],
+                [-4.,  0.]])
+    """
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
@@ -279,43 +417,134 @@ def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 def ihfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
-    """The inverse of ``hfftn``."""
+    """The inverse of ``hfftn``.
+
+    Shapes: input (*) -> (*), of the sizes ``s`` along ``dim`` but the last, along which it has ``s[-1] // 2 + 1`` elements.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: for complex numbers, and as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.ihfftn(torch.tensor([[10.0, -2.0], [-4.0, 0.0]]))
+        tensor([[1.-0.j, 2.-0.j],
+                [3.+0.j, 4.+0.j]])
+    """
     return _real_nd("ihfftn", input, s, dim, norm, True)
 
 
 @transform(aten="fft_fft2")
 def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
-    """``fftn`` over two dimensions."""
+    """``fftn`` over two dimensions.
+
+    Shapes: as for ``fftn``.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.fft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[10.+0.j, -2.+0.j],
+                [-4.+0.j,  0.+0.j]])
+    """
     return _complex_nd(input, s, dim, norm, False)
 
 
 @transform(aten="fft_ifft2")
 def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
-    """``ifftn`` over two dimensions."""
+    """``ifftn`` over two dimensions.
+
+    Shapes: as for ``ifftn``.
+    Dtypes: float32 -> complex64, float64 -> complex128, complex -> the same; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.ifft2(torch.tensor([[10.0, -2.0], [-4.0, 0.0]]))
+        tensor([[1.+0.j, 2.+0.j],
+                [3.+0.j, 4.+0.j]])
+    """
     return _complex_nd(input, s, dim, norm, True)
 
 
 @transform(aten="fft_rfft2")
 def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
-    """``rfftn`` over two dimensions."""
+    """``rfftn`` over two dimensions.
+
+    Shapes: as for ``rfftn``.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: for complex numbers, and as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.rfft2(torch.ones(2, 2))
+        tensor([[4.+0.j, 0.+0.j],
+                [0.+0.j, 0.+0.j]])
+    """
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
 @transform(aten="fft_irfft2")
 def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
-    """``irfftn`` over two dimensions."""
+    """``irfftn`` over two dimensions.
+
+    Shapes: as for ``irfftn``.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.irfft2(torch.tensor([[10.0, -2.0], [-4.0, 0.0]]))
+        tensor([[1., 2.],
+                [3., 4.]])
+    """
     return _to_real_nd("irfftn", input, s, dim, norm, True)
 
 
 @transform(aten="fft_hfft2")
 def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
-    """``hfftn`` over two dimensions."""
+    """``hfftn`` over two dimensions.
+
+    Shapes: as for ``hfftn``.
+    Dtypes: complex64 and float32 -> float32, complex128 and float64 -> float64; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.hfft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[10., -2.],
+                [-4.,  0.]])
+    """
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
 @transform(aten="fft_ihfft2")
 def ihfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
-    """``ihfftn`` over two dimensions."""
+    """``ihfftn`` over two dimensions.
+
+    Shapes: as for ``ihfftn``.
+    Dtypes: float32 -> complex64, float64 -> complex128; integers and bool count as the default dtype.
+
+    Raises:
+        RuntimeError: for complex numbers, and as for ``fftn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.ihfft2(torch.ones(2, 2))
+        tensor([[1.-0.j, 0.-0.j],
+                [0.+0.j, 0.+0.j]])
+    """
     return _real_nd("ihfftn", input, s, dim, norm, True)
 
 
@@ -337,7 +566,20 @@ def _frequencies(name: str, n: int, numbers: np.ndarray, d: float, dtype: Dtype 
 
 @factory(namespace="fft", aten="fft_fftfreq")
 def fftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
-    """The frequencies of the ``n`` points of ``fft`` for samples that are ``d`` apart: from 0 up, then the negative ones."""
+    """The frequencies of the ``n`` points of ``fft`` for samples that are ``d`` apart: from 0 up, then the negative ones.
+
+    Shapes: (n).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if ``n`` is negative or ``dtype`` integral.
+        NotImplementedError: for complex ones.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.fftfreq(5, d=0.1)
+        tensor([ 0.,  2.,  4., -4., -2.])
+    """
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     return _frequencies("fftfreq", n, np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]), d, dtype)
@@ -345,7 +587,20 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
 
 @factory(namespace="fft", aten="fft_rfftfreq")
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
-    """The frequencies of the ``n // 2 + 1`` points of ``rfft`` for samples that are ``d`` apart."""
+    """The frequencies of the ``n // 2 + 1`` points of ``rfft`` for samples that are ``d`` apart.
+
+    Shapes: (n // 2 + 1).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if ``dtype`` is integral.
+        NotImplementedError: for complex ones.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.rfftfreq(5, d=0.1)
+        tensor([0., 2., 4.])
+    """
     return _frequencies("rfftfreq", n, np.arange(n // 2 + 1), d, dtype)
 
 
@@ -360,11 +615,29 @@ def _shift(input: Array, dim: int | tuple[int, ...] | None, halves: str) -> Arra
 
 @op(namespace="fft", saves=(), family="fft", aten="fft_fftshift")
 def fftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
-    """Brings the zero frequency to the middle of ``dim`` (all dimensions by default)."""
+    """Brings the zero frequency to the middle of ``dim`` (all dimensions by default).
+
+    Shapes: input (*) -> (*).
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.fftshift(torch.tensor([0, 1, 2, -2, -1]))
+        tensor([-2, -1,  0,  1,  2])
+    """
     return _shift(input, dim, "down")
 
 
 @op(namespace="fft", saves=(), family="fft", aten="fft_ifftshift")
 def ifftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
-    """The inverse of ``fftshift``."""
+    """The inverse of ``fftshift``.
+
+    Shapes: input (*) -> (*).
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1, 2]))
+        tensor([ 0,  1,  2, -2, -1])
+    """
     return _shift(input, dim, "up")

@@ -143,6 +143,16 @@ def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mod
     ``interpolation_mode``: 0 bilinear, 1 nearest, 2 bicubic. ``padding_mode`` for places outside: 0 zeros, 1 border, 2 reflection.
 
     Shapes: input (N, C, H, W), grid (N, H', W', 2) -> (N, C, H', W'); with one dimension more for volumes.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: if shapes, dtypes or modes do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> grid = torch.tensor([[[[0.0, 0.0], [-0.5, 0.5]]]])
+        >>> torch.grid_sampler(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), grid, 0, 0, False)
+        tensor([[[[2.5000, 3.0000]]]])
     """
     _check(input, grid, interpolation_mode)
     n = input.ndim - 2
@@ -161,13 +171,31 @@ def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mod
 
 @op(method=False, aten="grid_sampler_2d")
 def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
-    """``grid_sampler`` of images."""
+    """``grid_sampler`` of images.
+
+    Shapes: input (N, C, H, W), grid (N, H', W', 2) -> (N, C, H', W').
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.grid_sampler_2d(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), torch.tensor([[[[0.5, 0.5]]]]), 1, 0, False)
+        tensor([[[[4.]]]])
+    """
     return _of_rank(4, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @op(method=False, aten="grid_sampler_3d")
 def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
-    """``grid_sampler`` of volumes."""
+    """``grid_sampler`` of volumes.
+
+    Shapes: input (N, C, D, H, W), grid (N, D', H', W', 3) -> (N, C, D', H', W').
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.grid_sampler_3d(torch.arange(8.0).reshape(1, 1, 2, 2, 2), torch.zeros(1, 1, 1, 1, 3), 0, 0, False)
+        tensor([[[[[3.5000]]]]])
+    """
     return _of_rank(5, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
@@ -185,6 +213,13 @@ def affine_grid_generator(theta: Array, size: tuple[int, ...], align_corners: bo
     """The grid, for ``grid_sampler``, of the affine maps ``theta`` applied to the places of an output of ``size``.
 
     Shapes: theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); theta (N, 3, 4), size (N, C, D, H, W) -> (N, D, H, W, 3).
+    Dtypes: that of ``theta``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.affine_grid_generator(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]]]), [1, 1, 1, 2], False)
+        tensor([[[[-0.5000,  0.5000],
+                  [ 0.5000,  0.5000]]]])
     """
     n = len(size) - 2
     if n not in (2, 3):

@@ -17,6 +17,7 @@ def hash_tensor(input: Array, dim: int | tuple[int, ...] = (), *, keepdim: bool 
 
     Integers are widened to int64 first, floating-point numbers to float64. ``mode`` 0 is the only one there is.
 
+    Shapes: input (*) -> (*) without ``dim``, or with size 1 there if ``keepdim``.
     Dtypes: any real one but uint16 to uint64 -> uint64.
 
     Raises:

@@ -47,7 +47,33 @@ def at_dim(dim: int, positions: Array) -> tuple[slice | Array, ...]:
 
 def fetch(x: Array, index: tuple[slice | Array, ...]) -> Array:
     """``x[index]`` for positions known to lie in range."""
-    return x.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    dim = inner_dim(x, index)
+    if dim is None:
+        return x.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    positions: Array = index[dim]  # type: ignore[assignment]
+    folded, rows = fold(x, dim, positions)
+    return fetch(folded, (rows,)).reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
+
+
+def inner_dim(x: Array, index: tuple[slice | Array, ...]) -> int | None:
+    """The dimension that is indexed, if it is the only one and others stand in front of it."""
+    arrays = [d for d, item in enumerate(index) if not isinstance(item, slice)]
+    if len(arrays) != 1 or x.size == 0 or math.prod(x.shape[: arrays[0]]) == 1:
+        return None
+    if index[arrays[0]].size == 0 or any(item != slice(None) for d, item in enumerate(index) if d != arrays[0]):  # type: ignore[union-attr]
+        return None
+    return arrays[0]
+
+
+def fold(x: Array, dim: int, positions: Array) -> tuple[Array, Array]:
+    """``x`` with the dimensions in front of ``dim`` folded into it, and the ``positions`` there, for each of them.
+
+    XLA gathers along an inner dimension into a transposed array and copies that, which takes ten times as long; so do its scatters.
+    """
+    lead, n = math.prod(x.shape[:dim]), x.shape[dim]
+    flat = positions.reshape(1, -1).astype(np.int32 if x.size < 2**31 else np.int64)
+    rows = lax.broadcasted_iota(flat.dtype, (lead, flat.size), 0) * flat.dtype.type(n) + flat
+    return x.reshape(lead * n, *x.shape[dim + 1 :]), rows.reshape(-1)
 
 
 def as_vector(x: Array) -> Array:
@@ -67,9 +93,17 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix.
 
     Shapes: ``index`` has as many dimensions as ``input`` and is not larger but in ``dim``; the result has its shape.
+    Dtypes: that of ``input``; the index is int64 or int32.
 
     Raises:
         RuntimeError: if the shapes do not fit, the index is no int32 or int64 tensor, or a position is out of range or negative.
+        NotImplementedError: for ``sparse_grad``: gradients are dense.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
+        tensor([[1, 1],
+                [4, 3]])
     """
     if sparse_grad:
         raise NotImplementedError("gather: sparse_grad=True is not offered by jtorch: gradients are dense")
@@ -95,8 +129,18 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
 def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Array:
     """Takes elements along ``dim`` like ``gather``, but broadcasts the other dimensions; without ``dim``, from the flattened tensor.
 
+    Shapes: that of input and indices, broadcast in all dimensions but ``dim``, along which it is that of indices.
+    Dtypes: that of ``input``; indices are int64.
+
     Raises:
         RuntimeError: if the numbers of dimensions differ or the indices are not int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[3, 1, 2], [4, 6, 5]])
+        >>> torch.take_along_dim(x, torch.argsort(x, 1), 1)
+        tensor([[1, 2, 3],
+                [4, 5, 6]])
     """
     if indices.dtype != np.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {scalar_name(indices)}")
@@ -121,9 +165,18 @@ def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Arra
 def index_select(input: Array, dim: int, index: Array) -> Array:
     """The slices of ``input`` along ``dim`` at the positions of the vector ``index``, in its order.
 
+    Shapes: input (*) -> (*), with the number of positions along ``dim``.
+    Dtypes: that of ``input``; the index is int64 or int32.
+
     Raises:
         IndexError: if the index has more than one dimension, or a position is out of range or negative.
         RuntimeError: if the index is no int32 or int64 tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.index_select(torch.tensor([[1, 2, 3], [4, 5, 6]]), 1, torch.tensor([2, 0]))
+        tensor([[3, 1],
+                [6, 4]])
     """
     axis = canonical_dim(dim, input.ndim)
     if index.ndim > 1:
@@ -142,9 +195,17 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
 def take(input: Array, index: Array) -> Array:
     """The elements of the flattened ``input`` at the positions ``index``; negative ones count from the end.
 
+    Shapes: that of ``index``.
+    Dtypes: that of ``input``; the index is int64.
+
     Raises:
         RuntimeError: if the index is not int64.
         IndexError: if a position is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
+        tensor([1, 4])
     """
     if index.dtype != np.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {scalar_name(index)}")
@@ -213,9 +274,20 @@ def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array
 
 @op(host=True, differentiable=False, out=True, aten="nonzero")
 def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.ndarray, ...]:
-    """The positions of all elements that are not zero: ``(n, ndim)`` int64 in row-major order, or a tuple of one vector a dimension.
+    """The positions of all elements that are not zero, in row-major order; ``as_tuple`` gives one vector for each dimension.
 
-    The shape depends on the values, so they are read on the host. ``nonzero_static`` is the alternative of known shape.
+    The shape depends on the values, so they are read on the host; ``nonzero_static`` is the alternative of known shape.
+
+    Shapes: input (*) of d dimensions -> (n, d), or d times (n).
+    Dtypes: any -> int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nonzero(torch.tensor([[0, 7], [5, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
+        >>> torch.nonzero(torch.tensor([True, False, True]), as_tuple=True)
+        (tensor([0, 2]),)
     """
     if not as_tuple:
         return np.argwhere(input).astype(np.int64)
@@ -224,7 +296,17 @@ def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.nd
 
 @op(host=True, differentiable=False, aten="argwhere")
 def argwhere(input: Array) -> np.ndarray:
-    """The positions of all elements that are not zero, one a row. Reads the values on the host."""
+    """The positions of all elements that are not zero, one a row. Reads the values on the host.
+
+    Shapes: input (*) of d dimensions -> (n, d).
+    Dtypes: any -> int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.argwhere(torch.tensor([[0, 7], [5, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
+    """
     return np.argwhere(input).astype(np.int64)
 
 
@@ -236,10 +318,20 @@ def index_by_mask(mask: Array) -> np.ndarray:
 
 @op(differentiable=False, out=True, aten="nonzero_static")
 def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
-    """The first ``size`` positions of elements that are not zero, ``(size, ndim)``; rows that are left over hold ``fill_value``.
+    """The first ``size`` positions of elements that are not zero; rows that are left over hold ``fill_value``.
+
+    Shapes: input (*) of d dimensions -> (size, d).
+    Dtypes: any -> int64.
 
     Raises:
         RuntimeError: if ``size`` is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nonzero_static(torch.tensor([0, 7, 5]), size=3)
+        tensor([[ 1],
+                [ 2],
+                [-1]])
     """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
@@ -251,12 +343,18 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
 
 @shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar")
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
-    """``input`` with ``value`` wherever ``mask`` is true. The value is cast to the input's dtype.
+    """``input`` with ``value`` wherever ``mask`` is true.
 
-    Shapes: ``input`` and ``mask`` broadcast; ``value`` is a number or a 0-dim tensor.
+    Shapes: that of ``input`` and ``mask``, broadcast; ``value`` is a number or a 0-dim tensor.
+    Dtypes: that of ``input``; the mask is bool.
 
     Raises:
         RuntimeError: if the mask is not bool, or the value cannot be held by the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.masked_fill(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), 0)
+        tensor([0, 2, 0])
     """
     if mask.dtype != np.bool_:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_type_text(mask)}")
@@ -332,10 +430,16 @@ def number_as(value: Array | Number, dtype: np.dtype) -> Array:
 def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
     """``input`` with the elements of ``source``, in order, at the places where ``mask`` is true.
 
-    Shapes: ``input`` and ``mask`` broadcast; ``source`` holds at least as many elements as the mask has true ones.
+    Shapes: that of ``input`` and ``mask``, broadcast; ``source`` holds at least as many elements as the mask has true ones.
+    Dtypes: that of ``input`` and ``source``; the mask is bool.
 
     Raises:
         RuntimeError: if the mask is not bool, the dtypes differ, or the source is too short.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.masked_scatter(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), torch.tensor([10, 20]))
+        tensor([10,  2, 20])
     """
     if mask.dtype != np.bool_:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {scalar_name(mask)}")

@@ -232,7 +232,7 @@ def _check_sizes(input: Array, sizes: tuple[int, ...], mode: str) -> None:
     letters = "DHW"[-len(sizes) :]
     if any(s <= 0 for s in (*input.shape[2:], *sizes)):
         shown = [", ".join(f"{a}: {s}" for a, s in zip(letters, values, strict=True)) for values in (input.shape[2:], sizes)]
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}) output ({shown[1]})")
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}) and output ({shown[1]})")
     if input.shape[1] == 0:
         raise RuntimeError(f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes {list(input.shape)}")
     d = dtypes.from_np(input.dtype)
@@ -295,11 +295,22 @@ def interpolate(
     ``lanczos`` (with ``antialias``).
 
     Shapes: input (N, C, *size) with one to three spatial dimensions -> (N, C, *new size).
-    Differs from torch: bytes (uint8) are interpolated in float32 and rounded; torch's fixed-point results can be one off.
+    Dtypes: floating-point, and uint8 but for ``area`` -> the same; others are refused (NotImplementedError).
 
     Raises:
         ValueError: if sizes and options do not fit together.
+        RuntimeError: if a size is not positive.
         NotImplementedError: for a mode that has no such number of dimensions.
+
+    Differs from torch: bytes (uint8) are interpolated in float32 and rounded; torch's fixed-point results can be one off.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[[1.0, 3.0]]])
+        >>> torch.nn.functional.interpolate(x, scale_factor=2)
+        tensor([[[1., 1., 3., 3.]]])
+        >>> torch.nn.functional.interpolate(x, size=4, mode="linear")
+        tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
     """
     tables = _tables(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
     if isinstance(tables, tuple):

@@ -11,7 +11,7 @@ from jax import lax
 
 from ..dtypes import from_np, get_default_dtype, promote_types
 from ..errors import canonical_dim
-from ._declare import Array, guard, op, shape
+from ._declare import Array, defvjp, guard, op, shape
 
 
 def _common_dtype(tensors: list[Array]) -> np.dtype:
@@ -40,10 +40,21 @@ def _shape_text(shape: tuple[int, ...]) -> str:
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes.
 
-    Shapes: all equal but for size ``dim``. Dtypes: the common result type.
+    Shapes: all equal but for size ``dim``, in which they add up.
+    Dtypes: the common result type.
 
     Raises:
+        ValueError: for no tensors.
         RuntimeError: if the other sizes or the numbers of dimensions differ, or one tensor is 0-dim.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cat([torch.tensor([[1, 2]]), torch.tensor([[3, 4], [5, 6]])])
+        tensor([[1, 2],
+                [3, 4],
+                [5, 6]])
+        >>> torch.cat([torch.tensor([1]), torch.tensor([2.5])])
+        tensor([1.0000, 2.5000])
     """
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
@@ -74,8 +85,17 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
 def stack(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors of one shape along a new dimension ``dim``.
 
+    Shapes: n times (*) -> (*) with n inserted at ``dim``.
+    Dtypes: the common result type.
+
     Raises:
-        RuntimeError: if a shape differs from the first one's.
+        RuntimeError: for no tensors, or if a shape differs from the first one's.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
+        tensor([[1, 3],
+                [2, 4]])
     """
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -90,6 +110,29 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
     return _join([lax.expand_dims(t, (axis,)) for t in tensors], axis)
 
 
+def _cat_rule(g: Array, result: None, tensors: list[Array], dim: int = 0) -> tuple[list[Array | None]]:
+    axis = canonical_dim(dim, g.ndim)
+    grads: list[Array | None] = []
+    start = 0
+    for t in tensors:
+        if t.ndim != g.ndim:  # a one-dimensional empty one, which was skipped
+            grads.append(None)
+            continue
+        stop = start + t.shape[axis]
+        grads.append(lax.slice_in_dim(g, start, stop, 1, axis))
+        start = stop
+    return (grads,)
+
+
+def _stack_rule(g: Array, result: None, tensors: list[Array], dim: int = 0) -> tuple[list[Array]]:
+    axis = canonical_dim(dim, g.ndim)
+    return ([lax.index_in_dim(g, i, axis, keepdims=False) for i in range(len(tensors))],)
+
+
+defvjp(cat, _cat_rule, saves=())
+defvjp(stack, _stack_rule, saves=())
+
+
 def _stacked(name: str, tensors: list[Array], ndim: int, dim: int) -> Array:
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
@@ -98,25 +141,77 @@ def _stacked(name: str, tensors: list[Array], ndim: int, dim: int) -> Array:
 
 @shape(out=True, aten="hstack")
 def hstack(tensors: list[Array]) -> Array:
-    """Joins tensors along the second dimension, or the first if they are one-dimensional. 0-dim tensors count as one element."""
+    """Joins tensors along the second dimension, or the first if they are one-dimensional. 0-dim tensors count as one element.
+
+    Shapes: all equal but for that dimension, in which they add up.
+    Dtypes: the common result type.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hstack([torch.tensor([1, 2]), torch.tensor(3)])
+        tensor([1, 2, 3])
+    """
     return _stacked("hstack", tensors, 1, 0 if tensors and tensors[0].ndim <= 1 else 1)
 
 
 @shape(aliases=("row_stack",), out=True, aten="vstack")
 def vstack(tensors: list[Array]) -> Array:
-    """Joins tensors along the first dimension; one-dimensional ones are rows."""
+    """Joins tensors along the first dimension; vectors are rows, 0-dim tensors rows of one element.
+
+    Shapes: all equal but for that dimension, in which they add up.
+    Dtypes: the common result type.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
+        tensor([[1, 2],
+                [3, 4],
+                [5, 6]])
+    """
     return _stacked("vstack", tensors, 2, 0)
 
 
 @shape(out=True, aten="dstack")
 def dstack(tensors: list[Array]) -> Array:
-    """Joins tensors along the third dimension, which is appended where missing."""
+    """Joins tensors along the third dimension, which is appended where missing.
+
+    Shapes: (a, b) counts as (a, b, 1), (b) as (1, b, 1); all equal but for the third dimension, in which they add up.
+    Dtypes: the common result type.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[[1, 3],
+                 [2, 4]]])
+    """
     return _stacked("dstack", tensors, 3, 2)
 
 
 @shape(out=True, aten="column_stack")
 def column_stack(tensors: list[Array]) -> Array:
-    """Joins tensors along the second dimension; one-dimensional ones are columns."""
+    """Joins tensors along the second dimension; one-dimensional ones are columns.
+
+    Shapes: all equal but for that dimension, in which they add up.
+    Dtypes: the common result type.
+
+    Raises:
+        RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])])
+        tensor([[1, 3, 4],
+                [2, 5, 6]])
+    """
     if not tensors:
         raise RuntimeError("column_stack expects a non-empty TensorList")
     return cat([t.reshape((t.size, 1)) if t.ndim <= 1 else t for t in tensors], 1)
@@ -126,8 +221,18 @@ def column_stack(tensors: list[Array]) -> Array:
 def block_diag(tensors: list[Array]) -> Array:
     """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows.
 
+    Shapes: (a, b), (c, d), ... -> (a + c + ..., b + d + ...).
+    Dtypes: the common result type.
+
     Raises:
         RuntimeError: if a tensor has more than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.block_diag(torch.tensor([[1, 2]]), torch.tensor([[3], [4]]))
+        tensor([[1, 2, 0],
+                [0, 0, 3],
+                [0, 0, 4]])
     """
     if not tensors:
         return jnp.zeros((1, 0), get_default_dtype().np)
@@ -153,8 +258,19 @@ def _vector(x: Array) -> None:
 def cartesian_prod(tensors: list[Array]) -> Array:
     """All ways to take one element of each vector, one way a row; a single vector is returned as it is.
 
+    Shapes: (a), (b), ... of k vectors -> (a * b * ..., k).
+    Dtypes: one for all operands.
+
     Raises:
         RuntimeError: if an operand is no vector, or the dtypes differ.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
     """
     for t in tensors:
         _vector(t)
@@ -173,8 +289,22 @@ def cartesian_prod(tensors: list[Array]) -> Array:
 def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Array:
     """All ways to choose ``r`` elements of a vector, in the order of ``itertools.combinations``, one a row.
 
+    Shapes: input (n) -> (m, r), m the number of ways.
+    Dtypes: any -> the same.
+
     Raises:
         RuntimeError: if the input is no vector or ``r`` is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.combinations(torch.tensor([1, 2, 3]))
+        tensor([[1, 2],
+                [1, 3],
+                [2, 3]])
+        >>> torch.combinations(torch.tensor([1, 2]), with_replacement=True)
+        tensor([[1, 1],
+                [1, 2],
+                [2, 2]])
     """
     _vector(input)
     if r < 0:
@@ -190,8 +320,17 @@ def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Ar
 def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
     """Copies the tensor ``repeats[i]`` times along dimension ``i``; more repeats than dimensions add dimensions in front.
 
+    Shapes: input (*) -> each size times its repeats.
+    Dtypes: any -> the same.
+
     Raises:
         RuntimeError: if there are fewer repeats than dimensions, or a negative one.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[1, 2]]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
     """
     if len(repeats) < input.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -209,7 +348,20 @@ def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
 
 @shape(varargs="dims", aten="tile")
 def tile(input: Array, dims: tuple[int, ...]) -> Array:
-    """Copies the tensor ``dims[i]`` times along dimension ``i``, counted from the last one; missing counts are 1."""
+    """Copies the tensor ``dims[i]`` times along dimension ``i``, counted from the last one; missing counts are 1.
+
+    Shapes: input (*) -> each size times its count; more counts than dimensions add dimensions in front.
+    Dtypes: any -> the same.
+
+    Raises:
+        RuntimeError: for a negative count.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tile(torch.tensor([[1, 2], [3, 4]]), (2,))
+        tensor([[1, 2, 1, 2],
+                [3, 4, 3, 4]])
+    """
     return repeat(input, (1,) * (input.ndim - len(dims)) + tuple(dims))
 
 

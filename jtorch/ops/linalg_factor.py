@@ -9,8 +9,8 @@ import numpy as np
 from jax import lax
 from jax.lax import linalg as lapack
 
-from ._declare import Array, defvjp, guard, op
-from ._linalg import adjoint, check_float, check_matrix, check_square, diagonal, embedded, guard_info
+from ._declare import Array, defvjp, guard, op, without_derivative
+from ._linalg import adjoint, check_float, check_kernel, check_matrix, check_square, diagonal, embedded, guard_info
 from ._numeric import scalar_name
 from .linalg_solve import permutation, triangular, zero_pivot
 
@@ -64,7 +64,9 @@ def _cholesky_rule(g: Array, result: Array, A: Array, upper: bool) -> tuple[Arra
 
 def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     check_square(a, function)
-    check_float(a, function)
+    if function == "cholesky":
+        check_kernel(a, "cholesky_cpu")
+    check_float(a, function, kernel="cholesky_cpu")
     factor = _lower_factor(a, upper)
     return factor, _failed_minor(a, upper, factor)
 
@@ -73,10 +75,21 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
 def cholesky(A: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
 
-    Only that triangle of ``A`` is read; the gradient is symmetric.
+    Only that triangle of ``A`` is read.
+
+    Shapes: A (*, n, n) -> (*, n, n).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+    Gradient: symmetric (Hermitian).
 
     Raises:
         LinAlgError: if a matrix is not positive-definite.
+        RuntimeError: if the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+        tensor([[2., 0.],
+                [1., 2.]])
     """
     factor, info = _cholesky(A, upper, "linalg.cholesky")
     guard_info(info, "linalg.cholesky", _NOT_POSITIVE, A.shape[-1])
@@ -88,10 +101,20 @@ defvjp(cholesky, lambda g, result, A, *, upper=False: _cholesky_rule(g, result, 
 
 @op(name="cholesky", out=True, aten="cholesky", saves=("result",))
 def torch_cholesky(input: Array, upper: bool = False) -> Array:
-    """``linalg.cholesky``.
+    """The Cholesky factor of positive-definite matrices: ``linalg.cholesky``.
+
+    Shapes: input (*, n, n) -> (*, n, n).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
     Raises:
         LinAlgError: if a matrix is not positive-definite.
+        RuntimeError: if the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]), upper=True)
+        tensor([[2., 1.],
+                [0., 2.]])
     """
     factor, info = _cholesky(input, upper, "cholesky")
     guard_info(info, "cholesky", _NOT_POSITIVE, input.shape[-1])
@@ -103,11 +126,20 @@ defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, r
 
 @op(namespace="linalg", out=True, returns="linalg_cholesky_ex", fields=("L", "info"), aten="linalg_cholesky_ex", saves=("result",))
 def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
-    """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive; raises only with ``check_errors``.
+    """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan.
 
-    Where it fails the factor is nan.
+    Shapes: A (*, n, n) -> L (*, n, n), info (*).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Info is int32.
+
+    Raises:
+        LinAlgError: with ``check_errors``, if a matrix is not positive-definite.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.cholesky_ex(torch.tensor([[4.0, 2.0], [2.0, 5.0]])).info
+        tensor(0, dtype=torch.int32)
     """
-    factor, info = _cholesky(A, upper, "linalg.cholesky_ex")
+    factor, info = _cholesky(A, upper, "linalg.cholesky")
     if check_errors:
         guard_info(info, "linalg.cholesky_ex", _NOT_POSITIVE, A.shape[-1])
     return factor, info
@@ -134,13 +166,23 @@ def _qr(a: Array, full: bool) -> tuple[Array, Array]:
 def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``.
 
-    Shapes: ``(m, k)`` and ``(k, n)`` with ``k = min(m, n)``, or ``m`` for mode ``"complete"``; ``"r"`` leaves Q out: it is empty.
+    Shapes: A (*, m, n) -> Q (*, m, k), R (*, k, n) with ``k = min(m, n)``, or ``m`` for mode ``"complete"``; ``"r"`` leaves Q out: it is
+    empty.
+
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
     Raises:
         RuntimeError: for an unknown mode.
+
+    Example:
+        >>> import jtorch as torch
+        >>> q, r = torch.linalg.qr(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> r.abs(), torch.dist(q @ r, torch.tensor([[3.0, 1.0], [4.0, 2.0]])) < 1e-5
+        (tensor([[5.0000, 2.2000],
+                [0.0000, 0.4000]]), tensor(True))
     """
     check_matrix(A, "linalg.qr")
-    check_float(A, "linalg.qr")
+    check_float(A, "linalg.qr", kernel="geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
     q, r = _qr(A, mode == "complete")
@@ -149,31 +191,72 @@ def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
 
 @op(name="qr", out=True, returns="qr", fields=("Q", "R"), aten="qr")
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
-    """``linalg.qr``, complete unless ``some``."""
+    """The factors of ``linalg.qr``, complete unless ``some``.
+
+    Shapes: input (*, m, n) -> Q (*, m, k), R (*, k, n) with ``k = min(m, n)``, or ``m`` unless ``some``.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
+    Example:
+        >>> import jtorch as torch
+        >>> [x.shape for x in torch.qr(torch.eye(3)[:, :2], some=False)]
+        [torch.Size([3, 3]), torch.Size([3, 2])]
+    """
     return qr(input, "reduced" if some else "complete")
 
 
-@op(out=True, returns="geqrf", fields=("a", "tau"), differentiable=False, aten="geqrf")
+@op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf")
 def geqrf(input: Array) -> tuple[Array, Array]:
-    """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales."""
+    """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales.
+
+    Shapes: input (*, m, n) -> a (*, m, n), tau (*, min(m, n)).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+    Gradient: none: NotImplementedError in the backward pass.
+
+    Example:
+        >>> import jtorch as torch
+        >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> q = torch.linalg.householder_product(a, tau)
+        >>> torch.dist(q @ a.triu(), torch.tensor([[3.0, 1.0], [4.0, 2.0]])) < 1e-5
+        tensor(True)
+    """
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    check_float(input, "torch.geqrf")
+    check_kernel(input, "geqrf_cpu")
     if input.size == 0:
         return input, jnp.zeros((*input.shape[:-2], min(input.shape[-2:])), input.dtype)
     packed, tau = jnp.linalg.qr(input, mode="raw")
     return jnp.swapaxes(packed, -1, -2), tau
 
 
+without_derivative(geqrf, NotImplementedError("the derivative for 'geqrf' is not implemented."))
+
+
 def _reflected(vectors: Array, tau: Array, x: Array, order: range, conjugate: bool) -> Array:
-    """``x`` after the reflections ``I - tau v v.mH``, taken in that order."""
+    """``x`` after the reflections ``I - tau v v.mH``, taken in that order, which is all of them up or down."""
     m = vectors.shape[-2]
+    if len(order) > _ONE_BY_ONE:
+        return _reflected_at_once(vectors[..., : len(order)], jnp.conj(tau) if conjugate else tau, x, order[0] > order[-1])
     row = np.arange(m).reshape((1,) * (vectors.ndim - 2) + (m,))
     for i in order:
         v = jnp.where(row == i, np.ones((), x.dtype), jnp.where(row > i, vectors[..., i], np.zeros((), x.dtype)))[..., None]
         scale = tau[..., i][..., None, None]
         x = x - (jnp.conj(scale) if conjugate else scale) * v * (adjoint(v) @ x)
     return x
+
+
+#: Up to as many reflections follow each other; more are one product, by the compact WY representation.
+_ONE_BY_ONE = 8
+
+
+def _reflected_at_once(vectors: Array, tau: Array, x: Array, last_first: bool) -> Array:
+    """``x - V @ diag(tau) @ inv(I + N) @ V.mH @ x``, where N is the triangle of ``V.mH @ V @ diag(tau)`` that the order leaves."""
+    m, k = vectors.shape[-2:]
+    below = np.arange(m)[:, None] - np.arange(k)[None, :]
+    below = below.reshape((1,) * (vectors.ndim - 2) + (m, k))
+    v = jnp.where(below == 0, np.ones((), x.dtype), jnp.where(below > 0, vectors, np.zeros((), x.dtype)))
+    inner = (adjoint(v) @ v) * tau[..., None, :]
+    mixed = lapack.triangular_solve(inner, adjoint(v) @ x, left_side=True, lower=not last_first, unit_diagonal=True)
+    return x - v @ (tau[..., :, None] * mixed)
 
 
 def _check_reflections(a: Array, tau: Array, function: str) -> None:
@@ -200,17 +283,40 @@ def _check_reflections(a: Array, tau: Array, function: str) -> None:
 def householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the Householder reflections that ``geqrf`` returns.
 
+    Shapes: input (*, m, n), tau (*, k) with ``k <= n <= m`` -> (*, m, n).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
     Raises:
-        RuntimeError: if the shapes do not fit.
+        RuntimeError: if shapes or dtypes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.householder_product(torch.tensor([[0.0], [1.0]]), torch.tensor([1.0]))
+        tensor([[ 0.],
+                [-1.]])
     """
     _check_reflections(input, tau, "torch.linalg.householder_product")
+    check_kernel(input, "orgqr_cpu")
     start = jnp.broadcast_to(jnp.eye(input.shape[-2], input.shape[-1], dtype=input.dtype), input.shape)
     return _reflected(input, tau, start, range(tau.shape[-1] - 1, -1, -1), conjugate=False) if input.size else start
 
 
 @op(out=True, aten="orgqr")
 def orgqr(input: Array, tau: Array) -> Array:
-    """``linalg.householder_product``."""
+    """The first columns of the product of Householder reflections: ``linalg.householder_product``.
+
+    Shapes: input (*, m, n), tau (*, k) with ``k <= n <= m`` -> (*, m, n).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.orgqr(torch.tensor([[0.0], [1.0]]), torch.tensor([1.0]))
+        tensor([[ 0.],
+                [-1.]])
+    """
     return householder_product(input, tau)
 
 
@@ -218,12 +324,25 @@ def orgqr(input: Array, tau: Array) -> Array:
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
 
+    Shapes: input (*, m, n), tau (*, k), other (*, m, p), or (*, p, m) for ``left=False`` -> that of other.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
     Raises:
-        RuntimeError: if the shapes do not fit.
+        RuntimeError: if shapes or dtypes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ormqr(torch.tensor([[0.0], [1.0]]), torch.tensor([1.0]), torch.tensor([[2.0], [3.0]]))
+        tensor([[-3.],
+                [-2.]])
     """
     _check_reflections(input, tau, "torch.ormqr")
     if other.shape[-2 if left else -1] != input.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
+    if input.dtype != other.dtype:
+        types = f"input has dtype{scalar_name(input.dtype)} and other has dtype {scalar_name(other.dtype)}"
+        raise RuntimeError(f"torch.ormqr: Expected input and other to have the same dtype, but {types}")
+    check_kernel(input, "ormqr_cpu")
     k = tau.shape[-1]
     if left:
         return _reflected(input, tau, other, range(k) if transpose else range(k - 1, -1, -1), transpose)
@@ -255,30 +374,41 @@ def _permutation_matrix(order: Array, dtype: Any) -> Array:
     return (order[..., None, :] == column).astype(dtype)
 
 
-def _check_pivot(pivot: bool, function: str) -> None:
+def _check_pivot(pivot: bool) -> None:
     if not pivot:
-        raise RuntimeError(f"{function}: LU without pivoting is not implemented on the CPU")
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
-@op(namespace="linalg", out=True, returns="linalg_lu", fields=("P", "L", "U"), aten="linalg_lu")
+@op(namespace="linalg", out=True, returns="linalg_lu", fields=("P", "L", "U"), aten="linalg_lu", constant=(0,))
 def lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
     """``A = P @ L @ U``: a permutation, a lower triangular matrix with ones on the diagonal, and an upper triangular one.
 
+    Shapes: A (*, m, n) -> P (*, m, m), L (*, m, k), U (*, k, n) with ``k = min(m, n)``.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
     Raises:
         RuntimeError: without ``pivot``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> p, l, u = torch.linalg.lu(torch.tensor([[1.0, 2.0], [4.0, 2.0]]))
+        >>> l, u
+        (tensor([[1.0000, 0.0000],
+                [0.2500, 1.0000]]), tensor([[4.0000, 2.0000],
+                [0.0000, 1.5000]]))
     """
     check_matrix(A, "linalg.lu")
-    check_float(A, "linalg.lu")
-    _check_pivot(pivot, "linalg.lu")
+    check_kernel(A, "lu_cpu")
+    _check_pivot(pivot)
     packed, _, order = _lu(A)
     return _permutation_matrix(order, A.dtype), *_unpacked(packed)
 
 
-def _factored(a: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]:
+def _factored(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
     if a.ndim < 2:
         raise RuntimeError(f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(a.shape)} instead")
-    check_float(a, function)
-    _check_pivot(pivot, "linalg.lu_factor")
+    check_kernel(a, "lu_cpu")
+    _check_pivot(pivot)
     packed, pivots, _ = _lu(a)
     return packed, pivots, zero_pivot(packed)
 
@@ -287,39 +417,77 @@ def _factored(a: Array, pivot: bool, function: str) -> tuple[Array, Array, Array
 def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
     """L and U packed in one matrix, and the rows exchanged at each step (int32, counted from 1).
 
+    Shapes: A (*, m, n) -> LU (*, m, n), pivots (*, min(m, n)).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots are int32.
+
     Raises:
         RuntimeError: if a pivot is zero, or without ``pivot``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 2.0]]))
+        torch.return_types.linalg_lu_factor(
+        LU=tensor([[4.0000, 2.0000],
+                [0.2500, 1.5000]]),
+        pivots=tensor([2, 2], dtype=torch.int32))
     """
-    packed, pivots, info = _factored(A, pivot, "torch.linalg.lu_factor")
+    packed, pivots, info = _factored(A, pivot)
+    _guard_pivots(A, info, "torch.linalg.lu_factor")
+    return packed, pivots
+
+
+def _guard_pivots(a: Array, info: Array, function: str) -> None:
+    """Raises torch's error where a pivot is zero."""
     message = (
         "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
         "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
     )
     flat = info.reshape(-1)
-    place = "torch.linalg.lu_factor: " if A.ndim == 2 else "torch.linalg.lu_factor: (Batch element {}): "
-    for k in range(1, min(*A.shape[-2:], 16) + 1 if flat.shape[0] else 1):
+    place = f"{function}: " if a.ndim == 2 else f"{function}: (Batch element {{}}): "
+    for k in range(1, min(*a.shape[-2:], 16) + 1 if flat.shape[0] else 1):
         guard(flat == k, RuntimeError, place + message.format(k), jnp.arange(flat.shape[0]))
     if flat.shape[0]:
         guard(flat > 16, RuntimeError, place + message.replace("U[{0},{0}]", "a diagonal element of U"), jnp.arange(flat.shape[0]))
-    return packed, pivots
 
 
 @op(namespace="linalg", out=True, returns="linalg_lu_factor_ex", fields=("LU", "pivots", "info"), aten="linalg_lu_factor_ex")
 def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
-    """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
-    packed, pivots, info = _factored(A, pivot, "torch.linalg.lu_factor_ex")
+    """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``.
+
+    Shapes: A (*, m, n) -> LU (*, m, n), pivots (*, min(m, n)), info (*).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots and info are int32.
+
+    Raises:
+        RuntimeError: with ``check_errors``, if a pivot is zero; without ``pivot``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.lu_factor_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]])).info
+        tensor(2, dtype=torch.int32)
+    """
+    packed, pivots, info = _factored(A, pivot)
     if check_errors:
-        guard(info > 0, RuntimeError, "torch.linalg.lu_factor_ex: a diagonal element of U is zero and using it on lu_solve would result "
-              "in a division by zero.")  # fmt: skip
+        _guard_pivots(A, info, "torch.linalg.lu_factor_ex")
     return packed, pivots, info
 
 
-@op(out=True, returns="lu_unpack", fields=("P", "L", "U"), aten="lu_unpack", method=False)
+@op(out=True, returns="lu_unpack", fields=("P", "L", "U"), aten="lu_unpack", method=False, constant=(0,))
 def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Array, Array, Array]:
     """The permutation, lower and upper triangular matrix of ``lu_factor``'s results; what is not asked for is empty.
 
+    Shapes: LU_data (*, m, n), LU_pivots (*, k) with ``k = min(m, n)`` -> P (*, m, m), L (*, m, k), U (*, k, n).
+    Dtypes: that of LU_data.
+
     Raises:
         RuntimeError: if the pivots are not int32.
+
+    Example:
+        >>> import jtorch as torch
+        >>> packed, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 2.0]]))
+        >>> p, l, u = torch.lu_unpack(packed, pivots)
+        >>> p @ l @ u
+        tensor([[1., 2.],
+                [4., 2.]])
     """
     if LU_pivots.dtype != np.int32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
@@ -367,3 +535,7 @@ def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> np.ndarra
         if found.size:
             found[i] = solve(ld[i], piv[i], found[i], lower=1)[0]
     return found
+
+
+without_derivative(_ldl_factor, RuntimeError("derivative for aten::linalg_ldl_factor_ex is not implemented"))
+without_derivative(_ldl_solve, RuntimeError("derivative for aten::linalg_ldl_solve is not implemented"))

@@ -13,9 +13,9 @@ from jax.lax import linalg as lapack
 
 from ._declare import Array, defvjp, op
 from ._kernel import unbroadcast
-from ._linalg import adjoint, batched, check_float, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
+from ._linalg import adjoint, batched, check_float, check_kernel, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
 from ._matrix import size_of
-from ._numeric import is_complex, scalar_name, unsupported
+from ._numeric import is_complex, scalar_name
 
 _adjoint = adjoint  # some ops have a parameter of that name
 _SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
@@ -49,9 +49,18 @@ def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
 def inv(A: Array) -> Array:
     """The inverses of square matrices.
 
+    Shapes: A (*, n, n) -> (*, n, n).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
     Raises:
         LinAlgError: if a matrix is singular.
         RuntimeError: if the matrices are not square, or integral or of half precision.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.inv(torch.tensor([[1.0, 2.0], [0.0, 4.0]]))
+        tensor([[ 1.0000, -0.5000],
+                [ 0.0000,  0.2500]])
     """
     found = _inverse(A, "linalg.inv")
     guard_info(_lu_info(A), "linalg.inv", _SINGULAR, A.shape[-1])
@@ -63,7 +72,21 @@ defvjp(inv, _inv_rule)
 
 @op(out=True, aten="inverse", saves=("result",))
 def inverse(input: Array) -> Array:
-    """``linalg.inv``."""
+    """The inverses of square matrices: ``linalg.inv``.
+
+    Shapes: input (*, n, n) -> (*, n, n).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
+    Raises:
+        LinAlgError: if a matrix is singular.
+        RuntimeError: if the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.inverse(torch.tensor([[1.0, 2.0], [0.0, 4.0]]))
+        tensor([[ 1.0000, -0.5000],
+                [ 0.0000,  0.2500]])
+    """
     return inv(input)
 
 
@@ -72,8 +95,20 @@ defvjp(inverse, _inv_rule)
 
 @op(namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",))
 def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
-    """The inverses, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
-    found, info = _inverse(A, "linalg.inv_ex"), _lu_info(A)
+    """The inverses, and for each matrix 0, or the position of a zero pivot.
+
+    Shapes: A (*, n, n) -> inverse (*, n, n), info (*).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Info is int32.
+
+    Raises:
+        LinAlgError: with ``check_errors``, if a matrix is singular.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.inv_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]])).info
+        tensor(2, dtype=torch.int32)
+    """
+    found, info = _inverse(A, "linalg.inv"), _lu_info(A)
     if check_errors:
         guard_info(info, "linalg.inv_ex", _SINGULAR, A.shape[-1])
     return found, info
@@ -84,21 +119,43 @@ defvjp(inv_ex, lambda g, result, A, *, check_errors=False: _inv_rule(g[0], resul
 
 def _check_det(a: Array, function: str) -> None:
     check_square(a, function)
-    check_float(a, function, low=True)
-    if a.dtype.itemsize < 4:
-        raise unsupported("lu_cpu", a)
+    check_float(a, function, kernel="lu_cpu" if function == "linalg.det" else None)
 
 
 @op(namespace="linalg", out=True, aten="linalg_det")
 def det(A: Array) -> Array:
-    """The determinants of square matrices."""
+    """The determinants of square matrices.
+
+    Shapes: A (*, n, n) -> (*).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
+    Raises:
+        RuntimeError: if the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.5]]))
+        tensor(-1.5000)
+    """
     _check_det(A, "linalg.det")
     return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
 
 
 @op(name="det", aten="det")
 def torch_det(input: Array) -> Array:
-    """``linalg.det``."""
+    """The determinants of square matrices: ``linalg.det``.
+
+    Shapes: input (*, n, n) -> (*).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
+    Raises:
+        RuntimeError: if the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.det(torch.tensor([[[2.5, 0.0], [0.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]]]))
+        tensor([ 7.5000, -1.0000])
+    """
     return det(input)
 
 
@@ -109,20 +166,58 @@ def _slogdet(a: Array) -> tuple[Array, Array]:
 
 @op(namespace="linalg", out=True, returns="linalg_slogdet", fields=("sign", "logabsdet"), aten="linalg_slogdet")
 def slogdet(A: Array) -> tuple[Array, Array]:
-    """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes."""
+    """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes.
+
+    Shapes: A (*, n, n) -> sign (*), logabsdet (*).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Logarithms are real.
+
+    Raises:
+        RuntimeError: if the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.slogdet(torch.tensor([[0.0, 2.0], [3.0, 0.0]]))
+        torch.return_types.linalg_slogdet(
+        sign=tensor(-1.),
+        logabsdet=tensor(1.7918))
+    """
     _check_det(A, "linalg.slogdet")
     return _slogdet(A)
 
 
 @op(name="slogdet", out=True, returns="slogdet", fields=("sign", "logabsdet"), aten="slogdet")
 def torch_slogdet(input: Array) -> tuple[Array, Array]:
-    """``linalg.slogdet``."""
+    """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``.
+
+    Shapes: input (*, n, n) -> sign (*), logabsdet (*).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Logarithms are real.
+
+    Raises:
+        RuntimeError: if the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.slogdet(torch.tensor([[0.0, 2.0], [3.0, 0.0]])).sign
+        tensor(-1.)
+    """
     return slogdet(input)
 
 
 @op(aten="logdet")
 def logdet(input: Array) -> Array:
-    """The logarithms of the determinants; nan where one is negative."""
+    """The logarithms of the determinants; nan where one is negative.
+
+    Shapes: input (*, n, n) -> (*).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
+    Raises:
+        RuntimeError: if the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+        tensor(1.7918)
+    """
     _check_det(input, "logdet")
     sign, logarithm = _slogdet(input)
     if is_complex(input):
@@ -140,7 +235,7 @@ def _check_system(a: Array, b: Array, left: bool, function: str) -> None:
 
 def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     check_square(a, function)
-    check_float(a, function)
+    check_float(a, function, kernel="lu_cpu")
     if a.dtype != b.dtype:
         names = f"A of type {scalar_name(a.dtype)} and B of type {scalar_name(b.dtype)}"
         raise RuntimeError(f"{function}: Expected A and B to have the same dtype, but found {names} instead")
@@ -163,11 +258,19 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
 
-    Shapes: A ``(*, n, n)``; B ``(*, n, k)``, or a vector ``(n)`` or a stack of vectors shaped ``A.shape[:-1]``; batches broadcast.
+    Shapes: A (*, n, n), B (*, n, k) -> (*, n, k); a vector B (n) or a stack of vectors shaped ``A.shape[:-1]`` gives the same; batches
+    broadcast.
+
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
     Raises:
         LinAlgError: if a matrix is singular.
         RuntimeError: if shapes or dtypes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.solve(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), torch.tensor([3.0, 5.0]))
+        tensor([0.8000, 1.4000])
     """
     found = _solved(A, B, left, "linalg.solve")
     guard_info(_lu_info(A), "torch.linalg.solve", _UNSOLVABLE, A.shape[-1])
@@ -176,7 +279,20 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
 
 @op(namespace="linalg", out=True, returns="linalg_solve_ex", fields=("result", "info"), aten="linalg_solve_ex")
 def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
-    """``solve``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``."""
+    """``solve``, and for each matrix 0, or the position of a zero pivot.
+
+    Shapes: A and B as for ``solve`` -> result as for it, info (*).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Info is int32.
+
+    Raises:
+        LinAlgError: with ``check_errors``, if a matrix is singular.
+        RuntimeError: if shapes or dtypes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.solve_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]]), torch.tensor([1.0, 1.0])).info
+        tensor(2, dtype=torch.int32)
+    """
     found, info = _solved(A, B, left, "linalg.solve"), _lu_info(A)
     if check_errors:
         guard_info(info, "torch.linalg.solve_ex", _UNSOLVABLE, A.shape[-1])
@@ -198,12 +314,22 @@ def triangular(
 def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
 
+    Shapes: A (*, n, n), B (*, n, k), or (*, k, n) for ``left=False`` -> that of B; batches broadcast.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
     Raises:
         RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.solve_triangular(torch.tensor([[2.0, 1.0], [0.0, 4.0]]), torch.tensor([[3.0], [4.0]]), upper=True)
+        tensor([[1.],
+                [1.]])
     """
     check_square(A, "linalg.solve_triangular")
     check_matrix(B, "linalg.solve_triangular", "B")
     _check_system(A, B, left, "linalg.solve_triangular")
+    check_kernel(A, "triangular_solve_cpu")
     a, b = batched(A, B)
     return triangular(a, b, upper=upper, left=left, unit=unitriangular)
 
@@ -214,8 +340,17 @@ def triangular_solve(
 ) -> tuple[Array, Array]:
     """The solution of ``A X = input`` for triangular ``A`` (of ``A.T X = input`` with ``transpose``), and a copy of ``A``.
 
+    Shapes: input (*, n, k), A (*, n, n) -> solution (*, n, k), cloned_coefficient (*, n, n); batches broadcast.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
     Raises:
         RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.triangular_solve(torch.tensor([[3.0], [4.0]]), torch.tensor([[2.0, 1.0], [0.0, 4.0]])).solution
+        tensor([[1.],
+                [1.]])
     """
     for name, x in (("b", input), ("A", A)):
         if x.ndim < 2:
@@ -223,6 +358,7 @@ def triangular_solve(
                 f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.ndim} dimensions instead"
             )
     _check_pair(input, A, "triangular_solve")
+    check_kernel(A, "triangular_solve_cpu")
     a, b = batched(A, input)
     return triangular(a, b, upper=upper, transpose=transpose, unit=unitriangular), a
 
@@ -234,19 +370,32 @@ def _check_pair(b: Array, a: Array, function: str) -> None:
             f"Incompatible matrix sizes for {function}: each A matrix is {a.shape[-1]} by {a.shape[-1]} "
             f"but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
         )
+    if a.dtype != b.dtype:
+        names = f"b of type {scalar_name(b.dtype)} and A of type {scalar_name(a.dtype)}"
+        raise RuntimeError(f"Expected b and A to have the same dtype, but found {names} instead.")
 
 
 @op(out=True, aten="cholesky_solve")
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``.
 
+    Shapes: input (*, n, k), L (*, n, n) -> (*, n, k); batches broadcast.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
     Raises:
         RuntimeError: if the shapes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cholesky_solve(torch.tensor([[4.0], [8.0]]), torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+        tensor([[1.],
+                [8.]])
     """
     for name, x in (("b", input), ("u", L)):
         if x.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
     _check_pair(input, L, "cholesky_solve")
+    check_kernel(L, "cholesky_solve_cpu")
     factor, b = batched(L, input)
     half = triangular(factor, b, upper=upper, adjoint=upper)
     return triangular(factor, half, upper=upper, adjoint=not upper)
@@ -264,8 +413,22 @@ defvjp(cholesky_solve, _cholesky_solve_rule, saves=("L", "result"))
 
 @op(out=True, aten="cholesky_inverse", method=True)
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
-    """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``."""
+    """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``.
+
+    Shapes: L (*, n, n) -> (*, n, n).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
+    Raises:
+        RuntimeError: if the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cholesky_inverse(torch.tensor([[2.0, 0.0], [1.0, 1.0]]))
+        tensor([[ 0.5000, -0.5000],
+                [-0.5000,  1.0000]])
+    """
     check_square(L, "cholesky_inverse")
+    check_kernel(L, "cholesky_inverse_out_cpu")
     half = triangular(L, eye_like(L), upper=upper, adjoint=upper)
     return triangular(L, half, upper=upper, adjoint=not upper)
 
@@ -282,13 +445,27 @@ defvjp(cholesky_inverse, _cholesky_inverse_rule, saves=("L", "result"))
 def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with ``adjoint``) from ``lu_factor(A)``.
 
+    Shapes: LU (*, n, n), pivots (*, n), B (*, n, k), or (*, k, n) for ``left=False`` -> that of B; batches broadcast.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots are int32.
+
     Raises:
         RuntimeError: if shapes or dtypes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> packed, pivots = torch.linalg.lu_factor(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        >>> torch.linalg.lu_solve(packed, pivots, torch.tensor([[3.0], [4.0]]))
+        tensor([[1.],
+                [1.]])
     """
     if LU.shape[-1:] != LU.shape[-2:-1]:
         check_square(LU, "torch.linalg.lu_solve")
+    check_float(LU, "torch.linalg.lu_solve", low=True)
     check_square(LU, "linalg.lu_solve")
     check_matrix(B, "linalg.lu_solve", "B")
+    if LU.dtype != B.dtype:
+        names = f"LU of type {scalar_name(LU.dtype)} and B of type {scalar_name(B.dtype)}"
+        raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found {names} instead")
     if pivots.dtype != np.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if pivots.shape[-1] != LU.shape[-1]:
@@ -297,6 +474,7 @@ def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: 
         raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got LU with shape "
                            f"{list(LU.shape)} and pivots with shape {list(pivots.shape)}")  # fmt: skip
     _check_system(LU, B, left, "linalg.lu_solve")
+    check_kernel(LU, "linalg.lu_solve_cpu")
     if left:
         return _lu_solved(LU, pivots, B, adjoint)
     return _adjoint(_lu_solved(LU, pivots, _adjoint(B), not adjoint))
@@ -322,7 +500,21 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
 
 @op(name="lu_solve", out=True, aten="lu_solve")
 def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
-    """``linalg.lu_solve`` with the right-hand side first."""
+    """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first.
+
+    Shapes: input (*, n, k), LU_data (*, n, n), LU_pivots (*, n) -> (*, n, k); batches broadcast.
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots are int32.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> packed, pivots = torch.linalg.lu_factor(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        >>> torch.lu_solve(torch.tensor([[3.0], [4.0]]), packed, pivots)
+        tensor([[1.],
+                [1.]])
+    """
     return lu_solve(LU_data, LU_pivots, input)
 
 
@@ -338,7 +530,20 @@ def exponential(a: Array) -> Array:
 
 @op(namespace="linalg", aliases=("matrix_exp", "Tensor.matrix_exp"), method=False, out=True, aten="linalg_matrix_exp")
 def matrix_exp(A: Array) -> Array:
-    """The exponentials of square matrices, by scaling, squaring and a Padé approximation."""
+    """The exponentials of square matrices, by scaling, squaring and a Padé approximation.
+
+    Shapes: A (*, n, n) -> (*, n, n).
+    Dtypes: floating-point and complex ones -> the same.
+
+    Raises:
+        RuntimeError: if the matrices are not square or integral.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 0.5], [0.0, 0.0]]))
+        tensor([[1.0000, 0.5000],
+                [0.0000, 1.0000]])
+    """
     check_square(A, "linalg.matrix_exp")
     check_float(A, "linalg.matrix_exp", low=True)
     if A.dtype.itemsize < 4:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -13,7 +14,7 @@ from .. import dtypes
 from ..errors import LinAlgError, canonical_dim
 from ._declare import Array, Dtype, defvjp, guard, op
 from ._kernel import cast
-from ._linalg import adjoint, check_float, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
+from ._linalg import adjoint, check_float, check_kernel, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
 from ._numeric import is_complex, is_integral, scalar_name
 from .linalg_solve import _lu_info
 
@@ -31,7 +32,7 @@ def _guard_finite(a: Array, function: str, message: str, exc_type: type[Exceptio
 
 def _eigh(a: Array, uplo: str, function: str) -> tuple[Array, Array]:
     check_square(a, function)
-    check_float(a, function)
+    check_kernel(a, "linalg_eigh_cpu")
     if uplo.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {uplo}")
     if a.size == 0:
@@ -55,9 +56,18 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
 
+    Shapes: A (*, n, n) -> eigenvalues (*, n), eigenvectors (*, n, n).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Eigenvalues are real.
+
     Raises:
         LinAlgError: if the input is not finite.
         RuntimeError: for another ``UPLO`` than L or U.
+
+    Example:
+        >>> import jtorch as torch
+        >>> values, vectors = torch.linalg.eigh(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        >>> values, torch.dist(vectors @ values.diag() @ vectors.mT, torch.tensor([[2.0, 1.0], [1.0, 3.0]])) < 1e-5
+        (tensor([1.3820, 3.6180]), tensor(True))
     """
     return _eigh(A, UPLO, "linalg.eigh")
 
@@ -72,7 +82,20 @@ def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]
 
 @op(namespace="linalg", out=True, aten="linalg_eigvalsh")
 def eigvalsh(A: Array, UPLO: str = "L") -> Array:
-    """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle."""
+    """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle.
+
+    Shapes: A (*, n, n) -> (*, n).
+    Dtypes: float32 and complex64 -> float32, float64 and complex128 -> float64; others are refused.
+
+    Raises:
+        LinAlgError: if the input is not finite.
+        RuntimeError: for another ``UPLO`` than L or U, or matrices that are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        tensor([1.3820, 3.6180])
+    """
     return _eigvalsh_fwd(A, UPLO)[0]
 
 
@@ -81,12 +104,14 @@ defvjp(eigvalsh, lambda g, residuals, A, UPLO="L": (_eigh_grad(g, None, *residua
 
 def _eig(a: Array, function: str) -> tuple[Array, Array]:
     check_square(a, function)
-    check_float(a, function)
+    if is_integral(a):
+        raise RuntimeError(f"Unknown Complex ScalarType for {scalar_name(a.dtype)}")
+    check_kernel(a, "linalg_eig_out_cpu")
     guard(~jnp.all(jnp.isfinite(a)), RuntimeError, "torch.linalg.eig: input tensor should not contain infs or NaNs.")
     dtype = np.dtype(np.complex128 if a.dtype.itemsize == (16 if is_complex(a) else 8) else np.complex64)
     if a.size == 0:
         return jnp.zeros(a.shape[:-1], dtype), jnp.zeros(a.shape, dtype)
-    values, vectors = lapack.eig(a, compute_left_eigenvectors=False)
+    values, vectors = lapack.eig(a, compute_left_eigenvectors=False, enable_eigvec_derivs=True)
     return values, vectors
 
 
@@ -107,8 +132,19 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
 def eig(A: Array) -> tuple[Array, Array]:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
 
+    Shapes: A (*, n, n) -> eigenvalues (*, n), eigenvectors (*, n, n).
+    Dtypes: float32 and complex64 -> complex64, float64 and complex128 -> complex128; others are refused.
+
     Raises:
-        RuntimeError: if the input is not finite.
+        RuntimeError: if the input is not finite or the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.eig(torch.tensor([[2.5, 0.0], [0.0, 3.0]]))
+        torch.return_types.linalg_eig(
+        eigenvalues=tensor([2.5000+0.j, 3.0000+0.j]),
+        eigenvectors=tensor([[1.+0.j, 0.+0.j],
+                [0.+0.j, 1.+0.j]]))
     """
     return _eig(A, "linalg.eig")
 
@@ -123,7 +159,19 @@ def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
 
 @op(namespace="linalg", out=True, aten="linalg_eigvals")
 def eigvals(A: Array) -> Array:
-    """The complex eigenvalues of square matrices. On the CPU only."""
+    """The complex eigenvalues of square matrices. On the CPU only.
+
+    Shapes: A (*, n, n) -> (*, n).
+    Dtypes: float32 and complex64 -> complex64, float64 and complex128 -> complex128; others are refused.
+
+    Raises:
+        RuntimeError: if the input is not finite or the matrices are not square.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.eigvals(torch.tensor([[2.5, 0.0], [0.0, 3.0]]))
+        tensor([2.5000+0.j, 3.0000+0.j])
+    """
     return _eigvals_fwd(A)[0]
 
 
@@ -132,7 +180,7 @@ defvjp(eigvals, lambda g, residuals, A: (_eig_grad(g, None, residuals[0], residu
 
 def _svd(a: Array, full: bool, function: str) -> tuple[Array, Array, Array]:
     check_matrix(a, function)
-    check_float(a, function)
+    check_float(a, function, kernel="linalg_svd_cpu")
     m, n = a.shape[-2:]
     if a.size == 0:
         batch, k = a.shape[:-2], min(m, n)
@@ -173,11 +221,20 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
 def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors.
 
-    Shapes: ``(m, m)``, ``(k)`` and ``(n, n)`` with ``k = min(m, n)``; ``(m, k)``, ``(k)`` and ``(k, n)`` without ``full_matrices``.
+    Shapes: A (*, m, n) -> U (*, m, m), S (*, k), Vh (*, n, n) with ``k = min(m, n)``; U (*, m, k) and Vh (*, k, n) without
+    ``full_matrices``.
+
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Singular values are real.
 
     Raises:
         LinAlgError: if the input is not finite.
         RuntimeError: for a ``driver``, which chooses between CUDA's algorithms.
+
+    Example:
+        >>> import jtorch as torch
+        >>> u, s, vh = torch.linalg.svd(torch.tensor([[2.5, 0.0], [0.0, 4.0], [0.0, 0.0]]), full_matrices=False)
+        >>> s, torch.dist(u @ s.diag() @ vh, torch.tensor([[2.5, 0.0], [0.0, 4.0], [0.0, 0.0]])) < 1e-5
+        (tensor([4.0000, 2.5000]), tensor(True))
     """
     _check_driver(driver)
     return _svd(A, full_matrices, "linalg.svd")
@@ -199,14 +256,27 @@ def _svdvals_fwd(A: Array, *, driver: str | None = None) -> tuple[Array, tuple[A
 
 @op(namespace="linalg", out=True, aten="linalg_svdvals")
 def svdvals(A: Array, *, driver: str | None = None) -> Array:
-    """The singular values in descending order."""
+    """The singular values in descending order.
+
+    Shapes: A (*, m, n) -> (*, min(m, n)).
+    Dtypes: float32 and complex64 -> float32, float64 and complex128 -> float64; others are refused.
+
+    Raises:
+        LinAlgError: if the input is not finite.
+        RuntimeError: for a ``driver``, which chooses between CUDA's algorithms.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.5], [4.0, 0.0]]))
+        tensor([4.0000, 2.5000])
+    """
     _check_driver(driver)
     return _singular_values(A, "linalg.svd")
 
 
 def _singular_values(a: Array, function: str) -> Array:
     check_matrix(a, function)
-    check_float(a, function)
+    check_float(a, function, kernel="linalg_svd_cpu")
     if a.size == 0:
         return jnp.zeros((*a.shape[:-2], min(a.shape[-2:])), _real_dtype(a))
     _guard_finite(a, function, _NOT_FINITE)
@@ -218,8 +288,24 @@ defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None
 
 @op(name="svd", out=True, returns="svd", fields=("U", "S", "V"), aten="svd", saves=("result",))
 def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple[Array, Array, Array]:
-    """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros."""
-    u, s, vh = _svd(input, not some, "torch.svd")
+    """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros.
+
+    Shapes: input (*, m, n) -> U (*, m, k), S (*, k), V (*, n, k) with ``k = min(m, n)``; U (*, m, m) and V (*, n, n) unless ``some``, or
+    without ``compute_uv``.
+
+    Dtypes: float32, float64 and complex ones -> the same; others are refused. Singular values are real.
+
+    Raises:
+        LinAlgError: if the input is not finite.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.svd(torch.tensor([[0.0, 2.5], [4.0, 0.0]])).S
+        tensor([4.0000, 2.5000])
+    """
+    if input.ndim < 2:
+        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+    u, s, vh = _svd(input, not some, "linalg.svd")
     if not compute_uv:
         m, n = input.shape[-2:]
         return jnp.zeros((*input.shape[:-2], m, m), input.dtype), s, jnp.zeros((*input.shape[:-2], n, n), input.dtype)
@@ -230,7 +316,7 @@ def _torch_svd_rule(
     g: tuple[Array, Array, Array], result: tuple[Array, Array, Array], input: Array, some: bool = True, compute_uv: bool = True
 ) -> tuple[Array]:
     if not compute_uv:
-        u, s, vh = _svd(input, False, "torch.svd")
+        u, s, vh = _svd(input, False, "linalg.svd")
         return (_svd_grad(None, g[1], None, u, s, vh),)
     return (_svd_grad(g[0], g[1], adjoint(g[2]), result[0], result[1], adjoint(result[2])),)
 
@@ -296,6 +382,18 @@ def pinv(
 
     ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given; ``rcond`` is its old name. Of ``hermitian`` matrices the
     lower triangle is read.
+
+    Shapes: A (*, m, n), atol and rtol broadcast with (*) -> (*, n, m).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
+    Raises:
+        RuntimeError: for other dtypes, or fewer than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.pinv(torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 2.0]]))
+        tensor([[1.0000, 0.0000, 0.0000],
+                [0.0000, 0.0000, 0.5000]])
     """
     return _pseudoinverse(A, atol, rtol if rcond is None else rcond, hermitian)
 
@@ -311,7 +409,20 @@ defvjp(pinv, _pinv_rule)
 
 @op(aten="pinverse", saves=("input", "result"))
 def pinverse(input: Array, rcond: float = 1e-15) -> Array:
-    """``linalg.pinv`` with ``rtol=rcond``."""
+    """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``.
+
+    Shapes: input (*, m, n) -> (*, n, m).
+    Dtypes: float32, float64 and complex ones -> the same; others are refused.
+
+    Raises:
+        RuntimeError: for other dtypes, or fewer than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.pinverse(torch.tensor([[2.0, 0.0], [0.0, 0.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
     return _pseudoinverse(input, None, rcond, False)
 
 
@@ -330,9 +441,22 @@ def matrix_rank(
     """How many singular values (or absolute eigenvalues of ``hermitian`` matrices) exceed ``max(atol, rtol * largest)``.
 
     ``rtol`` is ``max(m, n)`` machine epsilons by default, 0 if ``atol`` is given; ``tol`` is the old name of ``atol``.
+
+    Shapes: A (*, m, n), atol and rtol broadcast with (*) -> (*).
+    Dtypes: float32, float64 and complex ones -> int64.
+
+    Raises:
+        RuntimeError: for other dtypes, or fewer than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        tensor(1)
     """
     atol = atol if tol is None else tol
     check_matrix(A, "torch.linalg.matrix_rank", "input")
+    if is_integral(A) or A.dtype.itemsize < 4:
+        raise RuntimeError("This function doesn't handle types other than float and double")
     values = jnp.abs(_eigh(A, "L", "linalg.eigh")[0]) if hermitian else _singular_values(A, "linalg.svd")
     if A.size == 0:
         return jnp.zeros(A.shape[:-2], np.int64)
@@ -363,12 +487,24 @@ def _magnitude(a: Array) -> Array:
 
 
 def _values_with_gradient(a: Array) -> Array:
-    """Singular values whose derivative needs no differences between them: that of ``diag(Uh @ a @ V)``."""
-    u, s, vh = _svd(lax.stop_gradient(a), False, "linalg.svd")
+    """Singular values whose first derivative needs no differences between them: that of ``diag(Uh @ a @ V)``."""
+    check_matrix(a, "linalg.svd")
+    check_float(a, "linalg.svd", kernel="linalg_svd_cpu")
     if a.size == 0:
-        return s
-    linear = jnp.real(diagonal(adjoint(u) @ a @ adjoint(vh)))
-    return s + (linear - lax.stop_gradient(linear)).astype(s.dtype)
+        return jnp.zeros((*a.shape[:-2], min(a.shape[-2:])), _real_dtype(a))
+    _guard_finite(lax.stop_gradient(a), "linalg.svd", _NOT_FINITE)
+    return _smooth_values(a)
+
+
+@jax.custom_jvp
+def _smooth_values(a: Array) -> Array:
+    return lapack.svd(a, full_matrices=False, compute_uv=False)
+
+
+@_smooth_values.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    u, s, vh = lapack.svd(primals[0], full_matrices=False)
+    return s, jnp.real(diagonal(adjoint(u) @ tangents[0] @ adjoint(vh))).astype(s.dtype)
 
 
 @op(namespace="linalg", out=True, aten="linalg_matrix_norm")
@@ -380,8 +516,17 @@ def matrix_norm(
     ``ord``: ``"fro"``, ``"nuc"`` (the sum of singular values), 2 and -2 (the largest and smallest one), inf and -inf (the largest and
     smallest sum of a row), 1 and -1 (of a column).
 
+    Shapes: A (*, m, n) -> (*), or (*, 1, 1) with ``keepdim``, for the last two dimensions.
+    Dtypes: floating-point -> the same, complex -> real; ``dtype`` is what the elements are cast to first.
+
     Raises:
         RuntimeError: for other orders, integers, or dimensions that are not two different ones.
+
+    Example:
+        >>> import jtorch as torch
+        >>> A = torch.tensor([[3.0, 0.0], [0.0, 4.0]])
+        >>> torch.linalg.matrix_norm(A), torch.linalg.matrix_norm(A, 1)
+        (tensor(5.), tensor(4.))
     """
     check_matrix(A, "linalg.matrix_norm")
     check_float(A, "linalg.matrix_norm", low=True)
@@ -397,7 +542,7 @@ def matrix_norm(
             raise RuntimeError(f"linalg.matrix_norm: dtype should be floating point or complex, but got {scalar_name(dtype)}")
         A = cast(A, dtype)
     if ord in ("nuc", 2, -2):
-        check_float(A, "linalg.svd")
+        check_float(A, "linalg.matrix_norm")
     found = _matrix_norm(jnp.moveaxis(A, (rows, columns), (-2, -1)), ord)
     return lax.expand_dims(found, sorted((rows, columns))) if keepdim else found
 
@@ -406,8 +551,16 @@ def matrix_norm(
 def cond(A: Array, p: float | str | None = None) -> Array:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm.
 
+    Shapes: A (*, m, n) -> (*).
+    Dtypes: float32 and complex64 -> float32, float64 and complex128 -> float64; others are refused.
+
     Raises:
         RuntimeError: for an unknown norm, or for non-square matrices unless ``p`` is 2 or -2.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.cond(torch.tensor([[3.0, 0.0], [0.0, 0.4]]))
+        tensor(7.5000)
     """
     if A.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
@@ -420,7 +573,9 @@ def cond(A: Array, p: float | str | None = None) -> Array:
     if p not in ("fro", "nuc", 1, -1, _INF, -_INF):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_square(A, f"linalg.cond(ord={p:g})" if not isinstance(p, str) else f"linalg.cond(ord={p})")
-    check_float(A, "linalg.cond")
+    if p == "nuc":
+        check_float(A, "linalg.svd", kernel="linalg_svd_cpu")
+    check_float(A, "linalg.inv")
     if A.size == 0:
         return jnp.zeros(A.shape[:-2], _real_dtype(A))
     singular = (_lu_info(A) > 0)[..., None, None]
@@ -431,5 +586,5 @@ def cond(A: Array, p: float | str | None = None) -> Array:
 
 
 def _values_with_gradient_checked(a: Array) -> Array:
-    check_float(a, "linalg.cond")
+    check_float(a, "linalg.svd", kernel="linalg_svd_cpu")
     return _values_with_gradient(a)

@@ -8,10 +8,13 @@ import warnings
 import jax.numpy as jnp
 from jax import lax
 
+from .. import dtypes
 from ..errors import broadcast_shapes
 from ._declare import Array, defvjp, guard, op
 from ._losses import checked, hinge, number, reduced, reduction_of
-from ._numeric import default_float, require, scalar_name
+from ._matrix import cpp_name
+from ._numeric import default_float, is_bool, is_complex, is_integral, require, scalar_name, unsupported
+from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL, NO_NEGATED_BOOL, no_bools
 
 
 def _same_sizes(input: Array, target: Array) -> None:
@@ -39,8 +42,72 @@ def _weighted(loss: Array, weight: Array | None, reduction: str) -> Array:
         return reduced(loss, reduction)
     loss = loss * weight
     if reduction == "mean":
-        return jnp.sum(loss) / jnp.sum(jnp.broadcast_to(weight, loss.shape))
+        return default_float(jnp.sum(loss)) / default_float(jnp.sum(jnp.broadcast_to(weight, loss.shape)))
     return reduced(loss, reduction)
+
+
+def _check_weight(input: Array, weight: Array | None) -> None:
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
+
+
+# What a kernel cannot see once the operands are promoted: torch refuses some combinations by the dtypes that were given.
+
+
+def _not_cast(found: str, kind: dtypes.dtype) -> RuntimeError:
+    return RuntimeError(f"result type {found} can't be cast to the desired output type {kind.scalar_name}")
+
+
+def _check_huber(kinds: list[dtypes.dtype]) -> None:
+    """The result has the input's dtype, and an integer one cannot hold the difference from a float."""
+    if kinds[0].category < dtypes.FLOATING <= kinds[1].category:
+        raise _not_cast(kinds[1].scalar_name, kinds[0])
+
+
+def _check_scores(kinds: list[dtypes.dtype]) -> None:
+    score, target, *_ = kinds
+    if not score.is_floating_point:
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{score.scalar_name}'")
+    if target is dtypes.bool_:
+        raise RuntimeError(NO_BOOL_MINUS)
+    if target.category < dtypes.FLOATING:
+        raise _not_cast(score.scalar_name, target)
+
+
+def _check_divergence(kinds: list[dtypes.dtype]) -> None:
+    if any(kind.is_complex for kind in kinds):
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if any(kind.category < dtypes.FLOATING for kind in kinds):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+
+
+def _check_counts(kinds: list[dtypes.dtype]) -> None:
+    if all(kind is dtypes.bool_ for kind in kinds):
+        raise RuntimeError(NO_MINUS_BOOL)
+
+
+def _check_soft_margin(kinds: list[dtypes.dtype]) -> None:
+    """The result has the input's dtype."""
+    score, target = kinds
+    if score is dtypes.bool_:
+        raise RuntimeError(NO_NEGATED_BOOL)
+    if score.category < dtypes.FLOATING or score.category < target.category == dtypes.COMPLEX:
+        raise _not_cast(target.scalar_name if target.is_complex else dtypes.get_default_dtype().scalar_name, score)
+
+
+def _check_hinge(kinds: list[dtypes.dtype]) -> None:
+    if kinds[0] is dtypes.bool_:
+        raise RuntimeError(NO_BOOL_MINUS)
+    if kinds[0].is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+
+
+def _check_ranking(kinds: list[dtypes.dtype]) -> None:
+    no_bools(kinds[:2])
+    if kinds[2] is dtypes.bool_:
+        raise RuntimeError(NO_NEGATED_BOOL)
+    if any(kind.is_complex for kind in kinds):
+        raise NotImplementedError("clamp is not supported for complex types")
 
 
 @op(namespace="nn.functional", promote="common", aten="mse_loss", saves=("input", "target", "weight"))
@@ -52,16 +119,36 @@ def mse_loss(
     reduction: str = "mean",
     weight: Array | None = None,
 ) -> Array:
-    """The squared differences, averaged (over the weights, if given), summed or as they are."""
+    """The squared differences, averaged (over the weights, if given), summed or as they are.
+
+    Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ; ``weight`` has the input's shape -> (), or the
+    broadcast shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones, with a ``weight`` any but bool; the result has the operands' common one.
+
+    Raises:
+        ValueError: for an unknown ``reduction``, or a ``weight`` of another shape.
+        NotImplementedError: without a ``weight``, if ``input`` and ``target`` are both integers, or one is complex.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, y = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0])
+        >>> torch.nn.functional.mse_loss(x, y)
+        tensor(2.)
+        >>> torch.nn.functional.mse_loss(x, y, reduction="none")
+        tensor([0., 4.])
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     _same_sizes(input, target)
-    require("mse_cpu", input, "fc")
+    _check_weight(input, weight)
+    if weight is None:
+        require("mse_cpu", input)
     x, y, w = _aligned(input, target, weight)
     difference = x - y  # type: ignore[operator]
     return _weighted(difference * difference, w, reduction)
 
 
-@op(namespace="nn.functional", promote="common", aten="l1_loss", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", promote="common", check=no_bools, aten="l1_loss", saves=("input", "target", "weight"))
 def l1_loss(
     input: Array,
     target: Array,
@@ -70,9 +157,31 @@ def l1_loss(
     reduction: str = "mean",
     weight: Array | None = None,
 ) -> Array:
-    """The absolute differences, averaged (over the weights, if given), summed or as they are."""
+    """The absolute differences, averaged (over the weights, if given), summed or as they are.
+
+    Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ; ``weight`` has the input's shape -> (), or the
+    broadcast shape for reduction ``"none"``.
+
+    Dtypes: any but bool; the result has the operands' common one, or its real counterpart if that is complex.
+
+    Gradient: 0 where the two are equal.
+
+    Raises:
+        ValueError: for an unknown ``reduction``, or a ``weight`` of another shape.
+        RuntimeError: for bool tensors, or the unweighted mean of integers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(1.)
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     _same_sizes(input, target)
+    _check_weight(input, weight)
+    return _l1(input, target, weight, reduction)
+
+
+def _l1(input: Array, target: Array, weight: Array | None, reduction: str) -> Array:
     x, y, w = _aligned(input, target, weight)
     difference = x - y  # type: ignore[operator]
     if jnp.issubdtype(difference.dtype, jnp.complexfloating):
@@ -92,37 +201,66 @@ def smooth_l1_loss(
 ) -> Array:
     """``0.5 * d**2 / beta`` for differences below ``beta``, ``|d| - 0.5 * beta`` beyond.
 
+    Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ -> (), or the broadcast shape for reduction
+    ``"none"``.
+
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
     Raises:
         RuntimeError: for a negative ``beta``.
+        ValueError: for an unknown ``reduction``.
+        NotImplementedError: if ``input`` and ``target`` are both integers, or one is complex.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.5, 3.0]), torch.zeros(2), reduction="none")
+        tensor([0.1250, 2.5000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _same_sizes(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0.0:
+        if is_bool(input):
+            raise RuntimeError(NO_BOOL_MINUS)
+        return _l1(input, target, None, reduction)
+    require("smooth_l1_cpu", input)
     x, y = _aligned(input, target)
     difference = x - y  # type: ignore[operator]
     size = difference * lax.stop_gradient(jnp.sign(difference))
-    if beta == 0.0:
-        return reduced(size, reduction)
-    require("smooth_l1_cpu", difference)
     near = difference * difference * number(0.5 / beta, x)  # type: ignore[arg-type]
     return reduced(jnp.where(size < number(beta, size), near, size - number(0.5 * beta, size)), reduction)
 
 
-@op(namespace="nn.functional", promote="common", aten="huber_loss", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", promote="common", check=_check_huber, aten="huber_loss", saves=("input", "target", "weight"))
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
     """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond.
 
+    Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ; ``weight`` has the input's shape -> (), or the
+    broadcast shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
     Raises:
-        RuntimeError: unless ``delta`` is positive.
+        RuntimeError: unless ``delta`` is positive, or for an integer ``input`` with a floating-point ``target``.
+        ValueError: for an unknown ``reduction``, or a ``weight`` of another shape.
+        NotImplementedError: if both are integers, or one is complex.
+
+    Differs from torch: of floating-point operands of different dtypes the result has the common one, not the input's.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 5.0]), torch.zeros(2), reduction="none", delta=2.0)
+        tensor([0.5000, 8.0000])
     """
     reduction = checked(reduction)
     _same_sizes(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    _check_weight(input, weight)
+    require("huber_cpu", input)
     x, y, w = _aligned(input, target, weight)
     difference = x - y  # type: ignore[operator]
-    require("huber_cpu", difference)
     size = difference * lax.stop_gradient(jnp.sign(difference))
     far = (size - number(0.5 * delta, size)) * number(delta, size)
     return _weighted(jnp.where(size <= number(delta, size), difference * difference * number(0.5, size), far), w, reduction)
@@ -148,15 +286,26 @@ def binary_cross_entropy(
 ) -> Array:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, the logarithms no smaller than -100.
 
+    Shapes: ``input`` and ``target`` of one shape, ``weight`` broadcasts to it -> (), or that shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones, the same for both.
+
     Raises:
-        RuntimeError: if an element of ``input`` is outside [0, 1].
-        ValueError: if the sizes differ.
+        ValueError: if the sizes differ, or for an unknown ``reduction``.
+        RuntimeError: if an element of ``input`` is outside [0, 1], or the dtypes differ.
+        NotImplementedError: for integers and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5, 0.25]), torch.tensor([1.0, 0.0]), reduction="none")
+        tensor([0.6931, 0.2877])
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _check_binary(input, target, "Using a target size ({target}) that is different to the input size ({input}) is deprecated. "
                                  "Please ensure they have the same size.")  # fmt: skip
     if target.dtype != input.dtype:
         raise RuntimeError(f"Found dtype {scalar_name(target.dtype)} but expected {scalar_name(input.dtype)}")
+    require("binary_cross_entropy", input)
     guard(~((input >= 0) & (input <= 1)), RuntimeError, "all elements of input should be between 0 and 1")
     low = number(-100, input)
     loss = (target - number(1, input)) * jnp.maximum(jnp.log1p(-input), low) - target * jnp.maximum(jnp.log(input), low)
@@ -196,7 +345,13 @@ def _binary_cross_entropy_rule(
 defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
 
 
-@op(namespace="nn.functional", promote="common", aten="binary_cross_entropy_with_logits", saves=("input", "target", "weight", "pos_weight"))
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_scores,
+    aten="binary_cross_entropy_with_logits",
+    saves=("input", "target", "weight", "pos_weight"),
+)
 def binary_cross_entropy_with_logits(
     input: Array,
     target: Array,
@@ -208,8 +363,21 @@ def binary_cross_entropy_with_logits(
 ) -> Array:
     """``binary_cross_entropy`` of ``sigmoid(input)``, computed so that large scores lose nothing; ``pos_weight`` multiplies the first term.
 
+    Shapes: ``input`` and ``target`` of one shape, the weights broadcast to it -> (), or that shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones.
+
     Raises:
-        ValueError: if the sizes differ.
+        ValueError: if the sizes differ, or for an unknown ``reduction``.
+        RuntimeError: for a ``target`` of integers or bool.
+        NotImplementedError: for an ``input`` that is not real and floating-point.
+
+    Differs from torch: of operands of different dtypes the result has the common one, not the target's.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0, 100.0]), torch.tensor([1.0, 0.0]), reduction="none")
+        tensor([  0.6931, 100.0000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _check_binary(input, target, "Target size ({target}) must be the same as input size ({input})")
@@ -225,7 +393,7 @@ def _x_log_y(x: Array, y: Array) -> Array:
     return jnp.where(x == 0, number(0, x), x * jnp.log(jnp.where(x == 0, number(1, y), y)))
 
 
-@op(namespace="nn.functional", promote="common", aten="kl_div", saves=("input", "target"))
+@op(namespace="nn.functional", promote="common", check=_check_divergence, aten="kl_div", saves=("input", "target"))
 def kl_div(
     input: Array,
     target: Array,
@@ -237,6 +405,20 @@ def kl_div(
     """``target * (log(target) - input)`` for log probabilities ``input``; with ``log_target`` the target is in logarithms too.
 
     ``"batchmean"`` divides the sum by the first dimension's size, ``"mean"`` by the number of elements.
+
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: for integers, bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> p, q = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.25, 0.75]])
+        >>> torch.nn.functional.kl_div(q.log(), p, reduction="batchmean")
+        tensor(0.1438)
     """
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
@@ -257,7 +439,7 @@ def kl_div(
     return reduced(loss, checked(reduction))
 
 
-@op(namespace="nn.functional", promote="float", aten="poisson_nll_loss", saves=("input", "target"))
+@op(namespace="nn.functional", promote="float", check=_check_counts, aten="poisson_nll_loss", saves=("input", "target"))
 def poisson_nll_loss(
     input: Array,
     target: Array,
@@ -271,6 +453,19 @@ def poisson_nll_loss(
     """The negative log likelihood of counts ``target`` under Poisson distributions with (the logarithms of) rates ``input``.
 
     ``full`` adds Stirling's approximation of the constant for targets above 1.
+
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: the operands' common one; integers become the default floating dtype.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: if both are bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([2.0, 1.0]), reduction="none")
+        tensor([1.0000, 1.7183])
     """
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
@@ -296,15 +491,24 @@ def gaussian_nll_loss(
 
     Shapes: ``var`` as the input, or with its last dimension missing or 1; or a number. ``full`` adds the constant.
 
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
     Gradient: passes ``var`` where it was raised to ``eps``.
 
     Raises:
-        ValueError: if the size or an entry of ``var`` is wrong.
+        RuntimeError: for a ``var`` of integers.
+        NotImplementedError: for a complex one.
+        ValueError: if the size or an entry of ``var`` is wrong, or for an unknown ``reduction``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]), torch.ones(2), reduction="none")
+        tensor([0., 2.])
     """
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        variance = jnp.full(input.shape, var, input.dtype)
+        variance = jnp.full(input.shape, var, default_float(input).dtype)
     else:
         variance = var
     if variance.shape != input.shape:
@@ -314,8 +518,15 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
+    if is_complex(variance):
+        raise unsupported("lt_cpu", variance)
+    if is_integral(variance):  # torch clamps it in place by the float ``eps``
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {cpp_name(variance)}")
     guard(variance < 0, ValueError, "var has negative entry/entries")
-    dtype = jnp.promote_types(jnp.promote_types(input.dtype, target.dtype), variance.dtype)
+    dtype = dtypes.from_np(variance.dtype)
+    for operand in (input, target):
+        dtype = dtypes.promote_types(dtype, dtypes.from_np(operand.dtype))
+    dtype = dtype.np
     x, t, v = _aligned(input.astype(dtype), target.astype(dtype), variance.astype(dtype))
     assert x is not None
     assert t is not None
@@ -328,17 +539,31 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
-@op(namespace="nn.functional", promote="common", aten="soft_margin_loss", saves=("input", "target"))
+@op(namespace="nn.functional", promote="common", check=_check_soft_margin, aten="soft_margin_loss", saves=("input", "target"))
 def soft_margin_loss(
     input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Array:
-    """``log(1 + exp(-target * input))`` for targets 1 and -1."""
+    """``log(1 + exp(-target * input))`` for targets 1 and -1.
+
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: floating-point and complex ones; the result has the operands' common one.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: for an ``input`` of integers or bool, or a complex ``target`` for a real one.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, -1.0]), reduction="none")
+        tensor([0.6931, 1.3133])
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     x, t = _aligned(input, target)
     return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
 
 
-@op(namespace="nn.functional", promote="common", aten="hinge_embedding_loss", saves=("input", "target"))
+@op(namespace="nn.functional", promote="common", check=_check_hinge, aten="hinge_embedding_loss", saves=("input", "target"))
 def hinge_embedding_loss(
     input: Array,
     target: Array,
@@ -347,7 +572,22 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1."""
+    """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1.
+
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: real ones; the result has the operands' common one, and integers cannot be averaged.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: for the mean of integers, or a bool ``input``.
+        NotImplementedError: for a complex ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]), reduction="none")
+        tensor([0.5000, 0.7500])
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     t, x = _aligned(target, input)
     assert x is not None
@@ -358,6 +598,7 @@ def hinge_embedding_loss(
 @op(
     namespace="nn.functional",
     promote="common",
+    check=_check_ranking,
     aten="margin_ranking_loss",
     saves=("input1", "input2", "target"),
 )
@@ -372,8 +613,20 @@ def margin_ranking_loss(
 ) -> Array:
     """``max(0, -target * (input1 - input2) + margin)``: ``target`` is 1 where the first input should rank higher, -1 where the second.
 
+    Shapes: three tensors of as many dimensions, broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: real ones; the result has the operands' common one, integers become the default floating dtype.
+
     Raises:
-        RuntimeError: if the ranks differ.
+        RuntimeError: if the numbers of dimensions differ, or for bool tensors.
+        NotImplementedError: for complex tensors.
+        ValueError: for an unknown ``reduction``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> high, low = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])
+        >>> torch.nn.functional.margin_ranking_loss(high, low, torch.ones(2), reduction="none")
+        tensor([0., 2.])
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if not input1.ndim == input2.ndim == target.ndim:
@@ -382,7 +635,5 @@ def margin_ranking_loss(
             f"input2: {_size(input2)}, target: {_size(target)} "
         )
     broadcast_shapes(input1.shape, input2.shape, target.shape)
-    loss = -target * (input1 - input2)
-    if isinstance(margin, float):
-        loss = default_float(loss)
+    loss = default_float(-target * (input1 - input2))
     return reduced(hinge(loss + number(margin, loss)), reduction)

@@ -122,8 +122,19 @@ def layer_norm(
 ) -> Array:
     """Shifts and scales the last dimensions, which must be ``normalized_shape``, to mean 0 and (biased) variance 1, then by the parameters.
 
+    Shapes: (*, *normalized_shape) -> the same; weight and bias of ``normalized_shape``.
+
+    Dtypes: real floating-point ones; the parameters may be float32 beside float16 and bfloat16 inputs.
+
     Raises:
-        RuntimeError: if a shape is not ``normalized_shape``.
+        RuntimeError: if a shape is not ``normalized_shape``, or the dtypes do not go together.
+        NotImplementedError: for integers and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0], [10.0, 20.0]]), (2,))
+        tensor([[-1.0000,  1.0000],
+                [-1.0000,  1.0000]])
     """
     return _layer_norm_fwd(input, normalized_shape, weight, bias, eps)[0]
 
@@ -165,8 +176,18 @@ def rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | No
 
     ``eps``, added to the mean square, is the dtype's machine epsilon by default.
 
+    Shapes: (*, *normalized_shape) -> the same; weight of ``normalized_shape``.
+
+    Dtypes: floating-point and complex ones; the result has that of ``input``.
+
     Raises:
         RuntimeError: if a shape is not ``normalized_shape``.
+        NotImplementedError: for integers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 4.0]), (2,))
+        tensor([0.8485, 1.1314])
     """
     return _rms_norm_fwd(input, normalized_shape, weight, eps)[0]
 
@@ -293,10 +314,19 @@ def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array |
 def group_norm(input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05) -> Array:
     """Normalises each sample's channels in ``num_groups`` groups to mean 0 and (biased) variance 1, then applies the channels' parameters.
 
-    Shapes: input ``(N, C, *)``, weight and bias ``(C)``.
+    Shapes: input (N, C, *), weight and bias (C) -> (N, C, *).
+
+    Dtypes: real floating-point ones; the parameters may be float32 beside float16 and bfloat16 inputs.
 
     Raises:
         RuntimeError: if the channels cannot be divided or a parameter does not fit.
+        ValueError: if a group would have a single element.
+        NotImplementedError: for integers and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 10.0, 20.0]]), 2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     return _group_norm_fwd(input, num_groups, weight, bias, eps)[0]
 
@@ -370,15 +400,26 @@ defvjp(group_norm, _group_norm_rule, fwd=_group_norm_fwd)
 def local_response_norm(input: Array, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Array:
     """Divides each element by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
 
-    Shapes: input ``(N, C, *)`` of rank 3 or more.
+    Shapes: (N, C, *), of three dimensions at least -> the same.
+
+    Dtypes: real floating-point ones, and int64, which becomes the default floating dtype.
 
     Raises:
-        ValueError: if the rank is too small.
+        ValueError: if there are fewer dimensions.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.local_response_norm(torch.ones(1, 2, 1), 2, alpha=2.0, beta=1.0)
+        tensor([[[0.5000],
+                 [0.3333]]])
     """
     if input.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
     if input.size == 0:
         return input
+    if input.dtype != np.int64:
+        require("avg_pool2d", input)
     squares = input * input
     window = (1, size) + (1,) * (input.ndim - 2)
     padding = ((0, 0), (size // 2, (size - 1) // 2)) + ((0, 0),) * (input.ndim - 2)

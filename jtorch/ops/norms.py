@@ -73,8 +73,24 @@ def vector_norm(
     """The norm of order ``ord`` of the vectors over ``dim``, or of all elements: ``sum(abs(x)**ord)**(1/ord)``.
 
     ``ord`` 0 counts the elements that are not zero, ``inf`` and ``-inf`` give the largest and smallest magnitude.
-    Dtypes: real for complex inputs; ``dtype`` widens the input first.
+
+    Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
+
+    Dtypes: floating-point and complex ones, the result real; ``dtype`` widens the input first.
+
     Gradient: 0 where the norm is 0.
+
+    Raises:
+        RuntimeError: for integers, a ``dtype`` of another kind or narrower, or nothing to take the largest or smallest magnitude of.
+        IndexError: if a dimension is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[3.0, 4.0], [0.0, -2.0]])
+        >>> torch.linalg.vector_norm(x, dim=1)
+        tensor([5., 2.])
+        >>> torch.linalg.vector_norm(x, ord=float("inf"))
+        tensor(4.)
     """
     if isinstance(ord, str):
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
@@ -144,7 +160,20 @@ defvjp(vector_norm, _vector_norm_rule, saves=("input", "result"))
 
 @op(promote="common", broadcast=True, out=True, saves=("input", "other", "result"), aten="dist")
 def dist(input: Array, other: Array, p: float = 2) -> Array:
-    """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector."""
+    """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector.
+
+    Shapes: ``input`` and ``other`` are broadcast -> ().
+
+    Dtypes: floating-point and complex ones; the result is real.
+
+    Raises:
+        RuntimeError: for integers, or if the shapes do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.dist(torch.tensor([1.0, 2.0]), torch.tensor([4.0, 6.0]))
+        tensor(5.)
+    """
     if category(input.dtype) < dtypes.FLOATING:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {scalar_name(input.dtype)} instead.")
     difference = wide(input - other)

@@ -83,49 +83,161 @@ def _chebyshev(kernel: str, x: Array, n: Array, kind: str, closed_from: int) -> 
 
 @_polynomial(aten="special_chebyshev_polynomial_t")
 def chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> Array:
-    """Chebyshev's polynomial of the first kind and degree ``n``."""
+    """Chebyshev's polynomial of the first kind and degree ``n``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.5, 2.0]), 2)
+        tensor([-0.5000,  7.0000])
+    """
     return _chebyshev("chebyshev_polynomial_t_cpu", input, n, "t", 6)
 
 
 @_polynomial(aten="special_chebyshev_polynomial_u")
 def chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> Array:
-    """Chebyshev's polynomial of the second kind and degree ``n``."""
+    """Chebyshev's polynomial of the second kind and degree ``n``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.chebyshev_polynomial_u(torch.tensor([0.5, 2.0]), 2)
+        tensor([ 0., 15.])
+    """
     return _chebyshev("chebyshev_polynomial_u_cpu", input, n, "u", 8)
 
 
 @_polynomial(aten="special_chebyshev_polynomial_v")
 def chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> Array:
-    """Chebyshev's polynomial of the third kind and degree ``n``."""
+    """Chebyshev's polynomial of the third kind and degree ``n``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.chebyshev_polynomial_v(torch.tensor([0.5, 2.0]), 2)
+        tensor([-1., 11.])
+    """
     return _chebyshev("chebyshev_polynomial_v_cpu", input, n, "v", 8)
 
 
 @_polynomial(aten="special_chebyshev_polynomial_w")
 def chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> Array:
-    """Chebyshev's polynomial of the fourth kind and degree ``n``."""
+    """Chebyshev's polynomial of the fourth kind and degree ``n``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.chebyshev_polynomial_w(torch.tensor([0.5, 2.0]), 2)
+        tensor([ 1., 19.])
+    """
     return _chebyshev("chebyshev_polynomial_w_cpu", input, n, "w", 8)
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_t")
 def shifted_chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> Array:
-    """``chebyshev_polynomial_t(2 * input - 1, n)``."""
+    """``chebyshev_polynomial_t(2 * input - 1, n)``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([0.75, 1.5]), 2)
+        tensor([-0.5000,  7.0000])
+    """
     return _chebyshev("shifted_chebyshev_polynomial_t_cpu", input + input - 1, n, "t", 6)
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_u")
 def shifted_chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> Array:
-    """``chebyshev_polynomial_u(2 * input - 1, n)``."""
+    """``chebyshev_polynomial_u(2 * input - 1, n)``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.75, 1.5]), 2)
+        tensor([ 0., 15.])
+    """
     return _chebyshev("shifted_chebyshev_polynomial_u_cpu", input + input - 1, n, "u", 6)
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_v")
 def shifted_chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> Array:
-    """``chebyshev_polynomial_v(2 * input - 1, n)``."""
+    """``chebyshev_polynomial_v(2 * input - 1, n)``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([0.75, 1.5]), 2)
+        tensor([-1., 11.])
+    """
     return _chebyshev("shifted_chebyshev_polynomial_v_cpu", input + input - 1, n, "v", 6)
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_w")
 def shifted_chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> Array:
-    """``chebyshev_polynomial_w(2 * input - 1, n)``."""
+    """``chebyshev_polynomial_w(2 * input - 1, n)``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([0.75, 1.5]), 2)
+        tensor([ 1., 19.])
+    """
     return _chebyshev("shifted_chebyshev_polynomial_w_cpu", input + input - 1, n, "w", 4)
 
 
@@ -145,13 +257,41 @@ def _hermite(kernel: str, x: Array, n: Array, at_1: Array, step: Step) -> Array:
 
 @_polynomial(aten="special_hermite_polynomial_h")
 def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
-    """The physicists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision)."""
+    """The physicists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision).
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.hermite_polynomial_h(torch.tensor([1.0, 2.0]), torch.tensor([2, 3]))
+        tensor([ 2., 40.])
+    """
     return _hermite("hermite_polynomial_h_cpu", input, n, input + input, lambda x, k, p, q: (x + x) * q - (k + k) * p)
 
 
 @_polynomial(aten="special_hermite_polynomial_he")
 def hermite_polynomial_he(input: Array | Number, n: Array | Number) -> Array:
-    """The probabilists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision)."""
+    """The probabilists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision).
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.hermite_polynomial_he(torch.tensor([1.0, 2.0]), torch.tensor([2, 3]))
+        tensor([0., 2.])
+    """
     return _hermite("hermite_polynomial_he_cpu", input, n, input, lambda x, k, p, q: x * q - k * p)
 
 
@@ -160,13 +300,41 @@ def hermite_polynomial_he(input: Array | Number, n: Array | Number) -> Array:
 
 @_polynomial(aten="special_laguerre_polynomial_l")
 def laguerre_polynomial_l(input: Array | Number, n: Array | Number) -> Array:
-    """Laguerre's polynomial of degree ``n``."""
+    """Laguerre's polynomial of degree ``n``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.laguerre_polynomial_l(torch.tensor([1.0, 2.0]), 2)
+        tensor([-0.5000, -1.0000])
+    """
     degree = _degree("laguerre_polynomial_l_cpu", input, n)
     return _run(input, degree, 1 - input, lambda x, k, p, q: (((k + k) + (1 - x)) * q - k * p) / (k + 1))
 
 
 @_polynomial(aten="special_legendre_polynomial_p")
 def legendre_polynomial_p(input: Array | Number, n: Array | Number) -> Array:
-    """Legendre's polynomial of degree ``n``."""
+    """Legendre's polynomial of degree ``n``.
+
+    Shapes: that of ``input`` and ``n``, broadcast.
+
+    Dtypes: float32 and float64; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.legendre_polynomial_p(torch.tensor([0.5, 1.0]), 2)
+        tensor([-0.1250,  1.0000])
+    """
     degree = _degree("legendre_polynomial_p_cpu", input, n)
     return _run(input, degree, input, lambda x, k, p, q: ((k + k + 1) * x * q - k * p) / (k + 1))

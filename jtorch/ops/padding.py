@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ._declare import Array, Number, guard, shape
+from ._numeric import require
 
 _MODES = ("reflect", "replicate", "circular")
 
@@ -16,8 +17,18 @@ def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Ar
 
     Negative numbers crop.
 
+    Shapes: the input's, each padded dimension longer by the sum of its pair.
+
+    Dtypes: any, kept; ``value`` is cast.
+
     Raises:
         RuntimeError: if ``pad`` is of odd length or too long, or a size would become negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.constant_pad_nd(torch.tensor([[1, 2]]), (1, 0, 0, 1), 9)
+        tensor([[9, 1, 2],
+                [9, 9, 9]])
     """
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
@@ -49,9 +60,18 @@ def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Numbe
     Shapes: ``pad`` holds a pair for the last dimension, then one for the one before it, ...; negative numbers crop. The modes other than
     constant pad all but the first one or two dimensions, at most three.
 
+    Dtypes: any, kept; ``"reflect"`` and ``"replicate"`` take no bool tensors.
+
     Raises:
         RuntimeError: if ``pad`` does not fit the input, or a value is given in another mode than constant.
         NotImplementedError: for an unknown mode, or another number of dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.pad(torch.tensor([[1, 2, 3]]), (1, 2), value=7)
+        tensor([[7, 1, 2, 3, 7, 7]])
+        >>> torch.nn.functional.pad(torch.tensor([[1, 2, 3]]), (1, 2), mode="reflect")
+        tensor([[2, 1, 2, 3, 2, 1]])
     """
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
@@ -65,8 +85,16 @@ def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Numbe
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pad) not in (2, 4, 6) or input.ndim not in (len(pad) // 2 + 1, len(pad) // 2 + 2):
-        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {input.ndim}D input tensor.")
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {input.ndim}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
     n = len(pad) // 2
+    if mode != "circular":
+        require(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{n}d", input, "ifc")
     if mode != "circular" and 0 in input.shape[-n - 1 :]:
         raise RuntimeError(
             f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "

@@ -8,6 +8,7 @@ from jax import lax
 
 from .. import dtypes
 from ._declare import Array, Number, binary, defvjp, guard, pointwise, unary
+from ._matrix import cpp_name
 from ._numeric import (
     conj,
     default_float,
@@ -18,14 +19,18 @@ from ._numeric import (
     quotient,
     require,
     rounded,
-    scalar_name,
     wide,
     zeros_where,
 )
+from ._remainder import rem
 
-_NO_BOOL_MINUS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
-_NO_MINUS_BOOL = (
+NO_BOOL_MINUS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+NO_MINUS_BOOL = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead."
+)
+NO_NEGATED_BOOL = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
     "`logical_not()` operator instead."
 )
 
@@ -39,32 +44,71 @@ def _scaled(x: Array, alpha: Number | Array) -> Array:
 
 @binary(inplace=True, operators="+", saves=(), aten="add.Tensor")
 def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
-    """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or."""
+    """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or.
+
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: any; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.add(torch.tensor([1, 2]), torch.tensor([10, 20]), alpha=2)
+        tensor([21, 42])
+        >>> torch.tensor([1, 2]) + 0.5
+        tensor([1.5000, 2.5000])
+    """
     return jnp.add(input, _scaled(other, alpha))
 
 
-def _no_bools(kinds: list[dtypes.dtype]) -> None:
+def no_bools(kinds: list[dtypes.dtype]) -> None:
     """Refuses bool operands, before they are promoted."""
     bools = sum(kind is dtypes.bool_ for kind in kinds)
     if bools == 2:
-        raise RuntimeError(_NO_BOOL_MINUS)
+        raise RuntimeError(NO_BOOL_MINUS)
     if bools:
-        raise RuntimeError(_NO_MINUS_BOOL)
+        raise RuntimeError(NO_MINUS_BOOL)
 
 
-@binary(inplace=True, operators="-", aliases=("subtract",), saves=(), check=_no_bools, aten="sub.Tensor")
+@binary(inplace=True, operators="-", aliases=("subtract",), saves=(), check=no_bools, aten="sub.Tensor")
 def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * other`` from ``input``.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: any but bool; the result has the operands' common one.
+
     Raises:
-        RuntimeError: for bool operands.
+        RuntimeError: for bool operands, or if the shapes do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sub(torch.tensor([10, 20]), torch.tensor([1, 2]), alpha=2)
+        tensor([ 8, 16])
+        >>> 1.5 - torch.tensor([1, 2])
+        tensor([ 0.5000, -0.5000])
     """
     return jnp.subtract(input, _scaled(other, alpha))
 
 
-@binary(method=False, saves=(), out=False, check=_no_bools, aten="rsub.Tensor")
+@binary(method=False, saves=(), out=False, check=no_bools, aten="rsub.Tensor")
 def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
-    """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged."""
+    """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged.
+
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: any but bool; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: for bool operands, or if the shapes do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.rsub(torch.tensor([1, 2]), 10, alpha=2)
+        tensor([8, 6])
+    """
     return sub(other, input, alpha=alpha)
 
 
@@ -72,14 +116,22 @@ def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
 def neg(input: Array) -> Array:
     """Changes the sign.
 
+    Shapes: that of ``input``.
+
+    Dtypes: any but bool, kept.
+
     Raises:
         RuntimeError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.neg(torch.tensor([1.0, -2.0]))
+        tensor([-1.,  2.])
+        >>> -torch.tensor([1, -2])
+        tensor([-1,  2])
     """
     if is_bool(input):
-        raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-            "`logical_not()` operator instead."
-        )
+        raise RuntimeError(NO_NEGATED_BOOL)
     return -input
 
 
@@ -87,8 +139,17 @@ def neg(input: Array) -> Array:
 def positive(input: Array) -> Array:
     """Returns ``input`` as it is.
 
+    Shapes: that of ``input``.
+
+    Dtypes: any but bool, kept.
+
     Raises:
         RuntimeError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> +torch.tensor([1.0, -2.0])
+        tensor([ 1., -2.])
     """
     if is_bool(input):
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
@@ -100,7 +161,23 @@ def positive(input: Array) -> Array:
 
 @binary(inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor")
 def mul(input: Array | Number, other: Array | Number) -> Array:
-    """Multiplies; of bool operands it is the logical and."""
+    """Multiplies; of bool operands it is the logical and.
+
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: any; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.mul(torch.tensor([[1], [2]]), torch.tensor([10, 20]))
+        tensor([[10, 20],
+                [20, 40]])
+        >>> torch.tensor([True, True]) * torch.tensor([True, False])
+        tensor([ True, False])
+    """
     return jnp.multiply(input, other)
 
 
@@ -125,10 +202,22 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
         other: the divisor.
         rounding_mode: ``None`` for the true quotient, ``"trunc"`` to round it towards zero, ``"floor"`` downwards.
 
+    Shapes: those of the operands, broadcast.
+
     Dtypes: promoted; with ``rounding_mode=None`` integers become the default floating-point type.
 
     Raises:
-        RuntimeError: for integers divided by zero with a rounding mode.
+        RuntimeError: for integers divided by zero with a rounding mode, an unknown mode, or shapes that do not broadcast.
+        NotImplementedError: for bool and complex operands with a rounding mode.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.div(torch.tensor([7, -7]), 2)
+        tensor([ 3.5000, -3.5000])
+        >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+        tensor([ 3, -4])
+        >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="trunc")
+        tensor([ 3, -3])
     """
     if rounding_mode is None:
         return quotient(default_float(input), default_float(other))
@@ -156,7 +245,20 @@ defvjp(div, _div_rule)
 
 @binary(promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor")
 def true_divide(input: Array | Number, other: Array | Number) -> Array:
-    """Divides ``input`` by ``other``; integers become the default floating-point type."""
+    """Divides ``input`` by ``other``.
+
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: the operands' common one; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.true_divide(torch.tensor([1, 3]), torch.tensor([2, 4]))
+        tensor([0.5000, 0.7500])
+    """
     return quotient(input, other)
 
 
@@ -167,8 +269,20 @@ defvjp(true_divide, _div_rule)
 def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides and rounds the quotient downwards.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: integers and real floating-point ones; the result has the operands' common one.
+
     Raises:
-        RuntimeError: for integers divided by zero.
+        RuntimeError: for integers divided by zero, or shapes that do not broadcast.
+        NotImplementedError: for bool and complex operands.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([7, -7]) // 2
+        tensor([ 3, -4])
+        >>> torch.floor_divide(torch.tensor([7.0, -7.0]), 2)
+        tensor([ 3., -4.])
     """
     require("div_floor_cpu", input, "if")
     if is_integral(input):
@@ -180,7 +294,7 @@ def floor_divide(input: Array | Number, other: Array | Number) -> Array:
 def _floor_quotient(a: Array, b: Array) -> Array:
     """Python's rule for floats: from the remainder, since the rounded quotient can lie above the true one."""
     a, b = jnp.broadcast_arrays(a, b)
-    mod = lax.rem(a, b)
+    mod = rem(a, b)
     quotient = (a - mod) / b
     quotient = jnp.where((mod != 0) & ((b < 0) != (mod < 0)), quotient - 1, quotient)
     floored = jnp.floor(quotient)
@@ -200,13 +314,25 @@ defvjp(floor_divide, _no_gradient_rule)
 def remainder(input: Array | Number, other: Array | Number) -> Array:
     """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's ``%``.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: integers and real floating-point ones; the result has the operands' common one.
+
     Raises:
-        RuntimeError: for integers divided by zero.
+        RuntimeError: for integers divided by zero, or shapes that do not broadcast.
+        NotImplementedError: for bool and complex operands.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([7, -7]) % 3
+        tensor([1, 2])
+        >>> torch.remainder(torch.tensor([7, -7]), -3)
+        tensor([-2, -1])
     """
     require("remainder_cpu", input, "if")
     _check_integer_divisor(other)
     a, b = jnp.broadcast_arrays(wide(input), wide(other))
-    mod = lax.rem(a, b)
+    mod = rem(a, b)
     if jnp.issubdtype(a.dtype, jnp.unsignedinteger):
         return mod
     return jnp.where((mod != 0) & ((b < 0) != (mod < 0)), mod + b, mod).astype(input.dtype)
@@ -223,12 +349,22 @@ defvjp(remainder, _remainder_rule)
 def fmod(input: Array, other: Array | Number) -> Array:
     """The remainder of the division rounded towards zero: it has the sign of ``input``, as C's ``fmod``.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: integers and real floating-point ones; the result has the operands' common one.
+
     Raises:
-        RuntimeError: for integers divided by zero.
+        RuntimeError: for integers divided by zero, or shapes that do not broadcast.
+        NotImplementedError: for bool and complex operands.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fmod(torch.tensor([7, -7]), 3)
+        tensor([ 1, -1])
     """
     require("fmod_cpu", input, "if")
     _check_integer_divisor(other)
-    return lax.rem(*jnp.broadcast_arrays(wide(input), wide(other))).astype(input.dtype)
+    return rem(*jnp.broadcast_arrays(wide(input), wide(other))).astype(input.dtype)
 
 
 def _fmod_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
@@ -245,7 +381,21 @@ defvjp(fmod, _fmod_rule)
 def abs(input: Array) -> Array:
     """The absolute value; of complex numbers the magnitude, which is real.
 
+    Shapes: that of ``input``.
+
+    Dtypes: any but bool, kept; complex64 gives float32, complex128 float64.
+
     Gradient: 0 at 0.
+
+    Raises:
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.abs(torch.tensor([-1, 2]))
+        tensor([1, 2])
+        >>> torch.abs(torch.tensor([3 + 4j]))
+        tensor([5.])
     """
     if is_bool(input):
         require("abs_cpu", input, "ifc")
@@ -263,8 +413,17 @@ defvjp(abs, _abs_rule)
 def sign(input: Array) -> Array:
     """-1, 0 or 1 by the sign of each element; 0 for NaN.
 
+    Shapes: that of ``input``.
+
+    Dtypes: real ones and bool, kept.
+
     Raises:
         NotImplementedError: for complex tensors, whose sign is ``sgn``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sign(torch.tensor([-2.0, 0.0, 3.0, float("nan")]))
+        tensor([-1.,  0.,  1.,  0.])
     """
     if is_complex(input):
         raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
@@ -276,7 +435,17 @@ def sign(input: Array) -> Array:
 
 @unary(promote=None, inplace=True, saves=("input",), aten="sgn")
 def sgn(input: Array) -> Array:
-    """``input / abs(input)``, and 0 at 0: the sign, also of complex numbers."""
+    """``input / abs(input)``, and 0 at 0: the sign, also of complex numbers.
+
+    Shapes: that of ``input``.
+
+    Dtypes: any, kept.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sgn(torch.tensor([3 + 4j, 0j]))
+        tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
     if not is_complex(input):
         return sign(input)
     at_zero, size = _sizes(input)
@@ -302,7 +471,20 @@ defvjp(sgn, _sgn_rule)
 
 @unary(promote=None, differentiable=False, aten="signbit")
 def signbit(input: Array) -> Array:
-    """Whether each element's sign is negative; true of ``-0.`` too."""
+    """Whether each element's sign is negative; true of ``-0.`` too.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real ones -> bool.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.signbit(torch.tensor([-1.0, 0.0, -0.0]))
+        tensor([ True, False,  True])
+    """
     if is_complex(input):
         raise NotImplementedError("signbit is not implemented for complex tensors.")
     if is_float(input):
@@ -314,7 +496,20 @@ def signbit(input: Array) -> Array:
 def copysign(input: Array, other: Array | Number) -> Array:
     """The magnitude of ``input`` with the sign of ``other``.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: the operands' common one, real; integers and bool become the default floating dtype.
+
     Gradient: 0 where ``input`` is 0, and for ``other``.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for complex operands.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.copysign(torch.tensor([1.0, -2.0]), torch.tensor([-0.0, 3.0]))
+        tensor([-1.,  2.])
     """
     require("copysign_cpu", input)
     return jnp.copysign(input, other)
@@ -334,16 +529,26 @@ defvjp(copysign, _copysign_rule)
 def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
     """Interpolates linearly: ``input + weight * (end - input)``.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: floating-point and complex ones, the same for all tensors.
+
     Raises:
-        RuntimeError: if the dtypes differ.
+        RuntimeError: if the dtypes differ, or the shapes do not broadcast.
+        NotImplementedError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([1.0, 20.0]), 0.25)
+        tensor([ 0.2500, 12.5000])
     """
     for x, name in ((end, "end"), (weight, "weight")):
         # A number comes as an array without dimensions, and torch takes a 0-dim weight of any dtype.
         if x.dtype != input.dtype and not (name == "weight" and x.size == 1):
-            raise RuntimeError(f"expected dtype {_printed(input)} for `{name}` but got dtype {_printed(x)}")
+            raise RuntimeError(f"expected dtype {cpp_name(input)} for `{name}` but got dtype {cpp_name(x)}")
     require("lerp_kernel_scalar" if weight.ndim == 0 else "lerp_kernel_tensor", input, "fc")
     if is_complex(weight) and not is_complex(input):
-        raise RuntimeError(f"value cannot be converted to type {_printed(input)} without overflow")
+        raise RuntimeError(f"value cannot be converted to type {cpp_name(input)} without overflow")
     a, b, w = wide(input), wide(end), wide(weight.astype(input.dtype))
     step = b - a
     # Seen from the nearer end, so that a weight of 1 gives exactly ``end``.
@@ -359,22 +564,23 @@ defvjp(lerp, _lerp_rule)
 
 
 #: How torch's messages print the C++ type of these; the others by their name in lower case.
-_CPP_NAMES = {
-    "Half": "c10::Half",
-    "BFloat16": "c10::BFloat16",
-    "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>",
-}
-
-
-def _printed(x: Array) -> str:
-    name = scalar_name(x.dtype)
-    return _CPP_NAMES.get(name, name.lower())
-
-
 @pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcmul")
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
-    """Adds ``value * tensor1 * tensor2`` to ``input``."""
+    """Adds ``value * tensor1 * tensor2`` to ``input``.
+
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: any but bool; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for bool operands.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.addcmul(torch.tensor([1.0, 1.0]), torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
+        tensor([ 81., 151.])
+    """
     require("addcmul_cpu_out", input, "ifc")
     return input + _scaled(tensor1, value) * tensor2
 
@@ -387,20 +593,32 @@ def _addcmul_rule(g: Array, _: None, input: Array, tensor1: Array, tensor2: Arra
 defvjp(addcmul, _addcmul_rule)
 
 
-@pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcdiv")
-def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
-    """Adds ``value * tensor1 / tensor2`` to ``input``.
-
-    Raises:
-        RuntimeError: for integer operands.
-    """
-    if is_integral(input):
+def _no_integer_quotient(kinds: list[dtypes.dtype]) -> None:
+    if all(kind.category < dtypes.FLOATING for kind in kinds[1:3]):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
             "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
             "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future "
             "addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
         )
+
+
+@pointwise(inplace=True, check=_no_integer_quotient, saves=("tensor1", "tensor2"), aten="addcdiv")
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
+    """Adds ``value * tensor1 / tensor2`` to ``input``.
+
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: the operands' common one.
+
+    Raises:
+        RuntimeError: if both ``tensor1`` and ``tensor2`` are integers, or the shapes do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.addcdiv(torch.tensor([1.0, 1.0]), torch.tensor([1.0, 3.0]), torch.tensor([2.0, 4.0]), value=2)
+        tensor([2.0000, 2.5000])
+    """
     return input + _scaled(tensor1, value) / tensor2
 
 

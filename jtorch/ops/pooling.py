@@ -10,6 +10,7 @@ from jax import lax
 
 from .. import dtypes
 from ._declare import Array, defvjp, op
+from ._numeric import default_float
 from ._pooling import Windows, flat_index, out_size, spread_evenly, spread_to_tap, window_argmax, window_max, window_sum
 
 _WORDS = {2: "two", 3: "three"}
@@ -46,6 +47,10 @@ def _check_rank(function: str, input: Array, n: int) -> None:
         return
     if function == "avg_pool2d" and input.ndim < 3:  # torch looks at dimension -3 first
         raise IndexError(f"Dimension out of range (expected to be in range of [-{input.ndim}, {input.ndim - 1}], but got -3)")
+    if function == "avg_pool2d" and input.ndim > 4:
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}"
+        )
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
 
@@ -192,7 +197,23 @@ def max_pool1d(
     """The maximum of each window of a sequence; with ``return_indices`` also its place.
 
     Shapes: input (N, C, L) or (C, L) -> (N, C, L') or (C, L').
+
+    Dtypes: real ones, kept; the indices are int64.
+
     Gradient: goes to the first maximum.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        NotImplementedError: for bool and complex tensors.
+
+    Differs from torch: integers are taken without ``return_indices`` too.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)
+        tensor([[3., 5.]])
+        >>> torch.nn.functional.max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 5.0]]), 3, stride=1)
+        tensor([[3., 5.]])
     """
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -210,7 +231,24 @@ def max_pool2d(
     """The maximum of each window of an image; with ``return_indices`` also its place, counted row by row.
 
     Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W').
+
+    Dtypes: real ones, kept; the indices are int64.
+
     Gradient: goes to the first maximum.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.arange(16.0).reshape(1, 4, 4)
+        >>> torch.nn.functional.max_pool2d(x, 2)
+        tensor([[[ 5.,  7.],
+                 [13., 15.]]])
+        >>> torch.nn.functional.max_pool2d(x, 2, return_indices=True)[1]
+        tensor([[[ 5,  7],
+                 [13, 15]]])
     """
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -228,7 +266,19 @@ def max_pool3d(
     """The maximum of each window of a volume; with ``return_indices`` also its place, counted plane by plane and row by row.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W').
+
+    Dtypes: real ones, kept; the indices are int64.
+
     Gradient: goes to the first maximum.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
+        tensor([[[[7.]]]])
     """
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -243,7 +293,21 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Array, Array]:
-    """``max_pool1d`` that always returns the indices too."""
+    """``max_pool1d`` that always returns the indices too.
+
+    Shapes: input (N, C, L) or (C, L) -> twice (N, C, L') or (C, L').
+
+    Dtypes: real ones, kept; the indices are int64.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)
+        (tensor([[3., 5.]]), tensor([[1, 3]]))
+    """
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
@@ -257,7 +321,21 @@ def max_pool2d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Array, Array]:
-    """``max_pool2d`` that always returns the indices too."""
+    """``max_pool2d`` that always returns the indices too.
+
+    Shapes: input (N, C, H, W) or (C, H, W) -> twice (N, C, H', W') or (C, H', W').
+
+    Dtypes: real ones, kept; the indices are int64.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_pool2d_with_indices(torch.tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
+        (tensor([[[3.]]]), tensor([[[1]]]))
+    """
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
@@ -271,7 +349,21 @@ def max_pool3d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Array, Array]:
-    """``max_pool3d`` that always returns the indices too."""
+    """``max_pool3d`` that always returns the indices too.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> twice (N, C, D', H', W') or (C, D', H', W').
+
+    Dtypes: real ones, kept; the indices are int64.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_pool3d_with_indices(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
+        (tensor([[[[7.]]]]), tensor([[[[7]]]]))
+    """
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
@@ -312,7 +404,8 @@ def _avg_windows(function, input, kernel_size, stride, padding, ceil_mode, divis
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     win = _windows(function, input, kernel_size, stride, padding, 1, ceil_mode, n)
-    _refuse_types("avg_pool3d_out_frame" if n == 3 else "avg_pool2d", input, ("bool", "uint8", "int8", "int16", "int32"))
+    refused = ("bool", "uint8", "int8", "int16", "int32", "complex64", "complex128")
+    _refuse_types("avg_pool3d_out_frame" if n == 3 else "avg_pool2d", input, refused)
     return win
 
 
@@ -348,6 +441,19 @@ def avg_pool1d(
     """The average of each window of a sequence; padding counts as zeros, or not at all without ``count_include_pad``.
 
     Shapes: input (N, C, L) or (C, L) -> (N, C, L') or (C, L').
+
+    Dtypes: real floating-point ones and int64, kept.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)
+        tensor([[2.0000, 3.5000]])
+        >>> torch.nn.functional.avg_pool1d(torch.tensor([[2.0, 4.0]]), 2, padding=1, count_include_pad=False)
+        tensor([[2., 4.]])
     """
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
@@ -365,6 +471,19 @@ def avg_pool2d(
     """The average of each window of an image, or its sum divided by ``divisor_override``.
 
     Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W').
+
+    Dtypes: real floating-point ones and int64, kept.
+
+    Raises:
+        RuntimeError: for more dimensions, windows that do not fit, or a divisor 0.
+        IndexError: for fewer than three dimensions.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.avg_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
     """
     return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -382,6 +501,19 @@ def avg_pool3d(
     """The average of each window of a volume, or its sum divided by ``divisor_override``.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W').
+
+    Dtypes: real floating-point ones and int64, kept.
+
+    Raises:
+        RuntimeError: for other dimensions, windows that do not fit, or a divisor 0.
+        NotImplementedError: for other dtypes.
+
+    Differs from torch: float16 and bfloat16 are taken, as PyTorch does on GPUs.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
+        tensor([[[[3.5000]]]])
     """
     return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -396,6 +528,7 @@ for _n, _kernel in enumerate((avg_pool1d, avg_pool2d, avg_pool3d), 1):
 def _lp_pool(n: int, input, norm_type, kernel_size, stride, ceil_mode) -> Array:  # type: ignore[no-untyped-def]
     """(sum of x ** p) ** (1 / p), where windows cut off by ``ceil_mode`` are scaled up to a full one."""
     root = 1.0 / norm_type  # a zero raises, as in torch
+    input = default_float(input)
     kernel = _expand(f"avg_pool{n}d", "kernel_size", kernel_size, n)
     power = lax.integer_pow(input, int(norm_type)) if float(norm_type).is_integer() else input ** jnp.asarray(norm_type, input.dtype)
     mean = _avg_pool(f"avg_pool{n}d", n, power, kernel, stride, 0, ceil_mode, True, None)
@@ -410,6 +543,20 @@ def lp_pool1d(
     """The ``norm_type``-norm (without absolute values) of each window of a sequence.
 
     Shapes: input (N, C, L) or (C, L) -> (N, C, L') or (C, L').
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        ZeroDivisionError: if ``norm_type`` is 0.
+        NotImplementedError: for complex tensors.
+
+    Differs from torch: integers of every width are taken, and their averages are not rounded.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0, 6.0, 8.0]]), 2, 2)
+        tensor([[ 5., 10.]])
     """
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
@@ -425,6 +572,20 @@ def lp_pool2d(
     """The ``norm_type``-norm (without absolute values) of each window of an image.
 
     Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W').
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        ZeroDivisionError: if ``norm_type`` is 0.
+        NotImplementedError: for complex tensors.
+
+    Differs from torch: integers of every width are taken, and their averages are not rounded.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.lp_pool2d(torch.ones(1, 2, 4), 2, 2)
+        tensor([[[2., 2.]]])
     """
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
@@ -440,5 +601,19 @@ def lp_pool3d(
     """The ``norm_type``-norm (without absolute values) of each window of a volume.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W').
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: for other dimensions, or windows that do not fit.
+        ZeroDivisionError: if ``norm_type`` is 0.
+        NotImplementedError: for complex tensors.
+
+    Differs from torch: integers of every width are taken, and their averages are not rounded.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.lp_pool3d(torch.ones(1, 1, 2, 2), 2, (1, 2, 2))
+        tensor([[[[2.]]]])
     """
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -8,21 +8,32 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from .. import dtypes
 from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, op
-from ._matrix import product
-from ._numeric import conj, is_bool, scalar_name, unsupported
+from ._matrix import check_dot, cpp_name, product
+from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
 
 
 @op(out=True, aten="tensordot", method=False)
 def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, ...]] = 2) -> Array:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.
 
-    Shapes: the dimensions left over of ``a``, then those of ``b``.
+    Shapes: the dimensions of ``a`` that are not summed over, then those of ``b``.
+
+    Dtypes: any but bool, the same for both.
 
     Raises:
         RuntimeError: if the dimensions to sum over differ in number or size, or the dtypes differ.
+        NotImplementedError: for bool tensors.
+        IndexError: if a dimension is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensordot(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[5, 6], [7, 8]]), dims=1)
+        tensor([[19, 22],
+                [43, 50]])
+        >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(4, 3), dims=((1, 2), (1, 0)))
+        tensor([12., 12.])
     """
     if isinstance(dims, int):
         if dims < 0:
@@ -49,6 +60,8 @@ def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, 
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {given_a} "
                 f"and second has size {b.shape[j]} in dim {given_b}"
             )
+    if is_bool(a):
+        raise unsupported("dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_", a)
     return lax.dot_general(a, b, ((axes_a, axes_b), ((), ())))
 
 
@@ -72,10 +85,18 @@ def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: 
 def multi_dot(tensors: list[Array]) -> Array:
     """The product of two or more matrices, in the order that takes the fewest multiplications.
 
-    Shapes: the first and the last may be vectors: a row and a column that the result drops.
+    Shapes: (n, a), (a, b), ..., (y, m) -> (n, m); the first may be a vector (a) and the last one (y), whose dimension the result drops.
+
+    Dtypes: any but bool, the same for all.
 
     Raises:
-        RuntimeError: if there are fewer than two, a rank or a shape does not fit, or the dtypes differ.
+        RuntimeError: if there are fewer than two, or a dimension, shape or dtype does not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.multi_dot([torch.tensor([1, 2]), torch.tensor([[0, 1], [1, 0]]), torch.tensor([[1], [5]])])
+        tensor([7])
     """
     n = len(tensors)
     if n < 2:
@@ -88,7 +109,7 @@ def multi_dot(tensors: list[Array]) -> Array:
         elif x.ndim != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D")
         if x.dtype != tensors[0].dtype:
-            names = f"tensor 0 is {dtypes.from_np(tensors[0].dtype)} and tensor {i} {dtypes.from_np(x.dtype)}"
+            names = f"tensor 0 is {cpp_name(tensors[0])} and tensor {i} {cpp_name(x)}"
             raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but {names}")
     matrices = list(tensors)
     first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
@@ -100,6 +121,8 @@ def multi_dot(tensors: list[Array]) -> Array:
         if x.shape[1] != y.shape[0]:
             shapes = f"{list(tensors[i].shape)} and {list(tensors[i + 1].shape)}"
             raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes} cannot be multiplied")
+    if is_bool(tensors[0]):
+        raise unsupported("addmm_impl_cpu_", tensors[0])
     found = _chain(matrices, _splits([x.shape[0] for x in matrices] + [matrices[-1].shape[1]]), 0, n - 1)
     return found.reshape(() if first and last else (-1,) if first or last else found.shape)
 
@@ -125,12 +148,23 @@ def _chain(matrices: list[Array], split: dict[tuple[int, int], int], i: int, j: 
     return product(_chain(matrices, split, i, k), _chain(matrices, split, k + 1, j))
 
 
-@op(namespace="linalg", name="cross", out=True, promote="common", aten="linalg_cross")
+@op(namespace="linalg", name="cross", out=True, aten="linalg_cross")
 def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     """The cross products of vectors of length 3 along ``dim``, over the broadcast of the other dimensions.
 
+    Shapes: both with as many dimensions and size 3 at ``dim``, the others broadcast -> the broadcast shape.
+
+    Dtypes: any but bool, the same for both.
+
     Raises:
-        RuntimeError: if a length is not 3 or the shapes do not fit.
+        RuntimeError: if a length is not 3, or the shapes or dtypes do not fit.
+        IndexError: if ``dim`` is out of range.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
+        tensor([0, 0, 1])
     """
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -139,6 +173,10 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
         sizes = (input.shape[axis], other.shape[axis]) if input.ndim else (1, 1)
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
     shape = broadcast_shapes(input.shape, other.shape)
+    if is_bool(input):
+        raise unsupported("cross", input)
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(other.dtype)}")
     x, y = jnp.broadcast_to(input, shape), jnp.broadcast_to(other, shape)
     return _turned(x, axis, 1) * _turned(y, axis, 2) - _turned(x, axis, 2) * _turned(y, axis, 1)
 
@@ -147,12 +185,23 @@ def _turned(x: Array, axis: int, by: int) -> Array:
     return jnp.concatenate([lax.slice_in_dim(x, by, 3, axis=axis), lax.slice_in_dim(x, 0, by, axis=axis)], axis)
 
 
-@op(out=True, promote="common", aten="cross")
+@op(out=True, aten="cross")
 def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3.
 
+    Shapes: both with as many dimensions and size 3 at ``dim``, the others broadcast -> the broadcast shape.
+
+    Dtypes: any but bool, the same for both.
+
     Raises:
-        RuntimeError: if there is none, or the shapes do not fit.
+        RuntimeError: if there is no such dimension, or the shapes or dtypes do not fit.
+        IndexError: if ``dim`` is out of range.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cross(torch.tensor([[1, 0, 0]]), torch.tensor([[0, 0, 1]]), dim=1)
+        tensor([[ 0, -1,  0]])
     """
     if dim is None:
         if 3 not in input.shape and input.ndim == other.ndim:
@@ -161,11 +210,33 @@ def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     return linalg_cross(input, other, dim=dim)
 
 
-@op(namespace="linalg", out=True, promote="common", aten="linalg_vecdot")
+@op(namespace="linalg", out=True, aten="linalg_vecdot")
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
-    """The inner products along ``dim``, the elements of ``x`` conjugated, over the broadcast of the other dimensions."""
-    if is_bool(x):
-        raise unsupported("dot", x)
+    """The inner products along ``dim``, the elements of ``x`` conjugated, over the broadcast of the other dimensions.
+
+    Shapes: both broadcast to (*, n, *) with n at ``dim`` -> (*, *).
+
+    Dtypes: floating-point and complex ones, the same for both.
+
+    Raises:
+        RuntimeError: for integers, or if the dtypes differ or the shapes do not broadcast.
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.vecdot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0]))
+        tensor([21., 43.])
+    """
+    if is_integral(x):
+        raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {scalar_name(x.dtype)}")
+    if x.dtype != y.dtype:
+        raise RuntimeError(
+            "linalg.vecdot: Expected x and y to have the same dtype, "
+            f"but found x of type {scalar_name(x.dtype)} and y of type {scalar_name(y.dtype)} instead"
+        )
+    if x.ndim == y.ndim == 1:  # torch does not look at ``dim`` here
+        check_dot(x, y)
+        return jnp.sum(conj(x) * y)
     shape = broadcast_shapes(x.shape, y.shape)
     axis = canonical_dim(dim, len(shape))
     x, y = jnp.broadcast_to(x, shape), jnp.broadcast_to(y, shape)
@@ -176,10 +247,18 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
 def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every ``k``.
 
-    Shapes: inputs ``(*, m)`` and ``(*, n)``, weight ``(out, m, n)``, bias ``(out)`` give ``(*, out)``.
+    Shapes: inputs (*, m) and (*, n), weight (out, m, n), bias (out) -> (*, out).
+
+    Dtypes: any but bool, the same for all.
 
     Raises:
-        RuntimeError: if a shape does not fit.
+        RuntimeError: if a shape or a dtype does not fit.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.bilinear(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.eye(2)[None])
+        tensor([11.])
     """
     if input1.ndim != input2.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
@@ -191,6 +270,12 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
             raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i]}")
     if bias is not None and bias.shape[0] != weight.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+    given = {"input1": input1, "input2": input2, "weight": weight, "bias": bias}
+    kinds = {name: cpp_name(x) for name, x in given.items() if x is not None}
+    if len(set(kinds.values())) > 1:
+        raise RuntimeError(f"All tensors must have the same dtype, got {', '.join(f'{name}: {kind}' for name, kind in kinds.items())}")
+    if is_bool(input1):
+        raise unsupported("bmm", input1)
     count = math.prod(input1.shape[:-1])
     a, b = input1.reshape(count, input1.shape[-1]), input2.reshape(count, input2.shape[-1])
     found = jnp.einsum("ni,oij,nj->no", a, weight, b, optimize="optimal")

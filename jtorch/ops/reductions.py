@@ -12,25 +12,59 @@ from .. import dtypes
 from ..errors import canonical_dim, canonical_dims
 from ._axes import accumulated, category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, to_dtype
 from ._declare import Array, Dtype, defvjp, op, reduction
-from ._numeric import is_complex, quotient, scalar_name, unsupported, wide
+from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
+
+
+def _asked(x: Array) -> np.dtype | None:
+    """The dtype in which to add up or multiply: without one JAX widens small integers; with one it does not widen halves on the way."""
+    return np.dtype(x.dtype) if is_integral(x) else None
 
 
 def _summed(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
-    return jnp.any(x, axis=dims, keepdims=keepdim) if x.dtype == np.bool_ else jnp.sum(x, axis=dims, keepdims=keepdim)
+    return jnp.any(x, axis=dims, keepdims=keepdim) if x.dtype == np.bool_ else jnp.sum(x, axis=dims, keepdims=keepdim, dtype=_asked(x))
 
 
 @reduction(saves=(), aten="sum.dim_IntList")
 def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Sums over ``dim``, or over everything.
 
-    Dtypes: integers and bool are summed in int64 unless ``dtype`` is given.
+    Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
+
+    Dtypes: integers and bool are summed in int64, others keep theirs; ``dtype`` converts the input first.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+        RuntimeError: if one is given twice.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.sum(x)
+        tensor(10)
+        >>> torch.sum(x, dim=1, keepdim=True)
+        tensor([[3],
+                [7]])
     """
     return _summed(accumulated(input, dtype), reduced_dims(input, dim), keepdim)
 
 
 @reduction(saves=("input",), aten="nansum")
 def nansum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
-    """Sums over ``dim``, or over everything, taking NaN as zero."""
+    """Sums over ``dim``, or over everything, taking NaN as zero.
+
+    Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
+
+    Dtypes: integers and bool are summed in int64, others keep theirs; ``dtype`` converts the input first.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+        RuntimeError: for complex tensors, or if a dimension is given twice.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nansum(torch.tensor([1.0, float("nan"), 2.0]))
+        tensor(3.)
+    """
     if is_complex(input):
         raise RuntimeError("nansum on CPU does not support complex inputs")
     kept = jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input) if category(input.dtype) == dtypes.FLOATING else input
@@ -58,15 +92,42 @@ def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
 def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Averages over ``dim``, or over everything.
 
+    Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
+
+    Dtypes: floating-point and complex ones, kept; ``dtype`` converts the input first.
+
     Raises:
-        RuntimeError: for integers and bool, unless ``dtype`` is a floating-point type.
+        RuntimeError: for integers and bool, unless ``dtype`` is a floating-point type, or if a dimension is given twice.
+        IndexError: if a dimension is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
+        >>> torch.mean(x)
+        tensor(3.)
+        >>> torch.mean(x, dim=0)
+        tensor([2., 4.])
     """
     return _averaged(to_dtype(input, _mean_dtype(input, dtype)), reduced_dims(input, dim), keepdim)
 
 
 @reduction(saves=("input",), aten="nanmean")
 def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
-    """Averages over ``dim`` the elements that are not NaN; where there is none, the result is NaN."""
+    """Averages over ``dim`` the elements that are not NaN; where there is none, the result is NaN.
+
+    Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
+
+    Dtypes: real floating-point ones, kept; ``dtype`` converts the input first.
+
+    Raises:
+        RuntimeError: for integers, bool and complex tensors, or if a dimension is given twice.
+        IndexError: if a dimension is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
+        tensor(2.)
+    """
     if category(input.dtype) < dtypes.FLOATING:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {scalar_name(input.dtype)}")
     if is_complex(input):
@@ -74,7 +135,8 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
     dims = reduced_dims(input, dim)
     missing = jnp.isnan(input)
     kept = to_dtype(jnp.where(missing, jnp.zeros((), input.dtype), input), _mean_dtype(input, dtype))
-    count = jnp.sum(~missing, axis=dims, keepdims=keepdim, dtype=np.int64)
+    # Sums of float32 vectorise as those of integers do not, and are exact up to there.
+    count = jnp.sum(~missing, axis=dims, keepdims=keepdim, dtype=np.float32 if input.size <= 2**24 else np.int64)
     total = jnp.sum(wide(kept), axis=dims, keepdims=keepdim)
     return to_dtype(total / count.astype(total.dtype), kept.dtype)
 
@@ -83,14 +145,26 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
 def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Multiplies over ``dim``, or over everything.
 
-    Dtypes: integers and bool are multiplied in int64 unless ``dtype`` is given.
+    Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``.
+
+    Dtypes: integers and bool are multiplied in int64, others keep theirs; ``dtype`` converts the input first.
+
     Gradient: right where elements are zero.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+        TypeError: for several dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.prod(torch.tensor([[1, 2], [3, 4]]), dim=1)
+        tensor([ 2, 12])
     """
     if isinstance(dim, tuple):
         raise TypeError("prod(): argument 'dim' must be int, not tuple")
     x = accumulated(input, dtype)
     dims = reduced_dims(input, dim)
-    return jnp.all(x, axis=dims, keepdims=keepdim) if x.dtype == np.bool_ else jnp.prod(x, axis=dims, keepdims=keepdim)
+    return jnp.all(x, axis=dims, keepdims=keepdim) if x.dtype == np.bool_ else jnp.prod(x, axis=dims, keepdims=keepdim, dtype=_asked(x))
 
 
 # ---- extrema ---------------------------------------------------------------------------------------------------------------------
@@ -131,7 +205,21 @@ def shared_grad(g: Array, result: Array, input: Array, dims: tuple[int, ...], ke
 def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
     """The largest element over ``dim``, or of all.
 
+    Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
+
+    Dtypes: real ones and bool, kept.
+
     Gradient: shared evenly among equal maxima.
+
+    Raises:
+        IndexError: if a dimension is out of range or empty.
+        RuntimeError: for an empty input without ``dim``, or if a dimension is given twice.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.amax(torch.tensor([[1, 5], [3, 4]]), dim=1)
+        tensor([5, 4])
     """
     if is_complex(input):
         raise unsupported("max_values_cpu", input)
@@ -144,7 +232,21 @@ def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -
 def amin(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
     """The smallest element over ``dim``, or of all.
 
+    Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
+
+    Dtypes: real ones and bool, kept.
+
     Gradient: shared evenly among equal minima.
+
+    Raises:
+        IndexError: if a dimension is out of range or empty.
+        RuntimeError: for an empty input without ``dim``, or if a dimension is given twice.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.amin(torch.tensor([[1, 5], [3, 4]]), dim=1)
+        tensor([1, 3])
     """
     if is_complex(input):
         raise unsupported("min_values_cpu", input)
@@ -165,7 +267,23 @@ defvjp(amin, _amax_rule, saves=("input", "result"))
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest and the largest element along ``dim``, or of all.
 
+    Shapes: twice the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``.
+
+    Dtypes: real ones and bool, kept.
+
     Gradient: shared evenly among equal extrema.
+
+    Raises:
+        IndexError: if ``dim`` is out of range or empty.
+        RuntimeError: for an empty input without ``dim``.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.aminmax(torch.tensor([3, 1, 2]))
+        torch.return_types.aminmax(
+        min=tensor(1),
+        max=tensor(3))
     """
     if is_complex(input):
         raise unsupported("aminmax_cpu", input)
@@ -275,13 +393,44 @@ def _arg(name: str, input: Array, dim: int | None, keepdim: bool, largest: bool)
 
 @reduction(differentiable=False, aten="argmax")
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    """The first place of the largest element along ``dim``, or in the flattened input; NaN counts as largest."""
+    """The first place of the largest element along ``dim``, or in the flattened input; NaN counts as largest.
+
+    Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``; () without ``dim``.
+
+    Dtypes: real ones -> int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range or empty, or there are no elements.
+        RuntimeError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1, 5], [7, 4]])
+        >>> torch.argmax(x)
+        tensor(2)
+        >>> torch.argmax(x, dim=1)
+        tensor([1, 0])
+    """
     return _arg("argmax", input, dim, keepdim, largest=True)
 
 
 @reduction(differentiable=False, aten="argmin")
 def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    """The first place of the smallest element along ``dim``, or in the flattened input; NaN counts as smallest."""
+    """The first place of the smallest element along ``dim``, or in the flattened input; NaN counts as smallest.
+
+    Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``; () without ``dim``.
+
+    Dtypes: real ones -> int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range or empty, or there are no elements.
+        RuntimeError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.argmin(torch.tensor([[1, 5], [7, 4]]), dim=1)
+        tensor([0, 1])
+    """
     return _arg("argmin", input, dim, keepdim, largest=False)
 
 
@@ -299,7 +448,18 @@ def _truth(input: Array, dim: int | tuple[int, ...] | None, keepdim: bool, how: 
 def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether all elements over ``dim`` are true (not zero).
 
+    Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
+
     Dtypes: the result is bool, for uint8 inputs uint8.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+        RuntimeError: if one is given twice.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.all(torch.tensor([[True, True], [True, False]]), dim=1)
+        tensor([ True, False])
     """
     return _truth(input, dim, keepdim, "all")
 
@@ -308,14 +468,37 @@ def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
 def any(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether any element over ``dim`` is true (not zero).
 
+    Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
+
     Dtypes: the result is bool, for uint8 inputs uint8.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+        RuntimeError: if one is given twice.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.any(torch.tensor([[0, 0], [3, 0]]), dim=1)
+        tensor([False,  True])
     """
     return _truth(input, dim, keepdim, "any")
 
 
 @op(method=False, differentiable=False, aten="_is_all_true")
 def _is_all_true(self: Array) -> Array:
-    """Whether all elements of a bool tensor are true."""
+    """Whether all elements of a bool tensor are true.
+
+    Shapes: self (*) -> ().
+    Dtypes: bool.
+
+    Raises:
+        RuntimeError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._is_all_true(torch.tensor([True, False]))
+        tensor(False)
+    """
     if self.dtype != np.bool_:
         raise RuntimeError("Expected self.scalar_type() == at::kBool to be true, but got false.")
     return jnp.all(self)
@@ -323,7 +506,19 @@ def _is_all_true(self: Array) -> Array:
 
 @op(method=False, differentiable=False, aten="_is_any_true")
 def _is_any_true(self: Array) -> Array:
-    """Whether any element of a bool tensor is true."""
+    """Whether any element of a bool tensor is true.
+
+    Shapes: self (*) -> ().
+    Dtypes: bool.
+
+    Raises:
+        RuntimeError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._is_any_true(torch.tensor([True, False]))
+        tensor(True)
+    """
     if self.dtype != np.bool_:
         raise RuntimeError("Expected self.scalar_type() == at::kBool to be true, but got false.")
     return jnp.any(self)
@@ -331,6 +526,20 @@ def _is_any_true(self: Array) -> Array:
 
 @reduction(differentiable=False, out=False, aten="count_nonzero")
 def count_nonzero(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
-    """The number of elements over ``dim`` that are not zero, in int64."""
+    """The number of elements over ``dim`` that are not zero, in int64.
+
+    Shapes: the input's without the dimensions ``dim`` (all by default).
+
+    Dtypes: any -> int64.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+        RuntimeError: if one is given twice.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.count_nonzero(torch.tensor([[1, 0], [2, 3]]), dim=1)
+        tensor([1, 2])
+    """
     dims = tuple(canonical_dim(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim or range(input.ndim)))
     return jnp.sum(to_dtype(input, np.bool_), axis=canonical_dims(dims, input.ndim) if input.ndim else (), dtype=np.int64)

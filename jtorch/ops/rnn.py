@@ -6,7 +6,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from .. import dtypes
+from ..errors import canonical_dim
 from ._declare import Array, defvjp, op
+from ._matrix import check_mm, expanded
+from ._numeric import default_float, is_complex, is_integral, scalar_name
 from ._recurrent import CELLS, Cell, Trace, Weights, affine, run, run_back, step
 
 
@@ -203,7 +207,46 @@ def _rnn_packed_rule(
 defvjp(_rnn_packed, _rnn_packed_rule, fwd=_rnn_packed_fwd)
 
 
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def _check_cell(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -> None:
+    """Raises torch's errors for sizes and dtypes that do not fit together."""
+    if input.ndim < 2:
+        canonical_dim(1, input.ndim)
+    if input.shape[1] != w.ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w.ih.shape[1]}")
+    hidden, gates = w.hh.shape[1], _GATES[mode]
+    for i, h in enumerate(state):
+        if input.shape[0] != h.shape[0]:
+            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{i} batch size {h.shape[0]}")
+        if h.shape[1] != hidden:
+            raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {h.shape[1]}, expected {hidden}")
+    for name, weight in (("ih", w.ih), ("hh", w.hh)):
+        if weight.shape[0] != gates * hidden:
+            raise RuntimeError(f"weight_{name} first dim must be {gates} * hidden_size = {gates * hidden}, but got {weight.shape[0]}")
+    check_mm(input, w.ih.T)
+    check_mm(state[0], w.hh.T)
+    for bias in (w.b_ih, w.b_hh):
+        if bias is not None:
+            if bias.dtype != input.dtype:
+                raise RuntimeError(
+                    f"self and mat2 must have the same dtype, but got {scalar_name(bias.dtype)} and {scalar_name(input.dtype)}"
+                )
+            expanded(bias, (input.shape[0], gates * hidden))
+    if mode == "RNN_RELU" and is_complex(input):
+        raise NotImplementedError("clamp is not supported for complex types")
+    if gates > 1 and is_integral(input):
+        default = dtypes.get_default_dtype().scalar_name
+        raise RuntimeError(f"result type {default} can't be cast to the desired output type {scalar_name(input.dtype)}")
+
+
 def _one_step(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -> tuple[Array, ...]:
+    _check_cell(mode, input, state, w)
+    if mode == "RNN_TANH" and is_integral(input):
+        biases = [None if b is None else default_float(b) for b in (w.b_ih, w.b_hh)]
+        input, state = default_float(input), tuple(default_float(h) for h in state)
+        w = Weights(default_float(w.ih), default_float(w.hh), biases[0], biases[1], None)
     return step(CELLS[mode], affine(input, w.ih, w.b_ih), state, w)[0]
 
 
@@ -211,24 +254,89 @@ def _one_step(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -> 
 def lstm_cell(
     input: Array, hx: list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
 ) -> tuple[Array, Array]:
-    """One step of an LSTM. Shapes: input ``(B, F)``, ``hx`` the pair h and c ``(B, H)`` -> h and c."""
+    """One step of an LSTM: the hidden state and the cell state that follow ``hx``.
+
+    Shapes: input (B, F), hx the pair (B, H), (B, H), w_ih (4H, F), w_hh (4H, H), biases (4H) -> (B, H), (B, H).
+
+    Dtypes: floating-point and complex ones, the same for input, hidden state and weights.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit.
+        IndexError: for an input without a batch dimension.
+
+    Example:
+        >>> import jtorch as torch
+        >>> one = torch.ones(1, 1)
+        >>> h, c = torch.lstm_cell(one, (one, one), torch.zeros(4, 1), torch.zeros(4, 1))
+        >>> c
+        tensor([[0.5000]])
+    """
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
     h, c = _one_step("LSTM", input, (hx[0], hx[1]), Weights(w_ih, w_hh, b_ih, b_hh, None))
     return h, c
 
 
 @op(method=False)
 def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
-    """One step of a GRU. Shapes: input ``(B, F)``, ``hx (B, H)`` -> the new hidden state."""
+    """One step of a GRU: the hidden state that follows ``hx``.
+
+    Shapes: input (B, F), hx (B, H), w_ih (3H, F), w_hh (3H, H), biases (3H) -> (B, H).
+
+    Dtypes: floating-point and complex ones, the same for input, hidden state and weights.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit.
+        IndexError: for an input without a batch dimension.
+
+    Example:
+        >>> import jtorch as torch
+        >>> one = torch.ones(1, 1)
+        >>> torch.gru_cell(one, one, torch.zeros(3, 1), torch.zeros(3, 1))
+        tensor([[0.5000]])
+    """
     return _one_step("GRU", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
 @op(method=False)
 def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
-    """One step of an Elman network with tanh. Shapes: input ``(B, F)``, ``hx (B, H)`` -> the new hidden state."""
+    """One step of an Elman network with tanh: the hidden state that follows ``hx``.
+
+    Shapes: input (B, F), hx (B, H), w_ih (H, F), w_hh (H, H), biases (H) -> (B, H).
+
+    Dtypes: any but bool, the same for input, hidden state and weights; integers become the default floating dtype.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit.
+        IndexError: for an input without a batch dimension.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> one = torch.ones(1, 1)
+        >>> torch.rnn_tanh_cell(one, one, one, -one)
+        tensor([[0.]])
+    """
     return _one_step("RNN_TANH", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
 @op(method=False)
 def rnn_relu_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
-    """One step of an Elman network with relu. Shapes: input ``(B, F)``, ``hx (B, H)`` -> the new hidden state."""
+    """One step of an Elman network with relu: the hidden state that follows ``hx``.
+
+    Shapes: input (B, F), hx (B, H), w_ih (H, F), w_hh (H, H), biases (H) -> (B, H).
+
+    Dtypes: real ones, the same for input, hidden state and weights.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit.
+        IndexError: for an input without a batch dimension.
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> one = torch.ones(1, 1)
+        >>> torch.rnn_relu_cell(one, one, 2 * one, 3 * one)
+        tensor([[5.]])
+    """
     return _one_step("RNN_RELU", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]

@@ -6,27 +6,66 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._declare import Array, defvjp, pointwise, unary
+from ._declare import Array, defvjp, pointwise, unary, without_derivative
 from ._numeric import is_complex, is_integral, require, wide, zeros_where
 
 
 @unary(promote=None, inplace=True, saves=(), aten="ceil")
 def ceil(input: Array) -> Array:
-    """The smallest integer that is not less, in the same dtype."""
+    """The smallest integer that is not less.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real ones, kept.
+
+    Raises:
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ceil(torch.tensor([1.25, -1.25]))
+        tensor([ 2., -1.])
+    """
     _check_roundable("ceil", input)
     return input if is_integral(input) else jnp.ceil(input)
 
 
 @unary(promote=None, inplace=True, saves=(), aten="floor")
 def floor(input: Array) -> Array:
-    """The largest integer that is not greater, in the same dtype."""
+    """The largest integer that is not greater.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real ones, kept.
+
+    Raises:
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.floor(torch.tensor([1.25, -1.25]))
+        tensor([ 1., -2.])
+    """
     _check_roundable("floor", input)
     return input if is_integral(input) else jnp.floor(input)
 
 
 @unary(promote=None, inplace=True, aliases=("fix",), saves=(), aten="trunc")
 def trunc(input: Array) -> Array:
-    """The integer part: rounds towards zero."""
+    """The integer part: rounds towards zero.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real ones, kept.
+
+    Raises:
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.trunc(torch.tensor([1.75, -1.75]))
+        tensor([ 1., -1.])
+    """
     _check_roundable("trunc", input)
     return input if is_integral(input) else jnp.trunc(input)
 
@@ -39,7 +78,22 @@ def _check_roundable(name: str, x: Array) -> None:
 
 @unary(promote=None, inplace=True, aliases=("special.round",), saves=(), aten="round")
 def round(input: Array, *, decimals: int = 0) -> Array:
-    """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places."""
+    """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real ones, kept; only floating-point ones with ``decimals``.
+
+    Raises:
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.round(torch.tensor([0.5, 1.5, -2.75]))
+        tensor([ 0.,  2., -3.])
+        >>> torch.round(torch.tensor([0.125, 127.0]), decimals=-1)
+        tensor([  0., 130.])
+    """
     if decimals == 0:
         require("round_vml_cpu", input, "if")
         return input if is_integral(input) else jnp.round(input)
@@ -52,7 +106,20 @@ def round(input: Array, *, decimals: int = 0) -> Array:
 
 @unary(promote=None, inplace=True, saves=(), aten="frac")
 def frac(input: Array) -> Array:
-    """What ``trunc`` takes away: the part behind the decimal point, with the sign of ``input``."""
+    """What ``trunc`` takes away: the part behind the decimal point, with the sign of ``input``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.frac(torch.tensor([1.25, -2.75]))
+        tensor([ 0.2500, -0.7500])
+    """
     require("frac_cpu", input)
     return input - jnp.trunc(input)
 
@@ -69,14 +136,42 @@ defvjp(frac, _pass_rule)
 
 @pointwise(inplace=True, differentiable=False, aten="gcd")
 def gcd(input: Array, other: Array) -> Array:
-    """The greatest common divisor, never negative."""
+    """The greatest common divisor, never negative.
+
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: integers; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.gcd(torch.tensor([12, -4]), torch.tensor([18, 6]))
+        tensor([6, 2])
+    """
     require("gcd_cpu", input, "i")
     return jnp.gcd(*jnp.broadcast_arrays(input, other))
 
 
 @pointwise(inplace=True, differentiable=False, aten="lcm")
 def lcm(input: Array, other: Array) -> Array:
-    """The least common multiple, never negative."""
+    """The least common multiple, never negative.
+
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: integers; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.lcm(torch.tensor([4, -3]), torch.tensor([6, 5]))
+        tensor([12, 15])
+    """
     require("lcm_cpu", input, "i")
     return jnp.lcm(*jnp.broadcast_arrays(input, other))
 
@@ -84,12 +179,21 @@ def lcm(input: Array, other: Array) -> Array:
 # ---- steps and neighbours --------------------------------------------------------------------------------------------------------
 
 
-@pointwise(promote=None, inplace=True, differentiable=False, aten="heaviside")
+@pointwise(promote=None, inplace=True, aten="heaviside")
 def heaviside(input: Array, values: Array) -> Array:
     """The unit step: 0 for negative elements, 1 for positive ones, and ``values`` at 0.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: real ones and bool, the same for both.
+
     Raises:
-        RuntimeError: if the dtypes differ, or for complex tensors.
+        RuntimeError: if the dtypes differ, for complex tensors, or shapes that do not broadcast.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.heaviside(torch.tensor([-1.5, 0.0, 2.0]), torch.tensor(0.5))
+        tensor([0.0000, 0.5000, 1.0000])
     """
     if is_complex(input) or is_complex(values):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
@@ -99,9 +203,27 @@ def heaviside(input: Array, values: Array) -> Array:
     return jnp.where(input == zero, values, (input > zero).astype(input.dtype))
 
 
+without_derivative(heaviside, RuntimeError("derivative for aten::heaviside is not implemented"))
+
+
 @pointwise(inplace=True, saves=("input", "other"), aten="nextafter")
 def nextafter(input: Array, other: Array) -> Array:
-    """The next representable number after ``input`` in the direction of ``other``."""
+    """The next representable number after ``input`` in the direction of ``other``.
+
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0, 1.0], dtype=torch.float64)
+        >>> torch.nextafter(x, torch.tensor([2.0, 1.0], dtype=torch.float64)) > x
+        tensor([ True, False])
+    """
     require("nextafter_cpu", input)
     if input.dtype.itemsize < 4:
         return _next_half(*jnp.broadcast_arrays(input, other))
@@ -130,7 +252,19 @@ defvjp(nextafter, _nextafter_rule)
 
 @unary(promote=None, inplace=True, saves=("input",), aten="nan_to_num")
 def nan_to_num(input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Array:
-    """Replaces NaN by ``nan`` (0), and infinities by ``posinf`` and ``neginf`` (the dtype's largest and smallest finite numbers)."""
+    """Replaces NaN by ``nan`` (0), and infinities by ``posinf`` and ``neginf`` (the dtype's largest and smallest finite numbers).
+
+    Shapes: that of ``input``.
+
+    Dtypes: any, kept.
+
+    Gradient: 0 where ``input`` is not finite.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nan_to_num(torch.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
+        tensor([1., 0., 9.])
+    """
     if is_integral(input):
         return input
     if is_complex(input):

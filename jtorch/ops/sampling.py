@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._declare import Array, defvjp, op
+from ._declare import Array, defvjp, op, without_derivative
 from ._numeric import require_full
 
 _WIDE = np.dtype(np.float64)
@@ -86,11 +86,23 @@ def _gamma_gradient(concentration: Array, sample: Array) -> Array:
     return jnp.where(x < _SMALL, _gamma_series(a, x), usual).astype(concentration.dtype)
 
 
-@op(method=False, broadcast=True, differentiable=False, aten="_standard_gamma_grad")
+@op(method=False, broadcast=True, aten="_standard_gamma_grad")
 def _standard_gamma_grad(self: Array, output: Array) -> Array:
-    """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations ``self``."""
+    """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations ``self``.
+
+    Shapes: self and output (*) -> (*).
+    Dtypes: float32 and float64 -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._standard_gamma_grad(torch.tensor([2.0]), torch.tensor([1.5]))
+        tensor([0.9366])
+    """
     require_full("_standard_gamma_grad_cpu", self)
     return _gamma_gradient(self, output)
+
+
+without_derivative(_standard_gamma_grad, NotImplementedError("the derivative for '_standard_gamma_grad' is not implemented."))
 
 
 @op(namespace="_C", saves=("concentration", "sample"), aten="_standard_gamma")
@@ -216,12 +228,20 @@ def _beta_fit(x: Array, a: Array, n: Array) -> Array:
     return parts[0] / parts[1] * (x * (lax.digamma(n) - lax.digamma(a)) / (n - a))
 
 
-@op(method=False, broadcast=True, differentiable=False, aten="_dirichlet_grad")
+@op(method=False, broadcast=True, aten="_dirichlet_grad")
 def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
     """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``, divided by ``1 - x``.
 
     Args:
         total: the sum of both concentrations; for Dirichlet numbers that of all.
+
+    Shapes: x, alpha and total (*) -> (*).
+    Dtypes: float32 and float64 -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._dirichlet_grad(torch.tensor([0.25]), torch.tensor([2.0]), torch.tensor([5.0]))
+        tensor([0.1802])
     """
     require_full("_dirichlet_grad_cpu", x)
     y, a, n = x.astype(_WIDE), alpha.astype(_WIDE), total.astype(_WIDE)
@@ -230,6 +250,9 @@ def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
     # The series are summed in the precision of the operands, where PyTorch cancels as much.
     found = jnp.where((x >= 0.5) & (edge < 0.75), -_beta_second_small(1 - x, beta, alpha), found)
     return jnp.where((x <= 0.5) & (edge < 2.5), _beta_first_small(x, alpha, beta), found)
+
+
+without_derivative(_dirichlet_grad, RuntimeError("derivative for aten::_dirichlet_grad is not implemented"))
 
 
 @op(namespace="_C", saves=(), aten="binomial")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, Number, defvjp, shape
+from ._numeric import conj, require
 from .indexing import (
     _BOUNDS,
     along,
@@ -17,9 +19,11 @@ from .indexing import (
     at_dim,
     fetch,
     fill_value,
+    fold,
     in_bounds,
     in_flat,
     index_parts,
+    inner_dim,
     list_text,
     number_as,
     scalar_name,
@@ -30,6 +34,12 @@ def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> 
     """``x`` with ``values`` set, added, multiplied, or the larger or smaller taken, at positions known to lie in range."""
     if x.dtype == np.bool_ and how in ("add", "multiply"):
         how = "max" if how == "add" else "min"  # or, and
+    dim = inner_dim(x, index)
+    if dim is not None:
+        positions = index[dim]
+        folded, rows = fold(x, dim, positions)
+        values = jnp.broadcast_to(values, (*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :]))
+        return write(folded, (rows,), values.reshape(rows.size, *x.shape[dim + 1 :]), how).reshape(x.shape)
     return getattr(x.at[index], how)(values, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
@@ -102,10 +112,21 @@ def scatter(
     ``reduce`` ``"add"`` or ``"multiply"`` combines with what is there. Where a position is written more than once, one of the values stays.
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
-    Gradient: ``src`` gets the gradient at the written positions, even where another value has overwritten its own.
+
+    Dtypes: any, the same for ``input`` and a tensor ``src``, a number is cast; ``index`` int64 or int32.
+
+    Gradient: ``src`` gets that at the written positions, even where another value has overwritten its own; none for ``reduce="multiply"``.
 
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3).scatter(0, torch.tensor([[0, 1, 0]]), torch.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[1., 0., 3.],
+                [0., 2., 0.]])
+        >>> torch.ones(3).scatter(0, torch.tensor([2]), 5.0, reduce="add")
+        tensor([1., 1., 6.])
     """
     if reduce not in _LEGACY_REDUCE:
         raise RuntimeError("reduce argument must be either add or multiply.")
@@ -140,8 +161,19 @@ defvjp(scatter, _scatter_rule)
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
 
+    Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
+
+    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32.
+
+    Gradient: ``src`` gets that at the positions it was added to.
+
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([3., 0., 3.])
     """
     x, axis, i, s = _scatter_operands(input, dim, index, src)
     if index.size == 0:
@@ -192,6 +224,37 @@ def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_s
     return jnp.where(count == 0, jnp.ones((), x.dtype), count)
 
 
+def _product_at(x: Array, at: tuple[Any, ...], src: Array) -> Array:
+    """``x`` multiplied by the elements of ``src`` that meet at each position; differentiable to any order, unlike JAX's own.
+
+    The derivative leaves out one factor: a product is divided by it, or computed anew without it if it is the only zero there.
+    """
+    parts = [None if isinstance(i, slice) else i for i in at]
+
+    @jax.custom_jvp
+    def product(x: Array, src: Array, positions: list[Any]) -> Array:
+        return write(x, _with_slices(at, positions), src, "multiply")
+
+    @product.defjvp
+    def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
+        x, src, positions = primals
+        dx, ds, _ = tangents
+        index = _with_slices(at, positions)
+        made = product(x, src, positions)
+        zero, one = src == 0, jnp.ones((), x.dtype)
+        single = zero & (fetch(write(jnp.zeros(x.shape, np.int32), index, zero.astype(np.int32), "add"), index) == 1)
+        anew = fetch(product(x, jnp.where(single, one, src), positions), index)
+        divided = jnp.where(zero, jnp.zeros((), x.dtype), fetch(made, index) / jnp.where(zero, one, src))
+        others = jnp.where(single, anew, divided)
+        return made, dx * product(jnp.ones_like(x), src, positions) + write(jnp.zeros_like(x), index, ds * others, "add")
+
+    return product(x, src, parts)
+
+
+def _with_slices(at: tuple[Any, ...], positions: list[Any]) -> tuple[Any, ...]:
+    return tuple(i if isinstance(i, slice) else p for i, p in zip(at, positions, strict=True))
+
+
 def _reduce_gradients(
     g: Array, result: Array, x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool
 ) -> tuple[Array, Array]:
@@ -202,14 +265,9 @@ def _reduce_gradients(
         share = g / _counts(x, at, src.shape, include_self)
         gx, gs = share, fetch(share, at)
     elif reduce == "prod":
-        one, none = jnp.ones((), x.dtype), jnp.zeros((), x.dtype)
-        without_self = jnp.where(x == 0, one, x)
-        gx = g * _reduce_at(without_self, at, src, reduce, include_self) / without_self
-        zero = src == 0
-        zeros_there = fetch(write(jnp.zeros(x.shape, np.int32), at, zero.astype(np.int32), "add"), at)
-        single = zero & (zeros_there == 1)
-        others = _reduce_at(x, at, jnp.where(single, one, src), reduce, include_self)
-        gs = jnp.where(single, fetch(g * others, at), jnp.where(zero, none, fetch(g * result, at) / jnp.where(zero, one, src)))
+        start = x if include_self else write(x, at, jnp.ones(src.shape, x.dtype))
+        _, pull = jax.vjp(lambda x, src: _product_at(x, at, src), start, src)
+        gx, gs = (conj(t) for t in pull(conj(g)))
     else:
         is_self = (x == result).astype(g.dtype)
         is_src = (src == fetch(result, at)).astype(g.dtype)
@@ -226,15 +284,30 @@ def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str
 
     ``reduce`` is ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``. Elements that nothing is sent to keep their value.
 
+    Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
+
+    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32.
+
     Gradient: equal maxima or minima share theirs.
 
     Raises:
         RuntimeError: if ``reduce`` is unknown, shapes or dtypes do not fit, or a position is out of range or negative.
+        NotImplementedError: for extrema of complex tensors, or the mean of bool ones.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, where = torch.tensor([10.0, 20.0]), torch.tensor([0, 0, 1])
+        >>> x.scatter_reduce(0, where, torch.tensor([1.0, 2.0, 30.0]), "amax")
+        tensor([10., 30.])
+        >>> x.scatter_reduce(0, where, torch.tensor([1.0, 2.0, 30.0]), "sum", include_self=False)
+        tensor([ 3., 30.])
     """
     if reduce not in _HOW:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce == "mean" and input.dtype == np.bool_:
         raise NotImplementedError("\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'")
+    if reduce in ("amax", "amin"):
+        require(f"scatter_gather_tensor_cpu_reduce_{reduce}", input, "bif")
     x, axis, i, s = _scatter_operands(input, dim, index, src)
     if index.size == 0:
         return input
@@ -282,7 +355,10 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
             f"Got self.shape = {list_text(input.shape)} source.shape = {list_text(source.shape)}"
         )
     x, s, i = as_vector(input), as_vector(source), index.reshape(-1)
-    i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]))
+    if input.ndim <= 1 or name != "index_add_()":
+        i = in_bounds(i, x.shape[axis], IndexError, "index out of range in self")
+    else:
+        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]))
     return x, axis, i, s
 
 
@@ -290,8 +366,18 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
 def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``.
 
+    Shapes: index (n), source as ``input`` but for size n along ``dim``.
+
+    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64 or int32.
+
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
+        IndexError: for such a position in a vector, or an index that is no vector.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 2]), torch.tensor([1.0, 2.0, 3.0]), alpha=10)
+        tensor([10.,  0., 50.])
     """
     x, axis, i, s = _added_slices("index_add_()", input, dim, index, source)
     scaled = s & jnp.asarray(alpha).astype(bool) if s.dtype == np.bool_ else s * jnp.asarray(alpha).astype(s.dtype)
@@ -302,17 +388,31 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
 def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
 
+    Shapes: index (n), source as ``input`` but for size n along ``dim``.
+
+    Dtypes: real ones, the same for ``input`` and ``source``; ``index`` int64 or int32.
+
+    Gradient: equal maxima or minima share theirs.
+
     Raises:
-        RuntimeError: if ``reduce`` is unknown, shapes or dtypes do not fit, or a position is out of range or negative.
+        RuntimeError: if ``reduce`` is unknown, or shapes or dtypes do not fit.
+        IndexError: if a position is out of range or negative, or the index is no vector.
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([3.0, 4.0]), "prod")
+        tensor([12.,  1.])
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    x, axis, i, s = _added_slices("index_reduce()", input, dim, index, source)
+    x, axis, i, s = _added_slices("index_reduce_()", input, dim, index, source)
+    require("index_func_", input, "if")
     return _reduce_at(x, at_dim(axis, i), s, reduce, include_self).reshape(input.shape)
 
 
 def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_self=True):
-    x, axis, i, s = _added_slices("index_reduce()", input, dim, index, source)
+    x, axis, i, s = _added_slices("index_reduce_()", input, dim, index, source)
     gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, at_dim(axis, i), s, reduce, include_self)
     return (gx.reshape(g.shape), None, gs.reshape(source.shape))
 
@@ -324,9 +424,19 @@ defvjp(index_reduce, _index_reduce_rule)
 def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
     """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions ``index``.
 
+    Shapes: index (n), source as ``input`` but for size n along ``dim``.
+
+    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64.
+
     Raises:
         RuntimeError: if dtypes or slice shapes do not fit.
         IndexError: if the number of positions does not fit, or one is out of range or negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 2).index_copy(0, torch.tensor([1]), torch.tensor([[5.0, 6.0]]))
+        tensor([[0., 0.],
+                [5., 6.]])
     """
     axis = canonical_dim(dim, input.ndim)
     name = "index_copy_()"
@@ -383,9 +493,19 @@ defvjp(index_copy, _index_copy_rule)
 def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:
     """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``; negative positions count from the end.
 
+    Shapes: index (n) or () -> that of ``input``.
+
+    Dtypes: any, kept; ``value``, a number or a tensor without dimensions, is cast; ``index`` int64.
+
     Raises:
         RuntimeError: if the index has more than one dimension, or the value cannot be held by the dtype.
         IndexError: if a position is out of range or the index is not int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3).index_fill(1, torch.tensor([0, -1]), 7.0)
+        tensor([[7., 0., 7.],
+                [7., 0., 7.]])
     """
     axis = canonical_dim(dim, input.ndim)
     if index.dtype != np.int64:
@@ -406,9 +526,19 @@ def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> A
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``.
 
+    Shapes: index and source with as many elements -> that of ``input``.
+
+    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64.
+
     Raises:
         RuntimeError: if the index is not int64 or the dtypes differ.
         IndexError: if a position is out of range, or there are not as many as elements of ``source``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.put(torch.zeros(2, 2), torch.tensor([1, -1]), torch.tensor([5.0, 6.0]))
+        tensor([[0., 5.],
+                [0., 6.]])
     """
     if index.dtype != np.int64:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_name(index)}")

@@ -10,8 +10,9 @@ import numpy as np
 from .. import dtypes
 from ._axes import take_along
 from ._declare import Array, Number, guard, op
-from ._numeric import is_complex, scalar_name, unsupported
+from ._numeric import is_bool, is_complex, scalar_name, unsupported
 from ._order import argsort_along
+from .indexing import fetch
 
 
 def list_text(shape: Any) -> str:
@@ -32,23 +33,21 @@ def _right(side: str | None, right: bool) -> bool:
 def ranks(boundaries: Array, values: Array, right: bool) -> Array:
     """Where ``values`` (*A, m) belong in the rows of ``boundaries`` (*A, n), or in ``boundaries`` (n), which are sorted.
 
-    A binary search over all values at once: each of its log2(n) + 1 steps is one gather. NaN belongs behind everything.
+    A binary search over all values at once, by steps of falling powers of two: each is one gather. NaN belongs behind everything.
     """
     n = boundaries.shape[-1]
-    low = jnp.zeros(values.shape, np.int64)
     if n == 0 or values.size == 0:
-        return low
-    high = jnp.full(values.shape, n, np.int64)
-    for _ in range(n.bit_length()):
-        middle = (low + high) // 2
-        at = jnp.minimum(middle, n - 1)
-        found = boundaries[at] if boundaries.ndim == 1 else take_along(boundaries, at, boundaries.ndim - 1)
+        return jnp.zeros(values.shape, np.int64)
+    dtype = np.int32 if n < 2**30 else np.int64
+    low = jnp.zeros(values.shape, dtype)  # that many boundaries are known to come before
+    for k in range(n.bit_length() - 1, -1, -1):
+        following = low + dtype(2**k)
+        at = jnp.minimum(following, n) - 1
+        found = fetch(boundaries, (at,)) if boundaries.ndim == 1 else take_along(boundaries, at, boundaries.ndim - 1)
         # Written with "not", so that NaN goes to the end.
         before = ~(found > values) if right else ~(found >= values)
-        before &= middle < high
-        low = jnp.where(before, middle + 1, low)
-        high = jnp.where(before, high, middle)
-    return low
+        low = jnp.where(before & (following <= n), following, low)
+    return low.astype(np.int64)
 
 
 def _common(a: Array, b: Array) -> tuple[Array, Array]:
@@ -69,8 +68,22 @@ def searchsorted(
 ) -> Array:
     """The places where ``input`` would be inserted into the innermost dimension of ``sorted_sequence`` to keep it sorted.
 
-    Shapes: sorted_sequence (n) with any input, or (*A, n) with input (*A, m).
     ``right`` or ``side="right"`` chooses the last such place, else it is the first. ``sorter`` holds the order that sorts the sequence.
+
+    Shapes: sorted_sequence (n) with any input, or (*A, n) with input (*A, m) -> that of the input.
+
+    Dtypes: real ones, compared in their common one -> int64, or int32 if ``out_int32``.
+
+    Raises:
+        RuntimeError: if shapes, ``side`` and ``right``, or ``sorter`` do not fit.
+        NotImplementedError: for complex tensors, or if both are bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 9]))
+        tensor([0, 1, 3])
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), 3, side="right")
+        tensor(2)
     """
     last = _right(side, right)
     name = "torch.searchsorted()"
@@ -100,13 +113,29 @@ def searchsorted(
     if is_complex(sorted_sequence) or is_complex(input):
         raise unsupported("searchsorted_out_cpu", sorted_sequence)
     boundaries, values = _common(sorted_sequence, input)
+    if is_bool(boundaries):
+        raise unsupported("searchsorted_out_cpu", boundaries)
     found = ranks(boundaries, values if values.ndim else values.reshape(1), last).reshape(input.shape)
     return found.astype(np.int32) if out_int32 else found
 
 
 @op(method=False, out=True, differentiable=False, aten="bucketize.Tensor")
 def bucketize(input: Array | Number, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Array:
-    """The bucket of each element among those that the sorted ``boundaries`` (n) separate; ``right`` closes buckets on the left side."""
+    """The bucket of each element among those that the sorted ``boundaries`` (n) separate; ``right`` closes buckets on the left side.
+
+    Shapes: boundaries (n) -> that of ``input``.
+
+    Dtypes: real ones, compared in their common one -> int64, or int32 if ``out_int32``.
+
+    Raises:
+        RuntimeError: if ``boundaries`` are no vector.
+        NotImplementedError: for complex tensors, or if both are bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bucketize(torch.tensor([0, 3, 9]), torch.tensor([1, 3, 5]))
+        tensor([0, 1, 3])
+    """
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
@@ -114,7 +143,21 @@ def bucketize(input: Array | Number, boundaries: Array, *, out_int32: bool = Fal
 
 @op(out=True, method=False, differentiable=False, aten="isin.Tensor_Tensor")
 def isin(elements: Array | Number, test_elements: Array | Number, *, assume_unique: bool = False, invert: bool = False) -> Array:
-    """Whether each of ``elements`` is among ``test_elements`` (or is not, with ``invert``). ``assume_unique`` changes nothing."""
+    """Whether each of ``elements`` is among ``test_elements`` (or is not, with ``invert``). ``assume_unique`` changes nothing.
+
+    Shapes: that of ``elements``.
+
+    Dtypes: real ones but bool -> bool.
+
+    Raises:
+        RuntimeError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.isin(torch.tensor([[1, 2], [3, 4]]), torch.tensor([2, 3]))
+        tensor([[False,  True],
+                [ True, False]])
+    """
     for x in (elements, test_elements):
         if x.dtype == np.bool_ or is_complex(x):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_name(x.dtype)}")

@@ -25,7 +25,7 @@ def _check(data: Array, reduce: str, lengths: Array | None, indices: Array | Non
     given = offsets if lengths is None else lengths
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    if dtypes.from_np(data.dtype).category < dtypes.FLOATING:
+    if dtypes.from_np(data.dtype).category != dtypes.FLOATING:
         raise NotImplementedError(f'"_segment_reduce_cpu" not implemented for {dtypes.from_np(data.dtype).scalar_name!r}')
     if canonical_dim(axis, data.ndim) != given.ndim - 1:
         what = "offsets" if lengths is None else "lengths"
@@ -51,6 +51,7 @@ def segment_reduce(
     in every reduction; without it an empty segment gives what the operation begins with, and NaN for the mean.
 
     Shapes: data (*B, N, *), lengths (*B, S) or offsets (*B, S + 1), with ``axis`` the number of dimensions B -> (*B, S, *).
+    Dtypes: real floating-point -> the same; others are refused (NotImplementedError). Lengths and offsets are int64 or int32.
 
     Raises:
         RuntimeError: if the segments do not add up to ``N`` (unless ``unsafe``), ``axis`` is another, or neither is given.

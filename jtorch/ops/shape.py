@@ -11,6 +11,7 @@ from jax import lax
 from ..dtypes import from_np
 from ..errors import canonical_dim, canonical_dims
 from ._declare import Array, guard, op, reduction, shape
+from ._numeric import is_bool, is_float, is_integral, scalar_name
 
 
 def _sizes(x: Array) -> str:
@@ -19,13 +20,42 @@ def _sizes(x: Array) -> str:
 
 @shape(varargs="dims", aten="flip")
 def flip(input: Array, dims: tuple[int, ...]) -> Array:
-    """Reverses the order of elements along ``dims``."""
+    """Reverses the order of elements along ``dims``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: any, kept.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+        RuntimeError: if one is given twice.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), (0, 1))
+        tensor([[4, 3],
+                [2, 1]])
+    """
     return lax.rev(input, canonical_dims(tuple(dims), input.ndim, empty_is_all=False))
 
 
 @shape(aten="fliplr")
 def fliplr(input: Array) -> Array:
-    """Reverses the second dimension."""
+    """Reverses the second dimension.
+
+    Shapes: that of ``input``, of two dimensions at least.
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: for fewer dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 1],
+                [4, 3]])
+    """
     if input.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return lax.rev(input, (1,))
@@ -33,7 +63,21 @@ def fliplr(input: Array) -> Array:
 
 @shape(aten="flipud")
 def flipud(input: Array) -> Array:
-    """Reverses the first dimension."""
+    """Reverses the first dimension.
+
+    Shapes: that of ``input``, of one dimension at least.
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: for a 0-dimensional tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[3, 4],
+                [1, 2]])
+    """
     if input.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return lax.rev(input, (0,))
@@ -43,8 +87,19 @@ def flipud(input: Array) -> Array:
 def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
     """Rotates by ``k`` quarter turns in the plane of ``dims``, from the first towards the second.
 
+    Shapes: that of ``input`` with the two sizes exchanged for odd ``k``.
+
+    Dtypes: any, kept.
+
     Raises:
-        RuntimeError: if ``dims`` are not two different dimensions.
+        RuntimeError: if ``dims`` are not two different dimensions, or ``input`` has fewer than two.
+        IndexError: if a dimension is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 4],
+                [1, 3]])
     """
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -66,8 +121,22 @@ def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
 def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] = ()) -> Array:
     """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other. Without ``dims``, of the flattened tensor.
 
+    Shapes: that of ``input``.
+
+    Dtypes: any, kept.
+
     Raises:
         RuntimeError: if there are not as many shifts as dims.
+        IndexError: if a dimension is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.roll(torch.tensor([[1, 2, 3], [4, 5, 6]]), 1, dims=1)
+        tensor([[3, 1, 2],
+                [6, 4, 5]])
+        >>> torch.roll(torch.tensor([[1, 2, 3], [4, 5, 6]]), 1)
+        tensor([[6, 1, 2],
+                [3, 4, 5]])
     """
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
@@ -103,22 +172,61 @@ def _triangle(name: str, x: Array, keep: str, diagonal: int) -> Array:
 
 @shape(inplace=True, out=True, aten="tril")
 def tril(input: Array, diagonal: int = 0) -> Array:
-    """The lower triangle of each matrix, up to the given diagonal; the rest is zero."""
+    """The lower triangle of each matrix, up to the given diagonal; the rest is zero.
+
+    Shapes: (*, n, m) -> the same.
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: for fewer than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tril(torch.ones(3, 3), diagonal=-1)
+        tensor([[0., 0., 0.],
+                [1., 0., 0.],
+                [1., 1., 0.]])
+    """
     return _triangle("tril", input, "lower", diagonal)
 
 
 @shape(inplace=True, out=True, aten="triu")
 def triu(input: Array, diagonal: int = 0) -> Array:
-    """The upper triangle of each matrix, from the given diagonal on; the rest is zero."""
+    """The upper triangle of each matrix, from the given diagonal on; the rest is zero.
+
+    Shapes: (*, n, m) -> the same.
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: for fewer than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.triu(torch.ones(2, 3))
+        tensor([[1., 1., 1.],
+                [0., 1., 1.]])
+    """
     return _triangle("triu", input, "upper", diagonal)
 
 
 @reduction(saves=(), out=False, aten="trace")
 def trace(input: Array) -> Array:
-    """The sum of a matrix' diagonal. Integers are summed as int64.
+    """The sum of a matrix' diagonal.
+
+    Shapes: (n, m) -> ().
+
+    Dtypes: any but bool; integers are summed in int64.
 
     Raises:
         RuntimeError: if the input is no matrix.
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+        tensor(5)
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
@@ -132,8 +240,20 @@ def trace(input: Array) -> Array:
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
     """Matrices, in dimensions ``dim1`` and ``dim2`` of the result, with the last dimension of ``input`` along the given diagonal.
 
+    Shapes: (*, n) -> (*, n + abs(offset), n + abs(offset)), the last two moved to ``dim1`` and ``dim2``.
+
+    Dtypes: any, kept.
+
     Raises:
         RuntimeError: if the two dimensions are the same.
+        IndexError: if one is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.diag_embed(torch.tensor([1, 2]), offset=1)
+        tensor([[0, 1, 0],
+                [0, 0, 2],
+                [0, 0, 0]])
     """
     ndim = input.ndim + 1
     a, b = canonical_dim(dim1, ndim, wrap_scalar=False), canonical_dim(dim2, ndim, wrap_scalar=False)
@@ -158,8 +278,20 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 def diag(input: Array, diagonal: int = 0) -> Array:
     """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix ``input`` as a new vector.
 
+    Shapes: (n) -> (n + abs(diagonal), n + abs(diagonal)); (n, m) -> the diagonal's length.
+
+    Dtypes: any, kept.
+
     Raises:
         RuntimeError: for other numbers of dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.diag(torch.tensor([1, 2]))
+        tensor([[1, 0],
+                [0, 2]])
+        >>> torch.diag(torch.tensor([[1, 2], [3, 4]]), 1)
+        tensor([2])
     """
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
@@ -170,7 +302,18 @@ def diag(input: Array, diagonal: int = 0) -> Array:
 
 @shape(aten="diagflat")
 def diagflat(input: Array, offset: int = 0) -> Array:
-    """A square matrix with all elements of ``input``, in order, on the given diagonal."""
+    """A square matrix with all elements of ``input``, in order, on the given diagonal.
+
+    Shapes: n elements in any shape -> (n + abs(offset), n + abs(offset)).
+
+    Dtypes: any, kept.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.diagflat(torch.tensor([[1, 2]]))
+        tensor([[1, 0],
+                [0, 2]])
+    """
     return diag_embed(input.reshape(-1), offset)
 
 
@@ -179,6 +322,14 @@ def kron(input: Array, other: Array) -> Array:
     """The Kronecker product: every element of ``input`` multiplies a copy of ``other``.
 
     Shapes: both are given the same number of dimensions by leading ones; sizes multiply.
+
+    Dtypes: any; the result has the operands' common one.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.kron(torch.eye(2, dtype=torch.int64), torch.tensor([[1, 2]]))
+        tensor([[1, 2, 0, 0],
+                [0, 0, 1, 2]])
     """
     ndim = max(input.ndim, other.ndim)
     a = (1,) * (ndim - input.ndim) + input.shape
@@ -206,10 +357,18 @@ def _vander_dtype(x: Array) -> Array:
 def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``.
 
-    Dtypes: integers and bool give int64.
+    Shapes: (n) -> (n, N), N being n by default.
+
+    Dtypes: any; integers and bool become int64.
 
     Raises:
         RuntimeError: if ``x`` is no vector or ``N`` is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.vander(torch.tensor([2, 3]), 3)
+        tensor([[4, 2, 1],
+                [9, 3, 1]])
     """
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
@@ -224,10 +383,22 @@ def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
 def linalg_vander(x: Array, *, N: int | None = None) -> Array:
     """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds ``x ** j``.
 
+    Shapes: (*, n) -> (*, n, N), N being n by default.
+
+    Dtypes: integers become int64; float32, float64 and complex ones are kept.
+
     Raises:
-        RuntimeError: if ``N`` is below 2.
+        RuntimeError: if ``N`` is below 2, or for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
+        tensor([[1, 2, 4],
+                [1, 3, 9]])
     """
     x = x.reshape(1) if x.ndim == 0 else x
+    if is_bool(x) or (is_float(x) and x.dtype.itemsize < 4):
+        raise RuntimeError(f"linalg.vander supports floating point, complex, and integer tensors, but got {scalar_name(x.dtype)}")
     n = x.shape[-1] if N is None else N
     if n <= 1:
         raise RuntimeError("N must be greater than 1.")
@@ -238,8 +409,19 @@ def linalg_vander(x: Array, *, N: int | None = None) -> Array:
 def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the others stay.
 
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept.
+
     Raises:
-        RuntimeError: if ``p`` is not positive, ``maxnorm`` is negative, or the input has fewer than two dimensions.
+        RuntimeError: if ``p`` is not positive, ``maxnorm`` is negative, for fewer than two dimensions, or integers.
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.5, 0.0]]), p=2, dim=0, maxnorm=1.0)
+        tensor([[0.6000, 0.8000],
+                [0.5000, 0.0000]])
     """
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
@@ -250,6 +432,10 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     axis = canonical_dim(dim, input.ndim)
+    if is_integral(input):
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {scalar_name(input.dtype)}"
+        )
     others = tuple(d for d in range(input.ndim) if d != axis)
     # Half types are summed in float32.
     wide = input if input.dtype.itemsize > 2 else input.astype(np.float32)
@@ -267,7 +453,21 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
 
 @shape(aten="pixel_shuffle", aliases=("nn.functional.pixel_shuffle",), method=False)
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
-    """Turns channels into space: ``(*, C * r**2, H, W)`` to ``(*, C, H * r, W * r)`` with ``r = upscale_factor``."""
+    """Turns channels into space, ``r = upscale_factor`` times finer in both directions.
+
+    Shapes: (*, C * r**2, H, W) -> (*, C, H * r, W * r).
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: for fewer than three dimensions, a factor that is not positive, or channels that cannot be divided.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.pixel_shuffle(torch.tensor([[[1]], [[2]], [[3]], [[4]]]), 2)
+        tensor([[[1, 2],
+                 [3, 4]]])
+    """
     r = upscale_factor
     if input.ndim < 3:
         raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
@@ -287,7 +487,20 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
 
 @shape(aten="pixel_unshuffle", aliases=("nn.functional.pixel_unshuffle",), method=False)
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
-    """Turns space into channels: ``(*, C, H * r, W * r)`` to ``(*, C * r**2, H, W)`` with ``r = downscale_factor``."""
+    """Turns space into channels, the inverse of ``pixel_shuffle`` with ``r = downscale_factor``.
+
+    Shapes: (*, C, H * r, W * r) -> (*, C * r**2, H, W).
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: for fewer than three dimensions, a factor that is not positive, or sizes that cannot be divided.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.pixel_unshuffle(torch.tensor([[[1, 2], [3, 4]]]), 2).flatten()
+        tensor([1, 2, 3, 4])
+    """
     r = downscale_factor
     if input.ndim < 3:
         raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
@@ -308,7 +521,20 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
 
 @shape(aten="channel_shuffle", aliases=("nn.functional.channel_shuffle",), method=False)
 def channel_shuffle(input: Array, groups: int) -> Array:
-    """Interleaves ``groups`` equal groups of channels: ``(N, g * c, *)`` seen as ``(g, c)`` is transposed to ``(c, g)``."""
+    """Interleaves ``groups`` equal groups of channels: g * c of them, seen as (g, c), are transposed to (c, g).
+
+    Shapes: (N, C, *) of three dimensions at least -> the same.
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: for fewer dimensions, no group, or channels that cannot be divided.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.channel_shuffle(torch.arange(4).reshape(1, 4, 1), 2).flatten()
+        tensor([0, 2, 1, 3])
+    """
     if input.ndim <= 2:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {_sizes(input)}")
     if groups <= 0:
@@ -374,10 +600,24 @@ def unfold(
     padding: int | tuple[int, ...] = 0,
     stride: int | tuple[int, ...] = 1,
 ) -> Array:
-    """Copies the sliding windows of images into columns: ``(N, C, H, W)`` to ``(N, C * kh * kw, L)`` for ``L`` window positions.
+    """Copies the sliding windows of images into columns.
+
+    Shapes: (N, C, H, W) -> (N, C * kh * kw, L) for L window positions; without N on both sides too.
+
+    Dtypes: floating-point and complex ones and bool, kept.
 
     Raises:
-        RuntimeError: if the input has not 3 or 4 dimensions, or the window does not fit.
+        RuntimeError: for more than 4 dimensions, or a window that does not fit.
+        IndexError: for fewer than 3 dimensions.
+        NotImplementedError: for integers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.unfold(torch.arange(6.0).reshape(1, 1, 2, 3), 2)
+        tensor([[[0., 1.],
+                 [1., 2.],
+                 [3., 4.],
+                 [4., 5.]]])
     """
     canonical_dim(2, input.ndim)
     if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
@@ -413,10 +653,21 @@ def fold(
     padding: int | tuple[int, ...] = 0,
     stride: int | tuple[int, ...] = 1,
 ) -> Array:
-    """Adds columns of windows back into images: the transpose of ``unfold``. ``(N, C * kh * kw, L)`` to ``(N, C, *output_size)``.
+    """Adds columns of windows back into images: the transpose of ``unfold``.
+
+    Shapes: (N, C * kh * kw, L) for L window positions -> (N, C, *output_size); without N on both sides too.
+
+    Dtypes: floating-point and complex ones and bool, kept.
 
     Raises:
         RuntimeError: if the sizes do not fit together.
+        NotImplementedError: for integers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.fold(torch.ones(1, 2, 4), (2, 3), (1, 2))
+        tensor([[[[1., 2., 1.],
+                  [1., 2., 1.]]]])
     """
     out = _pair("output_size", output_size)
     kernel, dilate, pad, step = _window(kernel_size, dilation, padding, stride)

@@ -21,7 +21,17 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 
 @unary(inplace=True, aliases=("nn.functional.sigmoid", "special.expit"), saves=("result",), aten="sigmoid")
 def sigmoid(input: Array) -> Array:
-    """``1 / (1 + exp(-input))``."""
+    """``1 / (1 + exp(-input))``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sigmoid(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([0.2689, 0.5000, 0.8808])
+    """
     return lax.logistic(input)
 
 
@@ -34,7 +44,20 @@ defvjp(sigmoid, _sigmoid_rule)
 
 @_activation(out=True, saves=("input",), aten="log_sigmoid_forward")
 def logsigmoid(input: Array) -> Array:
-    """``log(sigmoid(input))``, without overflow on the way."""
+    """``log(sigmoid(input))``, without overflow on the way.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.logsigmoid(torch.tensor([-100.0, 0.0, 2.0]))
+        tensor([-100.0000,   -0.6931,   -0.1269])
+    """
     require("log_sigmoid_cpu", input)
     x = wide(input)
     return (jnp.minimum(x, 0) - jnp.log1p(jnp.exp(-jnp.abs(x)))).astype(input.dtype)
@@ -49,7 +72,20 @@ defvjp(logsigmoid, _logsigmoid_rule)
 
 @_activation(saves=("input",), aten="softsign")
 def softsign(input: Array) -> Array:
-    """``input / (1 + abs(input))``."""
+    """``input / (1 + abs(input))``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.softsign(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.5000,  0.0000,  0.6667])
+    """
     if is_bool(input):
         raise unsupported("abs_cpu", input)
     x = wide(default_float(input))
@@ -70,7 +106,20 @@ defvjp(softsign, _softsign_rule)
 
 @_activation(saves=("input",), aten="tanhshrink")
 def tanhshrink(input: Array) -> Array:
-    """``input - tanh(input)``."""
+    """``input - tanh(input)``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers become the default floating dtype.
+
+    Raises:
+        RuntimeError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.tanhshrink(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.2384,  0.0000,  1.0360])
+    """
     if is_bool(input):
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
@@ -106,7 +155,20 @@ def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale:
 
 @_activation(inplace=True, saves=("input",), aten="elu")
 def elu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
-    """``input`` where positive, else ``alpha * expm1(input)``."""
+    """``input`` where positive, else ``alpha * expm1(input)``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.elu(torch.tensor([-1.0, 0.0, 2.0]), alpha=0.5)
+        tensor([-0.3161,  0.0000,  2.0000])
+    """
     return _elu(input, alpha)
 
 
@@ -125,13 +187,41 @@ def _celu(x: Array, alpha: float) -> Array:
 
 @unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="celu")
 def celu(input: Array, alpha: float = 1.0) -> Array:
-    """``input`` where positive, else ``alpha * expm1(input / alpha)``."""
+    """``input`` where positive, else ``alpha * expm1(input / alpha)``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        RuntimeError: if ``alpha`` is 0.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.celu(torch.tensor([-1.0, 0.0, 2.0]), alpha=0.5)
+        tensor([-0.4323,  0.0000,  2.0000])
+    """
     return _celu(input, alpha)
 
 
 @_activation(name="celu", inplace=True, saves=("input",), aten="celu")
 def functional_celu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
-    """``input`` where positive, else ``alpha * expm1(input / alpha)``."""
+    """``input`` where positive, else ``alpha * expm1(input / alpha)``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        RuntimeError: if ``alpha`` is 0.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.celu(torch.tensor([-1.0, 0.0, 2.0]), alpha=0.5)
+        tensor([-0.4323,  0.0000,  2.0000])
+    """
     return _celu(input, alpha)
 
 
@@ -149,13 +239,39 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 @unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="selu")
 def selu(input: Array) -> Array:
-    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1."""
+    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.selu(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-1.1113,  0.0000,  2.1014])
+    """
     return _elu(input, _SELU_ALPHA, _SELU_SCALE)
 
 
 @_activation(name="selu", inplace=True, saves=("input",), aten="selu")
 def functional_selu(input: Array, inplace: bool = False) -> Array:
-    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1."""
+    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.selu(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-1.1113,  0.0000,  2.1014])
+    """
     return _elu(input, _SELU_ALPHA, _SELU_SCALE)
 
 
@@ -172,7 +288,20 @@ defvjp(functional_selu, _selu_rule)
 
 @_activation(out=True, saves=("input",), aten="softplus")
 def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
-    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``."""
+    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.softplus(torch.tensor([-1.0, 0.0, 30.0]))
+        tensor([ 0.3133,  0.6931, 30.0000])
+    """
     require("softplus_cpu", input)
     x = wide(input)
     scaled = x * beta
@@ -191,7 +320,23 @@ _SQRT_HALF = math.sqrt(0.5)
 
 @_activation(out=True, saves=("input",), aten="gelu")
 def gelu(input: Array, *, approximate: str = "none") -> Array:
-    """``input * Phi(input)`` with the normal distribution's ``Phi``, or with ``approximate="tanh"`` a formula near it."""
+    """``input * Phi(input)`` with the normal distribution's ``Phi``, or with ``approximate="tanh"`` a formula near it.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        RuntimeError: for another ``approximate``.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.gelu(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.1587,  0.0000,  1.9545])
+        >>> torch.nn.functional.gelu(torch.tensor([-1.0, 0.0, 2.0]), approximate="tanh")
+        tensor([-0.1588,  0.0000,  1.9546])
+    """
     require("GeluKernelImpl", input)
     x = wide(input)
     if approximate == "none":
@@ -221,7 +366,20 @@ defvjp(gelu, _gelu_rule)
 
 @_activation(saves=("input",), aten="silu")
 def silu(input: Array, inplace: bool = False) -> Array:
-    """``input * sigmoid(input)``, also called swish."""
+    """``input * sigmoid(input)``, also called swish.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept.
+
+    Raises:
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.silu(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.2689,  0.0000,  1.7616])
+    """
     require("silu_cpu", input, "fc")
     x = wide(input)
     return (x * lax.logistic(x)).astype(input.dtype)
@@ -238,7 +396,20 @@ defvjp(silu, _silu_rule)
 
 @_activation(saves=("input",), aten="mish")
 def mish(input: Array, inplace: bool = False) -> Array:
-    """``input * tanh(softplus(input))``."""
+    """``input * tanh(softplus(input))``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept.
+
+    Raises:
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.mish(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.3034,  0.0000,  1.9440])
+    """
     require("mish_cpu", input)
     x = wide(input)
     n = _mish_exponential(x)[1]
@@ -268,8 +439,19 @@ defvjp(mish, _mish_rule)
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half along ``dim`` times the sigmoid of the second half.
 
+    Shapes: (*, 2n, *) with 2n at ``dim`` -> (*, n, *).
+
+    Dtypes: real floating-point ones, kept.
+
     Raises:
         RuntimeError: if the size of ``dim`` is odd, or ``input`` has no dimensions.
+        IndexError: if ``dim`` is out of range.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.glu(torch.tensor([1.0, 2.0, 0.0, 100.0]))
+        tensor([0.5000, 2.0000])
     """
     a, b = _halves(input, dim)
     return (a * lax.logistic(b)).astype(input.dtype)

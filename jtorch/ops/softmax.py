@@ -43,14 +43,43 @@ def _log_softmax(x: Array, axis: int) -> Array:
 
 @op(saves=("result",), out=True, aliases=("special.softmax",), aten="softmax.int")
 def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
-    """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given."""
+    """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones; any with ``dtype``, which converts the input first.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.softmax(torch.tensor([[0.0, 0.0], [1.0, 3.0]]), dim=1)
+        tensor([[0.5000, 0.5000],
+                [0.1192, 0.8808]])
+    """
     x, axis = _operand("softmax", input, dim, dtype)
     return lax.reshape(_softmax(x, axis), input.shape)
 
 
 @op(saves=("result",), out=True, aliases=("special.log_softmax",), aten="log_softmax.int")
 def log_softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
-    """The logarithm of ``softmax``, without its loss of precision."""
+    """The logarithm of ``softmax``, without its loss of precision.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones; any with ``dtype``, which converts the input first.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.log_softmax(torch.tensor([0.0, 100.0]), dim=0)
+        tensor([-100.,    0.])
+    """
     x, axis = _operand("log_softmax", input, dim, dtype)
     return lax.reshape(_log_softmax(x, axis), input.shape)
 
@@ -86,7 +115,18 @@ defvjp(log_softmax, _log_softmax_rule, saves=("result",))
 def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -> Array:
     """The logarithm of the summed exponentials over ``dim``, without overflow.
 
-    Dtypes: integers and bool give the default dtype.
+    Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+        RuntimeError: if one is given twice.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.logsumexp(torch.tensor([[0.0, 0.0], [1000.0, 1000.0]]), dim=1)
+        tensor([6.9315e-01, 1.0007e+03])
     """
     x = wide(default_float(input))
     dims = reduced_dims(input, dim)

@@ -32,6 +32,23 @@ def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | N
     """The elements along ``dim`` in order, and the places they came from; NaN counts as largest.
 
     Always stable, so ``stable`` changes nothing. Gradient: to the places the elements came from.
+
+    Shapes: that of ``input``, twice.
+
+    Dtypes: real ones and bool, kept; the indices are int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+        RuntimeError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sort(torch.tensor([3, 1, 2]))
+        torch.return_types.sort(
+        values=tensor([1, 2, 3]),
+        indices=tensor([1, 2, 0]))
+        >>> torch.sort(torch.tensor([3, 1, 2]), descending=True).values
+        tensor([3, 2, 1])
     """
     _not_bool("sort", "dim", dim)
     axis = _sortable(input, dim)
@@ -42,7 +59,21 @@ def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | N
 
 @op(out=True, differentiable=False, aten="argsort.stable")
 def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
-    """The places of the elements along ``dim`` in sorted order. Always stable; see ``sort``."""
+    """The places of the elements along ``dim`` in sorted order. Always stable; see ``sort``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real ones and bool -> int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+        RuntimeError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.argsort(torch.tensor([[3, 1, 2]]))
+        tensor([[1, 2, 0]])
+    """
     _not_bool("argsort", "dim", dim)
     axis = _sortable(input, dim)
     return argsort_along(input, axis, descending) if input.ndim else jnp.zeros((), np.int64)
@@ -50,7 +81,21 @@ def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool 
 
 @reduction(saves=("input",), aten="msort")
 def msort(input: Array) -> Array:
-    """Sorts along the first dimension."""
+    """Sorts along the first dimension.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real ones and bool, kept.
+
+    Raises:
+        RuntimeError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.msort(torch.tensor([[3, 1], [2, 4]]))
+        tensor([[2, 1],
+                [3, 4]])
+    """
     _sortable(input, 0)
     return sort_along(input, 0)[0] if input.ndim else input
 
@@ -60,7 +105,25 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     """The ``k`` largest (or smallest) elements along ``dim`` in order, and where they stand; NaN counts as largest.
 
     The result is sorted whether or not ``sorted`` asks for it.
+
+    Shapes: twice the input's, with size ``k`` at ``dim``.
+
+    Dtypes: real ones, kept; the indices are int64.
+
+    Raises:
+        RuntimeError: if there are not ``k`` elements, or for bool and complex tensors.
+        IndexError: if ``dim`` is out of range.
+
     Differs from torch: of equal elements the first are taken; torch leaves it open.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.topk(torch.tensor([1, 5, 3, 4]), 2)
+        torch.return_types.topk(
+        values=tensor([5, 4]),
+        indices=tensor([1, 3]))
+        >>> torch.topk(torch.tensor([1, 5, 3, 4]), 2, largest=False).indices
+        tensor([0, 2])
     """
     axis = canonical_dim(dim, input.ndim)
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):

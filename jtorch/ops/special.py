@@ -12,6 +12,7 @@ import jax.scipy.special as jsp
 import numpy as np
 from jax import lax
 
+from .. import dtypes
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
 from ._numeric import require, require_full, wide
 
@@ -26,21 +27,60 @@ _SQRT_HALF = math.sqrt(0.5)
 
 @unary(inplace=True, aliases=("special.erf",), saves=("input",), aten="erf")
 def erf(input: Array) -> Array:
-    """The error function."""
+    """The error function.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.erf(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5205, 0.8427])
+    """
     require("erf_vml_cpu", input)
     return lax.erf(input)
 
 
 @unary(inplace=True, aliases=("special.erfc",), saves=("input",), aten="erfc")
 def erfc(input: Array) -> Array:
-    """``1 - erf(input)``, exact where that is small."""
+    """``1 - erf(input)``, exact where that is small.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.erfc(torch.tensor([0.0, 1.0, 5.0]))
+        tensor([1.0000e+00, 1.5730e-01, 1.5375e-12])
+    """
     require("erfc_vml_cpu", input)
     return lax.erfc(input)
 
 
 @unary(inplace=True, aliases=("special.erfinv",), saves=("input",), aten="erfinv")
 def erfinv(input: Array) -> Array:
-    """The inverse of ``erf``: infinite at -1 and 1, NaN outside."""
+    """The inverse of ``erf``: infinite at -1 and 1, NaN outside.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.erfinv(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.4769,    inf])
+    """
     require("erfinv_vml_cpu", input)
     # In single precision XLA's polynomial is good to 3e-6 only.
     return lax.erf_inv(input.astype(np.float64)).astype(input.dtype) if input.dtype == np.float32 else lax.erf_inv(input)
@@ -48,7 +88,20 @@ def erfinv(input: Array) -> Array:
 
 @_special(saves=("input", "result"), aten="special_erfcx")
 def erfcx(input: Array) -> Array:
-    """``exp(input**2) * erfc(input)``, without overflow on the way."""
+    """``exp(input**2) * erfc(input)``, without overflow on the way.
+
+    Shapes: that of ``input``.
+
+    Dtypes: float32 and float64, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.erfcx(torch.tensor([0.0, 1.0, 100.0]))
+        tensor([1.0000, 0.4276, 0.0056])
+    """
     require_full("erfcx_cpu", input)
     return _erfcx(input)
 
@@ -71,7 +124,20 @@ defvjp(erfcx, _erfcx_rule)
 
 @_special(saves=("input",), aten="special_ndtr")
 def ndtr(input: Array) -> Array:
-    """The normal distribution's cumulative probability."""
+    """The normal distribution's cumulative probability.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.ndtr(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([0.1587, 0.5000, 0.8413])
+    """
     require("erf_vml_cpu", input)
     x = wide(input)
     return (0.5 * lax.erfc(-x * _SQRT_HALF)).astype(input.dtype)
@@ -79,7 +145,20 @@ def ndtr(input: Array) -> Array:
 
 @_special(saves=("result",), aten="special_ndtri")
 def ndtri(input: Array) -> Array:
-    """The normal distribution's quantiles, the inverse of ``ndtr``: infinite at 0 and 1, NaN outside."""
+    """The normal distribution's quantiles, the inverse of ``ndtr``: infinite at 0 and 1, NaN outside.
+
+    Shapes: that of ``input``.
+
+    Dtypes: float32 and float64, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.ndtri(torch.tensor([0.0, 0.5, 0.75]))
+        tensor([  -inf, 0.0000, 0.6745])
+    """
     require_full("ndtri_cpu", input)
     inside = (input > 0) & (input < 1)
     edge = jnp.where(input == 0, -jnp.inf, jnp.where(input == 1, jnp.inf, jnp.nan)).astype(input.dtype)
@@ -95,7 +174,20 @@ defvjp(ndtri, _ndtri_rule)
 
 @_special(saves=("input", "result"), aten="special_log_ndtr")
 def log_ndtr(input: Array) -> Array:
-    """The logarithm of ``ndtr``, exact far out on both sides."""
+    """The logarithm of ``ndtr``, exact far out on both sides.
+
+    Shapes: that of ``input``.
+
+    Dtypes: float32 and float64, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.log_ndtr(torch.tensor([-100.0, 0.0, 1.0]))
+        tensor([-5.0055e+03, -6.9315e-01, -1.7275e-01])
+    """
     require_full("log_ndtr_cpu", input)
     scaled = input * _SQRT_HALF
     below = jnp.log(_erfcx(-scaled) / 2) - scaled * scaled
@@ -114,7 +206,20 @@ defvjp(log_ndtr, _log_ndtr_rule)
 
 @_special(saves=("input",), aten="special_entr")
 def entr(input: Array) -> Array:
-    """``-input * log(input)``: 0 at 0 and negative infinity below."""
+    """``-input * log(input)``: 0 at 0 and negative infinity below.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.entr(torch.tensor([-1.0, 0.0, 0.5]))
+        tensor([  -inf, 0.0000, 0.3466])
+    """
     require("entr_cpu", input)
     x = wide(input)
     found = jnp.where(x > 0, -x * jnp.log(x), jnp.where(x == 0, 0, jnp.where(jnp.isnan(x), x, -jnp.inf)))
@@ -132,7 +237,21 @@ defvjp(entr, _entr_rule)
 def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to ``[eps, 1 - eps]``.
 
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
     Gradient: without ``eps`` NaN outside [0, 1]; with it 0 where clamped.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.logit(torch.tensor([0.25, 0.5, 1.0]))
+        tensor([-1.0986,  0.0000,     inf])
+        >>> torch.logit(torch.tensor([1.0]), eps=0.25)
+        tensor([1.0986])
     """
     require("logit_cpu", input)
     x = wide(input)
@@ -155,14 +274,41 @@ defvjp(logit, _logit_rule)
 
 @unary(inplace=True, aliases=("special.gammaln",), saves=("input",), aten="lgamma")
 def lgamma(input: Array) -> Array:
-    """The logarithm of the gamma function's magnitude."""
+    """The logarithm of the gamma function's magnitude.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.lgamma(torch.tensor([0.5, 3.0, 4.0]))
+        tensor([0.5724, 0.6931, 1.7918])
+    """
     require("lgamma_vml_cpu", input)
-    return lax.lgamma(input)
+    # In single precision XLA's formula has no correct digit near its zeros at 1 and 2.
+    return lax.lgamma(input.astype(np.float64)).astype(input.dtype) if input.dtype == np.float32 else lax.lgamma(input)
 
 
 @unary(inplace=True, aliases=("special.digamma", "special.psi"), saves=("input",), aten="digamma")
 def digamma(input: Array) -> Array:
-    """The derivative of ``lgamma``: infinite at 0 with the opposite sign, NaN at negative integers."""
+    """The derivative of ``lgamma``: infinite at 0 with the opposite sign, NaN at negative integers.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.digamma(torch.tensor([0.5, 1.0, -1.0]))
+        tensor([-1.9635, -0.5772,     nan])
+    """
     require("digamma", input)
     x = wide(input)
     pole = (x <= 0) & (x == jnp.trunc(x))
@@ -204,15 +350,39 @@ def _polygamma(n: int, x: Array) -> Array:
 def polygamma(n: int, input: Array) -> Array:
     """The ``n``-th derivative of ``digamma``.
 
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
     Raises:
         RuntimeError: if ``n`` is negative.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.polygamma(1, torch.tensor([1.0, 2.0]))
+        tensor([1.6449, 0.6449])
     """
     return _polygamma(n, input)
 
 
 @unary(namespace="Tensor", name="polygamma", out=False, inplace=True, saves=("input",), aten="polygamma")
 def polygamma_method(input: Array, n: int) -> Array:
-    """The ``n``-th derivative of ``digamma``."""
+    """The ``n``-th derivative of ``digamma``.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: if ``n`` is negative.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1.0, 2.0]).polygamma(1)
+        tensor([1.6449, 0.6449])
+    """
     return _polygamma(n, input)
 
 
@@ -238,12 +408,27 @@ defvjp(polygamma, _polygamma_rule)
 defvjp(polygamma_method, _polygamma_method_rule)
 
 
-@unary(inplace=True, aliases=("special.multigammaln",), saves=("input",), aten="mvlgamma")
+def _no_bool(kinds: list[dtypes.dtype]) -> None:
+    if kinds[0] is dtypes.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+
+
+@unary(inplace=True, aliases=("special.multigammaln",), check=_no_bool, saves=("input",), aten="mvlgamma")
 def mvlgamma(input: Array, p: int) -> Array:
     """The logarithm of the multivariate gamma function of dimension ``p``.
 
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers become the default floating dtype.
+
     Raises:
-        RuntimeError: if ``p`` is less than 1.
+        RuntimeError: if ``p`` is less than 1, or for bool tensors.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.mvlgamma(torch.tensor([1.0, 2.0]), 2)
+        tensor([1.1447, 0.4516])
     """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
@@ -265,7 +450,20 @@ defvjp(mvlgamma, _mvlgamma_rule)
 def igamma(input: Array, other: Array) -> Array:
     """The lower incomplete gamma function of order ``input``, regularised.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: if both are integers, or one is complex.
+
     Differs from torch: ``input`` has a gradient.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.igamma(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0]))
+        tensor([0.6321, 0.5940])
     """
     require("igamma_cpu", input)
     return _incomplete(lax.igamma, 1, input, other)
@@ -275,7 +473,20 @@ def igamma(input: Array, other: Array) -> Array:
 def igammac(input: Array, other: Array) -> Array:
     """The upper incomplete gamma function of order ``input``, regularised: ``1 - igamma``.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: if both are integers, or one is complex.
+
     Differs from torch: ``input`` has a gradient.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.igammac(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0]))
+        tensor([0.3679, 0.4060])
     """
     require("igammac_cpu", input)
     return _incomplete(lax.igammac, 0, input, other)
@@ -315,7 +526,20 @@ defvjp(igammac, _igammac_rule)
 def zeta(input: Array | Number, other: Array | Number) -> Array:
     """Hurwitz' zeta function: the sum of ``(other + k)**-input`` over all k from 0.
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: float32 and float64, kept; integers and bool become the default floating dtype.
+
     Gradient: for ``other``; that for ``input`` is not known and given as NaN.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for float16, bfloat16 and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.special.zeta(torch.tensor([2.0, 4.0]), 1.0)
+        tensor([1.6449, 1.0823])
     """
     require_full("zeta_cpu", input)
     return _zeta(*jnp.broadcast_arrays(input, other))

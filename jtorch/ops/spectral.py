@@ -10,6 +10,7 @@ from jax import lax
 
 from .. import dtypes
 from ._declare import Array, guard, op
+from ._numeric import scalar_name
 from .fft import _c2c, _c2r, _complex, _over_xla, _r2c, _scaled
 from .padding import pad
 
@@ -87,16 +88,32 @@ def stft(
 ) -> Array:
     """Fourier transforms of overlapping windows of a signal, ``hop_length`` (a quarter of ``n_fft``) apart.
 
-    Shapes: input (B, L) or (L) -> (B, F, T) or (F, T), of real parts and imaginary parts in a last dimension unless ``return_complex``;
-    F is ``n_fft // 2 + 1`` if ``onesided`` (the default for real input), else ``n_fft``.
+    Shapes: input (B, L) or (L) -> (B, F, T) or (F, T), of real parts and imaginary parts in a last dimension unless ``return_complex``; F
+    is ``n_fft // 2 + 1`` if ``onesided`` (the default for real input), else ``n_fft``.
+
+    Dtypes: float32, float64, complex64 and complex128; the result is complex, or real without ``return_complex``.
 
     Raises:
-        RuntimeError: if lengths do not fit together, or ``return_complex`` is missing for a real signal.
+        RuntimeError: for other dtypes, if lengths do not fit together, or ``return_complex`` is missing for a real signal.
+
+    Example:
+        >>> import jtorch as torch
+        >>> signal = torch.tensor([1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0, 0.0])
+        >>> torch.stft(signal, 4, hop_length=4, center=False, window=torch.ones(4), return_complex=True).abs()
+        tensor([[0., 0.],
+                [2., 2.],
+                [0., 0.]])
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
+    is_complex = jnp.iscomplexobj(input) or (window is not None and jnp.iscomplexobj(window))
+    if return_complex is None and not is_complex:
+        raise RuntimeError(
+            "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True "
+            "in a future PyTorch release."
+        )
     if center:
         wide = input.reshape((1,) * (3 - input.ndim) + input.shape)
         padded = pad(wide, (n_fft // 2, n_fft // 2), pad_mode)
@@ -106,17 +123,11 @@ def stft(
         return_complex=return_complex, align_to_window=align_to_window,
     )  # fmt: skip
     _check_stft(quoted, input, n_fft, hop, length, window)
-    is_complex = jnp.iscomplexobj(input) or (window is not None and jnp.iscomplexobj(window))
-    if return_complex is None:
-        if not is_complex:
-            raise RuntimeError(
-                "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True "
-                "in a future PyTorch release."
-            )
-        return_complex = True
     half = not is_complex if onesided is None else onesided
     if half and is_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
+    if input.dtype.itemsize < 4:
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {scalar_name(input.dtype)}")
     signal = input[None] if input.ndim == 1 else input
     if align_to_window and not center:
         amount = (n_fft - length) // 2
@@ -130,7 +141,7 @@ def stft(
     spectra = _scaled(_r2c(frames, 2), scale) if half else _c2c(_complex(frames), (2,), "ortho" if normalized else None, False)
     result = jnp.swapaxes(spectra, 1, 2)
     result = result[0] if input.ndim == 1 else result
-    return result if return_complex else jnp.stack([jnp.real(result), jnp.imag(result)], -1)
+    return result if return_complex in (True, None) else jnp.stack([jnp.real(result), jnp.imag(result)], -1)
 
 
 def _check_stft(quoted: str, input: Array, n_fft: int, hop: int, length: int, window: Array | None) -> None:
@@ -167,8 +178,18 @@ def istft(
 
     Shapes: input (B, F, T) or (F, T), complex -> (B, L) or (L).
 
+    Dtypes: complex64 and complex128 -> real, or complex if ``return_complex``.
+
     Raises:
-        RuntimeError: if lengths do not fit together, or the windows leave a gap.
+        RuntimeError: for real tensors, if lengths do not fit together, or the windows leave a gap.
+        IndexError: for fewer than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> signal, window = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.ones(2)
+        >>> spectrum = torch.stft(signal, 2, hop_length=1, window=window, return_complex=True)
+        >>> torch.istft(spectrum, 2, hop_length=1, window=window)
+        tensor([1., 2., 3., 4.])
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length

@@ -12,8 +12,9 @@ from .. import dtypes
 from ..errors import canonical_dims
 from ._axes import category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, take_along, to_dtype
 from ._declare import Array, defvjp, guard, op, reduction
-from ._numeric import is_complex, unsupported, wide
-from ._order import sort_along, sorted_values
+from ._matrix import product
+from ._numeric import default_float, is_complex, quotient, unsupported, wide
+from ._order import selected, sort_along
 from .reductions import shared_grad
 
 # ---- variance --------------------------------------------------------------------------------------------------------------------
@@ -24,7 +25,8 @@ def _moments(input: Array, dims: tuple[int, ...], correction: float, message: st
         raise RuntimeError(message)
     x = wide(input)
     count = int(np.prod([x.shape[d] for d in dims], dtype=np.int64))
-    mean = jnp.sum(x, axis=dims, keepdims=True) / jnp.full((), count, x.dtype)
+    # Divided and rounded before it is subtracted: multiplied by the reciprocal, or in a multiply-add, equal values would deviate from it.
+    mean = lax.optimization_barrier(jnp.sum(x, axis=dims, keepdims=True) / lax.optimization_barrier(jnp.full((), count, x.dtype)))
     deviation = x - mean
     square = jnp.real(deviation * jnp.conj(deviation)) if is_complex(x) else deviation * deviation
     return mean, deviation, jnp.sum(square, axis=dims, keepdims=True), float(max(count - correction, 0.0))
@@ -155,16 +157,14 @@ def _median_whole(input: Array, ignore_nan: bool) -> Array:
             return jnp.full((), np.iinfo(input.dtype).min, input.dtype)
         return jnp.full((), np.nan, input.dtype)
     x = lax.reshape(input, (input.size,))
-    return lax.reshape(take_along(sorted_values(x, 0), _median_place(x, 0, ignore_nan), 0), ())
+    return lax.reshape(selected(x, 0, _median_place(x, 0, ignore_nan))[0], ())
 
 
 def _median_along(name: str, input: Array, dim: int, keepdim: bool, ignore_nan: bool) -> tuple[Array, Array]:
     x, axis = one_dim(input, dim, name)
     _ordered("median_out", input)
-    values, indices = sort_along(x, axis)
-    place = _median_place(x, axis, ignore_nan)
-    found = (squeezed(take_along(a, place, axis), axis, input.ndim, keepdim) for a in (values, indices))
-    return tuple(found)  # type: ignore[return-value]
+    found = selected(x, axis, _median_place(x, axis, ignore_nan))
+    return tuple([squeezed(a, axis, input.ndim, keepdim) for a in found])  # type: ignore[return-value]
 
 
 @op(namespace="_C", out=True, aten="median")
@@ -209,20 +209,55 @@ for _kernel in (_median_dim, _nanmedian_dim):
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The ``k``-th smallest elements along ``dim`` (counted from 1) and where they stand.
 
-    Differs from torch: among equal elements the place is the ``k``-th's of a stable sort; torch leaves it open.
+    Shapes: twice the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``.
+
+    Dtypes: real ones, kept; the indices are int64.
+
+    Gradient: to the places found.
+
+    Raises:
+        RuntimeError: if there is no ``k``-th element.
+        IndexError: if ``dim`` is out of range or empty.
+        NotImplementedError: for bool and complex tensors.
+
+    Differs from torch: of equal elements the first place is given; torch leaves it open.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.kthvalue(torch.tensor([30, 10, 20]), 2)
+        torch.return_types.kthvalue(
+        values=tensor(20),
+        indices=tensor(2))
     """
     x, axis = one_dim(input, dim, "kthvalue")
     if not 1 <= k <= x.shape[axis]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
     _ordered("kthvalue_cpu", input)
-    values, indices = sort_along(x, axis)
-    found = (squeezed(lax.slice_in_dim(a, k - 1, k, axis=axis), axis, input.ndim, keepdim) for a in (values, indices))
-    return tuple(found)  # type: ignore[return-value]
+    rank = jnp.full([1 if d == axis else n for d, n in enumerate(x.shape)], k - 1, np.int64)
+    return tuple([squeezed(a, axis, input.ndim, keepdim) for a in selected(x, axis, rank)])  # type: ignore[return-value]
 
 
 @reduction(saves=(), returns="mode", fields=("values", "indices"), aten="mode")
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
-    """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand."""
+    """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand.
+
+    Shapes: twice the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``.
+
+    Dtypes: real ones and bool, kept; the indices are int64.
+
+    Gradient: to the places found.
+
+    Raises:
+        IndexError: if ``dim`` is out of range or empty.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.mode(torch.tensor([3, 1, 3, 1, 2]))
+        torch.return_types.mode(
+        values=tensor(1),
+        indices=tensor(3))
+    """
     x, axis = one_dim(input, dim, "mode")
     _ordered("mode_cpu", input, bool_too=True)
     values, indices = sort_along(x, axis)
@@ -269,7 +304,8 @@ def _levels(name: str, q: Array | float, dtype: np.dtype) -> Array:
     return q
 
 
-def _quantile(name: str, input: Array, q: Array | float, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool) -> Array:
+def _quantile(input: Array, q: Array | float, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool) -> Array:
+    name = "quantile"  # in torch's words for both
     if input.size == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if input.dtype not in (np.float32, np.float64):
@@ -313,14 +349,70 @@ def _quantile(name: str, input: Array, q: Array | float, dim: int | None, keepdi
 def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one.
 
-    Shapes: q () gives the reduced shape, q (n) a leading dimension of n.
+    Shapes: the input's without the dimension ``dim`` (all by default), after a leading n for ``q`` (n).
+
+    Dtypes: float32 and float64, the same for a tensor ``q``.
+
     Raises:
-        RuntimeError: if a ``q`` lies outside [0, 1] or its dtype differs.
+        RuntimeError: for other dtypes, no elements, an unknown ``interpolation``, or a ``q`` outside [0, 1], of another dtype or a matrix.
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([0.0, 1.0, 2.0, 4.0])
+        >>> torch.quantile(x, 0.5)
+        tensor(1.5000)
+        >>> torch.quantile(x, torch.tensor([0.0, 0.75]))
+        tensor([0.0000, 2.5000])
+        >>> torch.quantile(x, 0.5, interpolation="lower")
+        tensor(1.)
     """
-    return _quantile("quantile", input, q, dim, keepdim, interpolation, ignore_nan=False)
+    return _quantile(input, q, dim, keepdim, interpolation, ignore_nan=False)
 
 
 @reduction(saves=("input", "q"), aten="nanquantile")
 def nanquantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
-    """The quantiles of the elements that are not NaN; see ``quantile``."""
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, ignore_nan=True)
+    """The quantiles of the elements that are not NaN; see ``quantile``.
+
+    Shapes: the input's without the dimension ``dim`` (all by default), after a leading n for ``q`` (n).
+
+    Dtypes: float32 and float64, the same for a tensor ``q``.
+
+    Raises:
+        RuntimeError: for other dtypes, no elements, an unknown ``interpolation``, or a ``q`` outside [0, 1], of another dtype or a matrix.
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nanquantile(torch.tensor([1.0, float("nan"), 3.0]), 0.5)
+        tensor(2.)
+    """
+    return _quantile(input, q, dim, keepdim, interpolation, ignore_nan=True)
+
+
+# ---- covariance ------------------------------------------------------------------------------------------------------------------
+
+
+@op(namespace="_C", aten="cov")
+def _cov(input: Array, correction: int) -> Array:
+    """The covariance matrix of the rows of a matrix, whose columns count alike; without dimensions of size 1."""
+    x = default_float(input)
+    observations = x.shape[1]
+    mean = quotient(to_dtype(jnp.sum(input, axis=1, keepdims=True), x.dtype), jnp.full((1, 1), observations, x.dtype))
+    centred = x - mean
+    found = product(centred, jnp.conj(centred.T))
+    divisor = jnp.full((), max(observations - correction, 0), _real(x.dtype))
+    return jnp.squeeze(found / lax.optimization_barrier(divisor).astype(found.dtype))
+
+
+@op(namespace="_C", aten="corrcoef")
+def _corrcoef(input: Array) -> Array:
+    """Pearson's correlation of the rows of a matrix."""
+    found = _cov(input, 1)
+    if found.ndim == 0:
+        return found / found
+    deviation = jnp.sqrt(jnp.real(jnp.diagonal(found)))
+    found = found / deviation[:, None].astype(found.dtype) / deviation[None, :].astype(found.dtype)
+    if is_complex(found):
+        return lax.complex(jnp.clip(jnp.real(found), -1, 1), jnp.clip(jnp.imag(found), -1, 1))
+    return jnp.clip(found, -1, 1)

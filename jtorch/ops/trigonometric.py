@@ -7,7 +7,7 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from . import _sincos
+from . import _arcs, _sincos
 from ._declare import Array, defvjp, pointwise, unary
 from ._numeric import conj, is_complex, require, wide, zeros_where
 
@@ -16,7 +16,17 @@ from ._numeric import conj, is_complex, require, wide, zeros_where
 
 @unary(inplace=True, saves=("input",), aten="sin")
 def sin(input: Array) -> Array:
-    """The sine."""
+    """The sine.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sin(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.4794, 0.8415])
+    """
     return _sincos.sin(wide(input)).astype(input.dtype)
 
 
@@ -29,7 +39,17 @@ defvjp(sin, _sin_rule)
 
 @unary(inplace=True, saves=("input",), aten="cos")
 def cos(input: Array) -> Array:
-    """The cosine."""
+    """The cosine.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cos(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([1.0000, 0.8776, 0.5403])
+    """
     return _sincos.cos(wide(input)).astype(input.dtype)
 
 
@@ -42,8 +62,18 @@ defvjp(cos, _cos_rule)
 
 @unary(inplace=True, saves=("result",), aten="tan")
 def tan(input: Array) -> Array:
-    """The tangent."""
-    return jnp.tan(input)
+    """The tangent.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tan(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5463, 1.5574])
+    """
+    return _arcs.tan(input)
 
 
 def _tan_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -55,8 +85,18 @@ defvjp(tan, _tan_rule)
 
 @unary(inplace=True, aliases=("arcsin",), saves=("input",), aten="asin")
 def asin(input: Array) -> Array:
-    """The inverse sine, in [-pi/2, pi/2]."""
-    return jnp.arcsin(input)
+    """The inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.asin(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5236, 1.5708])
+    """
+    return _arcs.asin(input)
 
 
 def _asin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -68,8 +108,18 @@ defvjp(asin, _asin_rule)
 
 @unary(inplace=True, aliases=("arccos",), saves=("input",), aten="acos")
 def acos(input: Array) -> Array:
-    """The inverse cosine, in [0, pi]."""
-    return jnp.arccos(input)
+    """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.acos(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([1.5708, 1.0472, 0.0000])
+    """
+    return _arcs.acos(input)
 
 
 def _acos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -81,8 +131,18 @@ defvjp(acos, _acos_rule)
 
 @unary(inplace=True, aliases=("arctan",), saves=("input",), aten="atan")
 def atan(input: Array) -> Array:
-    """The inverse tangent, in (-pi/2, pi/2)."""
-    return jnp.arctan(input)
+    """The inverse tangent, in (-pi/2, pi/2).
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.atan(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.4636, 0.7854])
+    """
+    return _arcs.atan(input)
 
 
 def _atan_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -96,10 +156,23 @@ defvjp(atan, _atan_rule)
 def atan2(input: Array, other: Array) -> Array:
     """The angle of the point with ordinate ``input`` and abscissa ``other``, in [-pi, pi].
 
+    Shapes: those of the operands, broadcast.
+
+    Dtypes: the operands' common one, real; integers and bool become the default floating dtype.
+
     Gradient: 0 at the origin.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+        NotImplementedError: for complex operands.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.atan2(torch.tensor([1.0, -1.0]), torch.tensor([1.0, -1.0]))
+        tensor([ 0.7854, -2.3562])
     """
     require("atan2_cpu", input)
-    return jnp.arctan2(input, other)
+    return _arcs.atan2(*jnp.broadcast_arrays(input, other))
 
 
 def _atan2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
@@ -113,7 +186,17 @@ defvjp(atan2, _atan2_rule)
 
 @unary(inplace=True, aliases=("special.sinc",), saves=("input",), aten="sinc")
 def sinc(input: Array) -> Array:
-    """``sin(pi * input) / (pi * input)``, and 1 at 0."""
+    """``sin(pi * input) / (pi * input)``, and 1 at 0.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sinc(torch.tensor([0.0, 0.25, 0.5]))
+        tensor([1.0000, 0.9003, 0.6366])
+    """
     x = wide(input)
     at_zero = x == 0
     angle = math.pi * jnp.where(at_zero, jnp.ones((), x.dtype), x)
@@ -137,7 +220,17 @@ defvjp(sinc, _sinc_rule)
 
 @unary(inplace=True, saves=("input",), aten="sinh")
 def sinh(input: Array) -> Array:
-    """The hyperbolic sine."""
+    """The hyperbolic sine.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.sinh(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5211, 1.1752])
+    """
     return jnp.sinh(input)
 
 
@@ -150,7 +243,17 @@ defvjp(sinh, _sinh_rule)
 
 @unary(inplace=True, saves=("input",), aten="cosh")
 def cosh(input: Array) -> Array:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cosh(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([1.0000, 1.1276, 1.5431])
+    """
     return jnp.cosh(input)
 
 
@@ -163,7 +266,17 @@ defvjp(cosh, _cosh_rule)
 
 @unary(inplace=True, aliases=("nn.functional.tanh",), saves=("result",), aten="tanh")
 def tanh(input: Array) -> Array:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tanh(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.4621, 0.7616])
+    """
     return jnp.tanh(input)
 
 
@@ -176,7 +289,17 @@ defvjp(tanh, _tanh_rule)
 
 @unary(inplace=True, aliases=("arcsinh",), saves=("input",), aten="asinh")
 def asinh(input: Array) -> Array:
-    """The inverse hyperbolic sine."""
+    """The inverse hyperbolic sine.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.asinh(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.4812, 0.8814])
+    """
     return jnp.arcsinh(input)
 
 
@@ -189,7 +312,17 @@ defvjp(asinh, _asinh_rule)
 
 @unary(inplace=True, aliases=("arccosh",), saves=("input",), aten="acosh")
 def acosh(input: Array) -> Array:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine; NaN below 1 for real numbers.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.acosh(torch.tensor([1.0, 1.5, 2.0]))
+        tensor([0.0000, 0.9624, 1.3170])
+    """
     return jnp.arccosh(input)
 
 
@@ -204,7 +337,17 @@ defvjp(acosh, _acosh_rule)
 
 @unary(inplace=True, aliases=("arctanh",), saves=("input",), aten="atanh")
 def atanh(input: Array) -> Array:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent: infinite at -1 and 1, NaN outside for real numbers.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5493,    inf])
+    """
     return jnp.arctanh(input)
 
 
@@ -220,13 +363,39 @@ defvjp(atanh, _atanh_rule)
 
 @unary(inplace=True, saves=(), aten="deg2rad")
 def deg2rad(input: Array) -> Array:
-    """Degrees to radians."""
+    """Degrees to radians.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.deg2rad(torch.tensor([90.0, 180.0]))
+        tensor([1.5708, 3.1416])
+    """
     return _scaled("deg2rad", input, math.pi / 180)
 
 
 @unary(inplace=True, saves=(), aten="rad2deg")
 def rad2deg(input: Array) -> Array:
-    """Radians to degrees."""
+    """Radians to degrees.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones, kept; integers and bool become the default floating dtype.
+
+    Raises:
+        RuntimeError: for complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.rad2deg(torch.tensor([0.5, 1.0]))
+        tensor([28.6479, 57.2958])
+    """
     return _scaled("rad2deg", input, 180 / math.pi)
 
 

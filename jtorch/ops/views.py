@@ -17,6 +17,7 @@ from jax import lax
 
 from ..errors import canonical_dim, canonical_dims
 from ._declare import Array, Dtype, Number, Op, defvjp, find, op
+from ._numeric import scalar_name
 
 Ints = tuple[int, ...]
 
@@ -131,8 +132,27 @@ def _geometry_reshape(shape: Ints, strides: Ints, new_shape: Ints) -> tuple[Ints
 
 @view(_put_reshape, _geometry_reshape, namespace="Tensor", name="_view_shape", aten="view.default")
 def _view_shape(input: Array, size: tuple[int, ...]) -> Array:
-    """The same memory in another shape (``Tensor.view``, ``reshape``, ``flatten``, ...)."""
+    """A view of the same memory in another shape: what ``Tensor.view``, ``reshape``, ``flatten`` and others come to.
+
+    Shapes: input (*) -> ``size``, of as many elements.
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(4)._view_shape((2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return input.reshape(infer_size(size, input.size))
+
+
+@op(namespace="_C", name="_unsafe_view", saves=(), aten="_unsafe_view")
+def _unsafe_view(input: Array, size: tuple[int, ...]) -> Array:
+    """A copy in another shape."""
+    return input.reshape(size)
+
+
+defvjp(_unsafe_view, lambda g, result, input, size: (g.reshape(input.shape),), saves=())
 
 
 def _put_whole(parent: Array, value: Array) -> Array:
@@ -159,8 +179,18 @@ def _geometry_unsqueeze(shape: Ints, strides: Ints, dim: int) -> tuple[Ints, int
 def unsqueeze(input: Array, dim: int) -> Array:
     """Inserts a dimension of size 1 before position ``dim``; a view.
 
+    Shapes: (*A, *B) -> (*A, 1, *B).
+
+    Dtypes: any, kept.
+
     Raises:
         IndexError: if ``dim`` is not in ``[-input.dim() - 1, input.dim()]``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unsqueeze(torch.tensor([1, 2]), 1)
+        tensor([[1],
+                [2]])
     """
     return lax.expand_dims(input, (canonical_dim(dim, input.ndim + 1),))
 
@@ -179,7 +209,23 @@ def _geometry_squeeze(shape: Ints, strides: Ints, dim: int | Ints | None = None)
 
 @view(_put_reshape, _geometry_squeeze, inplace=True, aten="squeeze.dim")
 def squeeze(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
-    """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view."""
+    """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view.
+
+    Shapes: the input's without those dimensions of size 1.
+
+    Dtypes: any, kept.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+        RuntimeError: if one is given twice.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.squeeze(torch.zeros(1, 2, 1)).shape
+        torch.Size([2])
+        >>> torch.squeeze(torch.zeros(1, 2, 1), 0).shape
+        torch.Size([2, 1])
+    """
     return lax.squeeze(input, _squeezed(input.shape, dim))
 
 
@@ -211,8 +257,18 @@ def _geometry_permute(shape: Ints, strides: Ints, dims: Ints) -> tuple[Ints, int
 def permute(input: Array, dims: tuple[int, ...]) -> Array:
     """Reorders the dimensions; a view.
 
+    Shapes: the input's sizes in the order of ``dims``.
+
+    Dtypes: any, kept.
+
     Raises:
         RuntimeError: if ``dims`` is no permutation of the dimensions.
+        IndexError: if one is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
+        torch.Size([4, 2, 3])
     """
     return jnp.transpose(input, _order(input.ndim, dims))
 
@@ -231,7 +287,22 @@ def _geometry_transpose(shape: Ints, strides: Ints, dim0: int, dim1: int) -> tup
 
 @view(_put_transpose, _geometry_transpose, aliases=("swapaxes", "swapdims"), inplace=True, aten="transpose.int")
 def transpose(input: Array, dim0: int, dim1: int) -> Array:
-    """Exchanges two dimensions; a view."""
+    """Exchanges two dimensions; a view.
+
+    Shapes: the input's with two sizes exchanged.
+
+    Dtypes: any, kept.
+
+    Raises:
+        IndexError: if a dimension is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.transpose(torch.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1)
+        tensor([[1, 4],
+                [2, 5],
+                [3, 6]])
+    """
     a, b = canonical_dim(dim0, input.ndim), canonical_dim(dim1, input.ndim)
     return jnp.swapaxes(input, a, b) if input.ndim else input
 
@@ -248,7 +319,22 @@ def _geometry_t(shape: Ints, strides: Ints) -> tuple[Ints, int]:
 
 @view(_put_t, _geometry_t, inplace=True, aten="t.default")
 def t(input: Array) -> Array:
-    """Transposes a matrix; tensors of fewer dimensions are seen as they are. A view."""
+    """Transposes a matrix; tensors of fewer dimensions are seen as they are. A view.
+
+    Shapes: (n, m) -> (m, n); (n) and () stay.
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: for more than two dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.t(torch.tensor([[1, 2, 3], [4, 5, 6]]))
+        tensor([[1, 4],
+                [2, 5],
+                [3, 6]])
+    """
     _geometry_t(input.shape, input.shape)
     return input.T
 
@@ -283,7 +369,21 @@ def _geometry_movedim(shape: Ints, strides: Ints, source: Any, destination: Any)
 
 @view(_put_movedim, _geometry_movedim, aliases=("moveaxis",), aten="movedim.intlist")
 def movedim(input: Array, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Array:
-    """Moves dimensions to other places; the rest keep their order. A view."""
+    """Moves dimensions to other places; the rest keep their order. A view.
+
+    Shapes: the input's sizes in the new order.
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: if there are not as many destinations as sources, or one is given twice.
+        IndexError: if a dimension is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
+        torch.Size([3, 4, 2])
+    """
     return jnp.transpose(input, _moved(input.ndim, source, destination)) if input.ndim else input
 
 
@@ -340,8 +440,18 @@ def _geometry_expand(shape: Ints, strides: Ints, size: Ints, implicit: bool = Fa
 def expand(input: Array, size: tuple[int, ...], *, implicit: bool = False) -> Array:
     """Repeats dimensions of size 1 to a larger size without copying; -1 keeps a size. A view.
 
+    Shapes: ``size``, to which the input's broadcasts.
+
+    Dtypes: any, kept.
+
     Raises:
-        RuntimeError: if another dimension would have to change.
+        RuntimeError: if another dimension would have to change, or there are fewer than the input has.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([[1], [2]]).expand(-1, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
     """
     return jnp.broadcast_to(input, expanded_size(input.shape, size))
 
@@ -426,7 +536,24 @@ def _put_diagonal(parent: Array, value: Array, offset: int = 0, dim1: int = 0, d
 
 @view(_put_diagonal, _geometry_diagonal, aliases=(), aten="diagonal.default")
 def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
-    """The diagonal of two dimensions, put last; ``offset`` counts upwards from the main one. A view."""
+    """The diagonal of two dimensions, put last; ``offset`` counts upwards from the main one. A view.
+
+    Shapes: the input's without the two dimensions, then the diagonal's length.
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: if the two dimensions are the same.
+        IndexError: if one is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.diagonal(x)
+        tensor([1, 4])
+        >>> torch.diagonal(x, 1)
+        tensor([2])
+    """
     a, b, _, _, _ = _diagonal_index(input.shape, offset, dim1, dim2)
     return jnp.diagonal(input, offset, a, b)
 
@@ -463,7 +590,23 @@ def _put_unfold(parent: Array, value: Array, dimension: int, size: int, step: in
 
 @view(_put_unfold, _geometry_unfold, namespace="Tensor", aten="unfold.default")
 def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
-    """All windows of ``size`` elements at distance ``step`` along a dimension; the window becomes the last dimension. A view."""
+    """All windows of ``size`` elements at distance ``step`` along a dimension; the window becomes the last dimension. A view.
+
+    Shapes: (*A, n, *B) -> (*A, (n - size) // step + 1, *B, size).
+
+    Dtypes: any, kept.
+
+    Raises:
+        RuntimeError: if the window is larger than the dimension, or ``step`` is not positive.
+        IndexError: if the dimension is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2, 3, 4]).unfold(0, 2, 1)
+        tensor([[1, 2],
+                [2, 3],
+                [3, 4]])
+    """
     d, n = _unfold_dim(input.shape, dimension, size, step)
     if input.ndim == 0:
         return input.reshape((1,))
@@ -579,8 +722,18 @@ def _put_view_as_real(parent: Array, value: Array) -> Array:
 def view_as_real(input: Array) -> Array:
     """Complex numbers as pairs of real ones in a new last dimension of size 2; a view.
 
+    Shapes: (*) -> (*, 2).
+
+    Dtypes: complex64 -> float32, complex128 -> float64.
+
     Raises:
         RuntimeError: for real tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.view_as_real(torch.tensor([1 + 2j, 3j]))
+        tensor([[1., 2.],
+                [0., 3.]])
     """
     if not jnp.iscomplexobj(input):
         raise RuntimeError("view_as_real is only supported for complex tensors")
@@ -605,12 +758,25 @@ def _put_view_as_complex(parent: Array, value: Array) -> Array:
 def view_as_complex(input: Array) -> Array:
     """Pairs of real numbers in the last dimension as complex ones; a view.
 
+    Shapes: (*, 2) -> (*).
+
+    Dtypes: float32 -> complex64, float64 -> complex128.
+
     Raises:
-        RuntimeError: unless the last dimension has size 2 and the dtype is float32 or float64.
+        RuntimeError: unless the last dimension has size 2 and stride 1, and the dtype is a floating-point one.
+        NotImplementedError: for float16.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [0.0, 3.0]]))
+        tensor([1.+2.j, 0.+3.j])
     """
     if _complex_of(input.dtype) is None:
+        if input.dtype == np.float16:
+            raise NotImplementedError("view_as_complex: float16 is not offered, as there is no arithmetic on complex32")
         raise RuntimeError(
-            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {input.dtype}"
+            "view_as_complex is only supported for half, float and double tensors, "
+            f"but got a tensor of scalar type: {scalar_name(input.dtype)}"
         )
     return lax.complex(input[..., 0], input[..., 1])
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import layouts
 from ._tensor import BY_ROW, host, nnz
+
+BLOCKS = (layouts.sparse_bsr, layouts.sparse_bsc)
 
 _enabled = [False]
 
@@ -85,6 +88,39 @@ def coo(indices: Any, size: tuple[int, ...], coalesced: bool) -> None:
             raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
 
 
+def _shapes(t: Any, a: str, b: str) -> None:
+    """Checks that the parts of a compressed layout, whose indices are called ``a`` and ``b``, fit each other and the size.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    (starts, others), values, size = t._at, t._vals, tuple(t._dims)
+    if not starts.dim():
+        raise RuntimeError(f"{a} must have dimensionality >= 1 but got 0")
+    if starts.dim() != others.dim():
+        raise RuntimeError(f"{a} and {b} dimensionalities must be equal but got {starts.dim()} and {others.dim()}, respectively")
+    batch, block = starts.dim() - 1, 2 if t._kind in BLOCKS else 0
+    dense = values.dim() - batch - block - 1
+    if dense < 0:
+        counts = f"(={batch} + {block}) but got {values.dim()}"
+        raise RuntimeError(f"values must have dimensionality > sum of batch and block dimensionalities {counts}")
+    if len(size) != batch + 2 + dense:
+        counts = f"(={batch} + 2 + {dense}) but got {len(size)}"
+        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities {counts}")
+    found = [list(x.shape[:batch]) for x in (starts, others, values)]
+    if any(x != list(size[:batch]) for x in found):
+        raise RuntimeError(
+            f"all batch dimensions of {a} (={found[0]}), {b} (={found[1]}), and values (={found[2]}) must be equal to tensor batch "
+            f"dimensions (={list(size[:batch])})"
+        )
+    for d in range(block):
+        n = values.shape[batch + 1 + d]
+        if n == 0 or size[batch + d] % n:
+            raise RuntimeError(
+                f"tensor shape[{d}] (={size[batch + d]}) must be divisible with blocksize[{d}] (={n}) as defined by values shape"
+            )
+
+
 def compressed(t: Any) -> None:
     """Checks the indices of a compressed layout, in the order in which torch names what is wrong.
 
@@ -93,28 +129,28 @@ def compressed(t: Any) -> None:
     """
     by_row = t._kind in BY_ROW
     a, b = ("crow_indices", "col_indices") if by_row else ("ccol_indices", "row_indices")
+    _shapes(t, a, b)
     starts, others = host(t._at[0]), host(t._at[1])
     batch = starts.ndim - 1
-    blocks = t._vals.shape[batch + 1 : batch + 3] if "b" in str(t._kind).removeprefix("torch.sparse_")[:1] else (1, 1)
+    blocks = t._vals.shape[batch + 1 : batch + 3] if t._kind in BLOCKS else (1, 1)
     rows, cols = t._dims[batch] // blocks[0], t._dims[batch + 1] // blocks[1]
     n, m = (rows, cols) if by_row else (cols, rows)
-    dim = "nrows" if by_row else "ncols"
+    count = t._vals.shape[batch]
     if starts.shape[-1] != n + 1:
-        raise RuntimeError(f"{a}.shape[-1] must be equal to the number of {dim[1:]} + 1 ({n + 1}), but got {starts.shape[-1]}")
-    if t._vals.shape[batch] != nnz(t):
-        raise RuntimeError(f"number of specified elements must be the same in {b} and values, but got {nnz(t)} and {t._vals.shape[batch]}")
+        counted = ("row" if by_row else "column") + (" blocks" if t._kind in BLOCKS else "s")
+        raise RuntimeError(f"{a}.shape[-1] must be equal to the number of {counted} + 1 (={n + 1}), but got {starts.shape[-1]}")
+    if nnz(t) != count:
+        raise RuntimeError(f"{b}.shape[-1] must be equal to nnz (={count}) as defined by values.shape[{batch}], but got {nnz(t)}")
+    dim, other = ("nrows", "ncols") if by_row else ("ncols", "nrows")
+    if others.size and ((others < 0) | (others >= m)).any():
+        raise RuntimeError(f"`0 <= {b} < {other}` is not satisfied.")
     if (starts[..., 0] != 0).any():
         raise RuntimeError(f"`{a}[..., 0] == 0` is not satisfied.")
-    if (starts[..., -1] != nnz(t)).any():
+    if (starts[..., -1] != count).any():
         raise RuntimeError(f"`{a}[..., -1] == nnz` is not satisfied.")
     steps = np.diff(starts)
     if ((steps < 0) | (steps > m)).any():
-        other = "ncols" if by_row else "nrows"
         raise RuntimeError(f"`0 <= {a}[..., 1:] - {a}[..., :-1] <= {other}` is not satisfied.")
-    if others.size and ((others < 0) | (others >= m)).any():
-        low, high = (others < 0).any(), (others >= m).any()
-        other = "ncols" if by_row else "nrows"
-        raise RuntimeError(f"`0 <= {b} < {other}` is not satisfied." if low or high else "")
     for s, o in zip(starts.reshape(-1, starts.shape[-1]), others.reshape(-1, others.shape[-1]), strict=True):
         for k in range(n):
             if (np.diff(o[s[k] : s[k + 1]]) <= 0).any():

@@ -10,9 +10,10 @@ import jtorch
 
 from .. import layouts
 from ..applying import check_cast, converted, inplace
-from ..core import Tensor, check_inplace
+from ..core import Tensor
 from ..errors import broadcast_shapes
 from ..functional import _C, PUBLIC
+from ..writing import check_inplace
 from ._make import coalesce, compressed_to_coo, index_tensor, linear, to_compressed, to_dense
 from ._tensor import COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
 

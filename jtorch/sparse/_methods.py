@@ -484,8 +484,6 @@ def _rebuild_leaf(layout: Any, data: tuple[Any, ...], attributes: dict[str, Any]
 @sparse_op("__reduce_ex__")
 def __reduce_ex__(self: Any, protocol: Any) -> Any:
     """Pickles layout and parts."""
-    if not self.is_leaf and self.requires_grad:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) can be pickled")
     attributes = {k: v for k, v in self.__dict__.items() if not k.startswith("_") or k == "_is_param"}
     return _rebuild_leaf, (*parts_for_saving(self), attributes)
 

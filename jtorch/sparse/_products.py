@@ -199,6 +199,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 @sparse_op("smm")
 def smm(input: Any, mat: Any) -> Any:
     """A sparse matrix times a dense one, as a sparse matrix."""
+    if not isinstance(input, SparseTensor):
+        raise RuntimeError("sspaddmm: expected 'mat1' to have sparse layout, got 'mat1' with layout Strided")
     return sspaddmm(coo(input._at[0][:, :0], input._vals[:0], (input._dims[0], mat.shape[1]), True), input, mat)
 
 
@@ -207,6 +209,9 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1,
     """``beta * input + alpha * (mat1 @ mat2)`` as a sparse matrix, whose rows are full where ``mat1`` has any element."""
     if out is not None:
         raise could_not_run("sspaddmm.out", mat1)
+    for name, given in (("input", input), ("mat1", mat1)):
+        if not isinstance(given, SparseTensor):
+            raise RuntimeError(f"sspaddmm: expected '{name}' to have sparse layout, got '{name}' with layout Strided")
     if tuple(input._dims) != (mat1._dims[0], mat2.shape[1]):
         raise RuntimeError(f"sspaddmm: Argument #1: Expected dim 0 size {mat1._dims[0]}, got {input._dims[0]}")
     product = hspmm(mat1, mat2)

@@ -38,3 +38,12 @@ def test_gradient_of_the_conjugate() -> None:
     z = torch.tensor([1 + 2j], requires_grad=True)
     (z.conj() * (2 + 3j)).real.sum().backward()
     np.testing.assert_allclose(z.grad.numpy(), [2 + 3j], rtol=1e-6)
+
+
+def test_angle_of_integers_is_of_the_default_dtype() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.angle(torch.tensor([1, -1])).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.angle(torch.tensor([1, -1])).dtype is torch.float32

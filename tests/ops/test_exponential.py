@@ -85,3 +85,18 @@ def test_half_precision_rounds_once() -> None:
     x = torch.tensor([10.3, -8.06], dtype=torch.bfloat16)
     expected = [math.exp2(v) for v in x.double().tolist()]
     np.testing.assert_allclose(torch.exp2(x).double().numpy(), expected, rtol=2**-8)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_hypot_of_integer_triangles_is_exact(dtype: torch.dtype) -> None:
+    a, b = torch.tensor([3, 5, 8, 7, 20, 12], dtype=dtype), torch.tensor([4, 12, 15, 24, 21, 35], dtype=dtype)
+    assert torch.hypot(a, -b).tolist() == [5, 13, 17, 25, 29, 37]
+
+
+def test_hypot_leaves_no_range() -> None:
+    large, small = torch.finfo(torch.float64).max / 2, 2.0**-1000
+    x = torch.tensor([large, 3 * small, -INF, INF, NAN, 0.0], dtype=torch.float64)
+    y = torch.tensor([large, 4 * small, NAN, 1.0, 1.0, -0.0], dtype=torch.float64)
+    found = torch.hypot(x, y).tolist()
+    assert found[0] == pytest.approx(large * math.sqrt(2), rel=1e-15)
+    assert found[1:4] == [5 * small, INF, INF] and math.isnan(found[4]) and found[5] == 0

@@ -179,3 +179,22 @@ def test_householder() -> None:
     close(q @ packed.triu()[..., :3, :], TALL)
     close(torch.ormqr(packed, tau, packed.triu()), TALL)
     close(torch.ormqr(packed, tau, TALL, transpose=True), packed.triu())
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda a: torch.cholesky_solve(a, a), NotImplementedError, "\"cholesky_solve_cpu\" not implemented for 'Long'"),
+        (lambda a: torch.triangular_solve(a, a), NotImplementedError, "\"triangular_solve_cpu\" not implemented for 'Long'"),
+        (lambda a: torch.linalg.householder_product(a, a[0]), NotImplementedError, "\"orgqr_cpu\" not implemented for 'Long'"),
+        (torch.linalg.lu_factor, NotImplementedError, "\"lu_cpu\" not implemented for 'Long'"),
+        (lambda a: torch.linalg.svd(a.half()), NotImplementedError, "\"linalg_svd_cpu\" not implemented for 'Half'"),
+        (torch.linalg.eig, RuntimeError, "Unknown Complex ScalarType for Long"),
+        (torch.linalg.matrix_rank, RuntimeError, "This function doesn't handle types other than float and double"),
+        (lambda a: torch.triangular_solve(a.float(), a.double()), RuntimeError, "Expected b and A to have the same dtype"),
+    ],
+)
+def test_refused_dtypes(call, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind) as caught:
+        call(torch.eye(2, dtype=torch.int64))
+    assert str(caught.value).startswith(text)

@@ -73,3 +73,13 @@ def test_addcmul_drops_the_fraction_of_its_value() -> None:
     i = torch.tensor([1, 2])
     assert torch.addcmul(i, i, i, value=1.5).tolist() == [2, 6]
     assert torch.addcmul(i.float(), i, i, value=1.5).tolist() == [2.5, 8.0]
+
+
+def test_a_refused_argument_does_not_stand_for_an_equal_one() -> None:
+    x = torch.tensor([[3.0, 1.0, 2.0]])
+    with pytest.raises(TypeError):
+        torch.sort(x, True)
+    assert torch.sort(x, 1)[0].tolist() == [[1.0, 2.0, 3.0]]
+    with pytest.raises(TypeError):
+        torch.argsort(x, 1.0)  # type: ignore[arg-type]
+    assert torch.argsort(x, 1).tolist() == [[1, 2, 0]]

@@ -29,6 +29,13 @@ def test_integers_are_accumulated_in_int64(dtype) -> None:
     assert x.prod().dtype is torch.int64 and x.sum(dtype=torch.float64).dtype is torch.float64
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.float64])
+def test_the_result_has_the_dtype_that_is_asked_for(dtype) -> None:
+    x = torch.tensor([1.0, 2.0])
+    for made in (x.sum(dtype=dtype), torch.nansum(x, dtype=dtype), torch.prod(x, dtype=dtype), x.sum(0, dtype=dtype)):
+        assert made.dtype is dtype
+
+
 def test_half_precision_is_accumulated_in_float32() -> None:
     assert torch.full((4096,), 0.1, dtype=torch.bfloat16).sum().item() == 410.0
     assert torch.ones(4096, dtype=torch.float16).mean().item() == 1.0

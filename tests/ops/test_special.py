@@ -64,6 +64,13 @@ def test_polygamma_obeys_its_recurrence_left_of_zero() -> None:
         close(torch.polygamma(n, x), shifted.numpy(), 1e-9)
 
 
+def test_lgamma_is_exact_near_its_zeros_in_single_precision() -> None:
+    points = [1.0, 1.0001, 1.9999, 2.0, 150.0]
+    x = torch.tensor(points)
+    assert torch.lgamma(x)[0].item() == 0
+    close(torch.lgamma(x), [math.lgamma(p) for p in x.tolist()], 1e-6)
+
+
 def test_each_derivative_of_lgamma_is_the_next_polygamma() -> None:
     x = double(-1.3, 0.4, 5.0, requires_grad=True)
     (first,) = torch.autograd.grad(torch.lgamma(x).sum(), x, create_graph=True)

@@ -195,3 +195,33 @@ def _has_tabulate() -> bool:
     import importlib.util
 
     return importlib.util.find_spec("tabulate") is not None
+
+
+TRACED = {
+    "products": (lambda lib, x, y: (x @ y).relu().sum(0), [(2, 3), (3, 2)]),
+    "constants": (lambda lib, x: x + lib.ones(3) * 2, [(3,)]),
+    "views": (lambda lib, x: x.t()[0], [(2, 3)]),
+    "gradient": (lambda lib, x: lib.func.grad(lambda z: (z.sin() * z).sum())(x), [(3,)]),
+    "several": (lambda lib, x: x.max(0), [(2, 3)]),
+    "in place": (lambda lib, x: x.clone().add_(1), [(2,)]),
+    "softmax": (lambda lib, x: lib.nn.functional.cross_entropy(x, lib.tensor([0, 1])), [(2, 3)]),
+    "tree": (lambda lib, x, y: {"a": [x + y], "b": x}, [(2,), (2,)]),
+}
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_make_fx(name: str) -> None:
+    """The same code from functions traced by operators."""
+    from torch.fx.experimental.proxy_tensor import make_fx as theirs
+
+    from jtorch.fx.experimental.proxy_tensor import make_fx as ours
+
+    function, shapes = TRACED[name]
+    code = []
+    for lib, make in ((torch, theirs), (jtorch, ours)):
+        code.append(make(_bound(function, lib, len(shapes)))(*[lib.ones(*s) for s in shapes]).code)
+    assert code[1] == code[0]
+
+
+def _bound(function: Any, lib: Any, count: int) -> Any:
+    return (lambda x: function(lib, x)) if count == 1 else (lambda x, y: function(lib, x, y))

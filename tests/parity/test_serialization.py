@@ -6,6 +6,7 @@ import collections
 import io
 import pickle
 import re
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,61 @@ def test_plain_pickle_goes_through_save_too() -> None:
         jtorch.load(io.BytesIO(data))
     assert jtorch.load(io.BytesIO(data), weights_only=False)["x"].tolist() == [1.0, 1.0]
     assert torch.load(io.BytesIO(data), weights_only=False)["x"].tolist() == [1.0, 1.0]
+
+
+def crossed(source: Any, target: Any, obj: Any) -> Any:
+    return target.load(io.BytesIO(saved(source, obj)), weights_only=False)
+
+
+WAYS = pytest.mark.parametrize(("source", "target"), [(jtorch, torch), (torch, jtorch), (jtorch, jtorch)], ids=["out", "in", "own"])
+
+
+@WAYS
+def test_functions_are_named_by_place(source: Any, target: Any) -> None:
+    """Programs keep functions as attributes of their modules; those that are compiled in PyTorch have odd places in its files."""
+    for path in ("tanh", "add", "einsum", "nn.functional.relu", "nn.functional.gelu", "nn.functional.linear", "nn.functional.softplus"):
+        theirs, ours = source, target
+        for part in path.split("."):
+            theirs, ours = getattr(theirs, part), getattr(ours, part)
+        assert crossed(source, target, theirs) is ours, path
+
+
+@WAYS
+@pytest.mark.parametrize("make", [lambda lib: lib.zeros(2), lambda lib: lib.nn.Parameter(lib.zeros(2))], ids=["tensor", "parameter"])
+def test_attributes_of_tensors(source: Any, target: Any, make: Any) -> None:
+    """All that a program has set, also under names that begin with an underscore."""
+    tensor = make(source)
+    tensor._no_weight_decay, tensor.tag, tensor.other = True, "x", source.ones(1)
+    found = crossed(source, target, tensor)
+    assert type(found) is type(make(target))
+    assert (found._no_weight_decay, found.tag, found.other.tolist()) == (True, "x", [1.0])
+    assert target is jtorch or sorted(found.__dict__) == ["_no_weight_decay", "other", "tag"]
+
+
+@WAYS
+def test_storages_and_their_tensors(source: Any, target: Any) -> None:
+    tensor = source.arange(3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # typed storages are deprecated
+        found, storage, untyped = crossed(source, target, [tensor, tensor.storage(), source.arange(2).untyped_storage()])
+        assert [list(storage), storage.dtype, untyped.nbytes()] == [[0.0, 1.0, 2.0], target.float32, 16]
+        assert storage.data_ptr() == found.untyped_storage().data_ptr()
+        found[1] = 5
+        assert storage.tolist() == [0.0, 5.0, 2.0]
+
+
+def test_lazily_conjugated_tensors_load() -> None:
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    assert jtorch.load(io.BytesIO(saved(torch, z.conj()))).tolist() == [1 - 2j, 3 + 1j]
+    assert jtorch.load(io.BytesIO(saved(torch, z.conj().imag))).tolist() == [-2.0, 1.0]
+
+
+@WAYS
+def test_generators_and_results(source: Any, target: Any) -> None:
+    generator = source.Generator().manual_seed(3)
+    source.rand(5, generator=generator)
+    result = source.return_types.max((source.ones(1), source.zeros(1)))
+    found, again = crossed(source, target, [generator, result])
+    assert target.rand(3, generator=found).tolist() == source.rand(3, generator=generator).tolist()
+    assert found.initial_seed() == 3
+    assert (type(again), again.values.tolist()) == (target.return_types.max, [1.0])

@@ -1,0 +1,82 @@
+"""Functions of ``torch`` whose names begin with an underscore, and that libraries call all the same: written with public ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .dtypes import BY_NAME
+from .functional import PUBLIC
+
+__all__ = [
+    "_assert_async", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_grouped_mm", "_int_mm",
+    "_log_softmax_backward_data", "_shape_as_tensor", "_softmax_backward_data",
+]  # fmt: skip
+
+
+def _shape_as_tensor(self: Any) -> Any:
+    """The sizes as a tensor."""
+    return PUBLIC["tensor"](list(self.shape), dtype=BY_NAME["int64"])
+
+
+def _assert_async(input: Any, assert_msg: str | None = None) -> None:
+    """Raises unless the one element of ``input`` is not zero; the value is read at once.
+
+    Raises:
+        RuntimeError: if it is zero, or there is not one element.
+    """
+    if input.numel() != 1:
+        raise RuntimeError(f"Boolean value of Tensor with {'no values' if input.numel() == 0 else 'more than one value'} is ambiguous")
+    if not input.bool().item():
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+    """The gradient of softmax's operand, from that of its result."""
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+    """The gradient of log_softmax's operand, from that of its result."""
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _convert_indices_from_coo_to_csr(self: Any, size: int, *, out_int32: bool = False) -> Any:
+    """Row numbers in rising order, as the places where the rows begin."""
+    counts = self.bincount(minlength=size).cumsum(0)
+    starts = PUBLIC["cat"]([counts.new_zeros(1), counts])
+    return starts.to(BY_NAME["int32" if out_int32 else "int64"])
+
+
+def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False) -> Any:
+    """Places where rows begin, and columns, as pairs of row and column."""
+    if crow_indices.dim() != 1:
+        from .errors import not_offered
+
+        raise not_offered("torch._convert_indices_from_csr_to_coo of a batch", "convert its members one by one")
+    counts = crow_indices[1:] - crow_indices[:-1]
+    rows = PUBLIC["arange"](len(counts), device=counts.device).repeat_interleave(counts)
+    pair = [col_indices, rows] if transpose else [rows, col_indices]
+    return PUBLIC["stack"]([x.to(BY_NAME["int32" if out_int32 else "int64"]) for x in pair])
+
+
+def _int_mm(self: Any, mat2: Any) -> Any:
+    """The product of matrices of int8 in int32.
+
+    Raises:
+        RuntimeError: for other dtypes, or shapes that do not fit.
+    """
+    if self.dim() != 2 or mat2.dim() != 2:
+        raise RuntimeError(f"Expected self and mat2 to be of dimension 2 but got {self.dim()} and {mat2.dim()}")
+    if self.shape[1] != mat2.shape[0]:
+        raise RuntimeError(f"self.size(1) needs to match mat2.size(0) but got {self.shape[1]} and {mat2.shape[0]}")
+    for name, x in (("self", self), ("mat2", mat2)):
+        if x.dtype not in (BY_NAME["int8"], BY_NAME["uint8"]):
+            kind = {"int32": "int", "int64": "long int", "float32": "float", "float64": "double"}.get(str(x.dtype)[6:], str(x.dtype)[6:])
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} dtype to be int8 or uint8 but got {kind}")
+    return PUBLIC["matmul"](self.to(BY_NAME["int32"]), mat2.to(BY_NAME["int32"]))
+
+
+def _grouped_mm(self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """``torch.nn.functional.grouped_mm``."""
+    return PUBLIC["nn.functional.grouped_mm"](self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)

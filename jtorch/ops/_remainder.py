@@ -1,0 +1,30 @@
+"""The remainder of float32 division on CPU, where XLA calls the C library for one element at a time: as exact, vectorised."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._declare import Array
+
+
+def rem(a: Array, b: Array) -> Array:
+    """``a - trunc(a / b) * b`` without rounding, with the sign of ``a``; operands of one shape."""
+    if a.dtype != np.float32:
+        return lax.rem(a, b)
+    return lax.platform_dependent(a, b, cpu=_vectorised, default=lax.rem)
+
+
+def _vectorised(a: Array, b: Array) -> Array:
+    """In float64 a quotient of two float32 numbers below 2**29 lies on the right side of each whole number, and its product is exact."""
+    wide, by = a.astype(np.float64), b.astype(np.float64)
+    quotient = jnp.trunc(wide / by)
+    size = jnp.abs(quotient)
+
+    def exactly() -> Array:
+        found = (wide - quotient * by).astype(np.float32)
+        found = jnp.where(jnp.isinf(b) & jnp.isfinite(a), a, found)
+        return jnp.where(found == 0, jnp.copysign(found, a), found)
+
+    return lax.cond(jnp.any((size >= 2**29) & (size < np.inf)), lambda: lax.rem(a, b), exactly)
