@@ -10,6 +10,8 @@ import numpy as np
 
 from . import dtypes
 from .core import Tensor, wrap
+from .dispatch import DisableTorchFunction as DisableTorchFunction
+from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .engine import check, flush
 from .overridable import torch_function_dispatch
 
@@ -21,8 +23,47 @@ __all__ = [
     "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "get_deterministic_debug_mode", "set_warn_always",
     "is_warn_always_enabled", "is_vulkan_available", "init_num_threads", "thread_safe_generator", "get_device_module",
     "set_default_tensor_type", "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "has_lapack", "has_mkl",
-    "has_openmp", "has_spectral", "from_file",
+    "has_openmp", "has_spectral", "from_file", "AcceleratorError", "DisableTorchFunction", "DisableTorchFunctionSubclass",
+    "detach_", "fill_", "index_put_",
 ]  # fmt: skip
+
+
+class AcceleratorError(RuntimeError):
+    """An error that an accelerator reports."""
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Takes the tensor out of the graph, in place: ``input.detach_()``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.ones(2, requires_grad=True) * 2
+        >>> torch.detach_(x).requires_grad
+        False
+    """
+    return input.detach_()  # type: ignore[attr-defined]
+
+
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Writes ``value``, a number or 0-dim tensor, into every element: ``input.fill_(value)``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fill_(torch.zeros(2), 3)
+        tensor([3., 3.])
+    """
+    return input.fill_(value)  # type: ignore[attr-defined]
+
+
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Writes ``values`` at positions, in place: ``input.index_put_(indices, values, accumulate)``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.index_put_(torch.zeros(3), (torch.tensor([2]),), torch.tensor(5.0))
+        tensor([0., 0., 5.])
+    """
+    return input.index_put_(indices, values, accumulate)  # type: ignore[attr-defined]
 
 
 def from_jax(x: Any) -> Tensor:

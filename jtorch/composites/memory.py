@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..applying import rebind
+from ..applying import inplace, rebind
 from ..binding import BOUND, composite
 from ..core import Tensor, alias_of, contiguous_strides, detached, from_host
 from ..errors import must_be_tensor
 from ..functional import PUBLIC
 from ..storage import Alias
-from ..writing import check_inplace
+from ..writing import check_inplace, overlapping
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -219,6 +219,9 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     step = sum(whole.stride())
     end = whole.numel() if wrap or shape[0] <= shape[-1] else step * shape[-1]
     whole.view(-1)[:end:step] = True
+    if self._strides is not None and overlapping(shape, self._strides):  # allowed here, and not worth a warning
+        check_inplace(self, True)
+        return inplace(self, BOUND["masked_fill"].core(self, whole, fill_value))
     return self.masked_fill_(whole, fill_value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING as TYPE_CHECKING
 from typing import Any
 from typing import Optional as Optional
@@ -14,6 +15,24 @@ from ..dispatch import has_torch_function_variadic as has_torch_function_variadi
 
 __all__: list[str] = []
 _fill(globals(), "nn.functional")
+
+
+class ScalingType(enum.Enum):
+    """What one scale stands for in a product of scaled matrices."""
+
+    TensorWise = 0
+    RowWise = 1
+    BlockWise1x16 = 2
+    BlockWise1x32 = 3
+    BlockWise1x128 = 4
+    BlockWise128x128 = 5
+
+
+class SwizzleType(enum.Enum):
+    """In which order the scales of a product of scaled matrices lie in memory."""
+
+    NO_SWIZZLE = 0
+    SWIZZLE_32_4_4 = 1
 
 
 def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str, func_name: str) -> Any:

@@ -55,3 +55,9 @@ def test_properties_of_tensors_have_their_own_docstrings() -> None:
         doc = inspect.getdoc(inspect.getattr_static(torch.Tensor, name))
         assert doc is not None
         assert ">>>" in doc, name
+
+
+def test_fill_diagonal_of_an_expanded_tensor_writes_without_a_warning() -> None:
+    row = torch.zeros(1, 3)
+    row.expand(3, 3).fill_diagonal_(5)
+    assert row.tolist() == [[5.0, 5.0, 5.0]]
