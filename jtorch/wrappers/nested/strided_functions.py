@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 import jtorch as torch
 from jtorch import Tensor
@@ -11,7 +14,7 @@ from jtorch import Tensor
 from ..._utils import _rebuild_nested_tensor
 from ...errors import canonical_dim
 from . import metadata
-from .strided import TABLE, Form, StridedNestedTensor, from_items, row_major, write_back
+from .strided import TABLE, Form, StridedNestedTensor, row_major, write_back
 from .tensor import Nested
 
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
@@ -563,5 +566,34 @@ def cat(tensors: Any, dim: int = 0) -> StridedNestedTensor:
         return StridedNestedTensor.contiguous_of(torch.cat([t._flat() for t in tensors]), sizes)
     if len({len(t._sizes) for t in tensors}) != 1:
         raise RuntimeError("cat(): expected all nested tensors to have the same number of items")
-    joined = [torch.cat(items, place - 1) for items in zip(*(unbind(t) for t in tensors), strict=True)]
-    return from_items(joined, None, None)
+    places, sizes = _joined_places(tensors, place - 1)
+    flat = torch.cat([t._flat() for t in tensors])
+    return StridedNestedTensor.contiguous_of(torch.index_select(flat, 0, torch.from_numpy(places).to(flat.device)), sizes)
+
+
+def _joined_places(tensors: Sequence[StridedNestedTensor], dim: int) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+    """Where each element of the joined items lies among the elements of all tensors, and the items' sizes: one gather does the rest.
+
+    Raises:
+        RuntimeError: if two items that are to be joined differ in another dimension.
+    """
+    begin, places, sizes = 0, [], []
+    per_tensor = []
+    for t in tensors:
+        blocks = []
+        for size in t._sizes:
+            count = math.prod(size)
+            blocks.append(np.arange(begin, begin + count).reshape(size))
+            begin += count
+        per_tensor.append(blocks)
+    for blocks in zip(*per_tensor, strict=True):
+        first = blocks[0].shape
+        for b in blocks:
+            if b.ndim != len(first) or any(n != m for d, (n, m) in enumerate(zip(b.shape, first, strict=True)) if d != dim):
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected sizes {list(first)} but got {list(b.shape)}"
+                )
+        block = np.concatenate(blocks, dim)
+        places.append(block.reshape(-1))
+        sizes.append(block.shape)
+    return np.concatenate(places) if places else np.zeros(0, np.int64), sizes
