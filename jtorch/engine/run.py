@@ -371,7 +371,7 @@ def _worth_compiling(state: State) -> bool:
     if n == 1 or state.spent == NEVER:
         return n == 1 and state.spent != NEVER and state.call.whole  # type: ignore[union-attr]
     # Where one kernel has very many results, most of them become code of their own.
-    many = sum([len(s.outs) for s in steps if type(s.outs) is tuple and len(s.outs) > MANY])
+    many = sum([len(s.outs) for s in steps if type(s.outs) is tuple and len(s.outs) > MANY and not s.call.whole])  # type: ignore[union-attr]
     whole = COMPILE_BASE + COMPILE_OP * n + COMPILE_RESULT * many
     if state.hits >= 2:
         if state.spent > 0.5 * whole:

@@ -34,14 +34,15 @@ class Cell(NamedTuple):
     """One kind of recurrent network.
 
     ``step(x_part, h_part, state)`` gives the new state before projection. ``keep(x_part, h_part)`` says what the gradient needs of a step
-    besides the states. ``slopes(x_part, kept, before, after)`` gives, for all steps at once, factors for ``back(d_state, factors)``,
-    which returns the gradients of ``x_part``, of ``h_part``, and of the state before as far as it does not come through ``h_part``.
+    besides the states. ``slopes(x_part, kept, before, after)`` gives factors for ``back(d_state, factors)``: step by step, because for all
+    steps at once they would take as much memory again as what was kept. ``back`` returns the gradients of ``x_part``, of ``h_part``, and of the state before as far as it does not come through ``h_part``.
     """
 
     step: Callable[[Array, Array, State], State]
     keep: Callable[[Array, Array], State]
     slopes: Callable[[Array, State, State, State], State]
     back: Callable[[State, State], tuple[Array, Array, State]]
+    wants_x: bool = False  # whether ``slopes`` needs ``x_part``
 
 
 def affine(x: Array, weight: Array, bias: Array | None) -> Array:
@@ -130,7 +131,7 @@ def _relu_slopes(x_part: Array, kept: State, before: State, after: State) -> Sta
 
 CELLS: dict[str, Cell] = {
     "LSTM": Cell(_lstm_step, lambda x, h: (lax.optimization_barrier(_lstm_gates(x, h)),), _lstm_slopes, _lstm_back),
-    "GRU": Cell(_gru_step, lambda x, h: (h,), _gru_slopes, _gru_back),
+    "GRU": Cell(_gru_step, lambda x, h: (h,), _gru_slopes, _gru_back, wants_x=True),
     "RNN_TANH": Cell(_tanh_step, lambda x, h: (), _tanh_slopes, _simple_back),
     "RNN_RELU": Cell(_relu_step, lambda x, h: (), _relu_slopes, _simple_back),
 }
@@ -164,26 +165,28 @@ def run(
         new, full, h_part = step(cell, x_part, state, w)
         if mask_t is not None:
             new = tuple(jnp.where(mask_t, n, s) for n, s in zip(new, state, strict=True))
-        trace = (new, None if w.hr is None else full, cell.keep(x_part, h_part)) if keep else None
-        return new, (new[0], trace)
+        return new, ((new, None if w.hr is None else full, cell.keep(x_part, h_part)) if keep else new[0])
 
-    state, (out, trace) = lax.scan(body, state, (affine(x, w.ih, w.b_ih), mask), reverse=reverse)
-    return out, state, Trace(*trace) if keep else None
+    state, found = lax.scan(body, state, (affine(x, w.ih, w.b_ih), mask), reverse=reverse)
+    if not keep:
+        return found, state, None
+    trace = Trace(*found)
+    return trace.after[0], state, trace
 
 
 def run_back(
     x: Array, state: State, w: Weights, cell: Cell, reverse: bool, mask: Array | None, trace: Trace, d_out: Array, d_final: State
 ) -> tuple[Array, State, Weights]:
     """The gradients of ``run`` for ``x``, the first state and the weights, given those of its outputs and final state."""
-    x_part = affine(x, w.ih, w.b_ih)
+    x_part = affine(x, w.ih, w.b_ih) if cell.wants_x else None
     before = tuple(
         jnp.concatenate([seq[1:], s[None]] if reverse else [s[None], seq[:-1]]) for s, seq in zip(state, trace.after, strict=True)
     )
-    factors = cell.slopes(x_part, trace.kept, before, trace.after)
     zero = jnp.zeros((), x.dtype)
 
-    def body(d: State, at: tuple[Array, State, Array | None]) -> tuple[State, Any]:
-        d_out_t, factors_t, mask_t = at
+    def body(d: State, at: tuple[Array, Array | None, State, State, State, Array | None]) -> tuple[State, Any]:
+        d_out_t, x_part_t, kept_t, before_t, after_t, mask_t = at
+        factors_t = cell.slopes(x_part_t, kept_t, before_t, after_t)
         d = (d[0] + d_out_t, *d[1:])
         passed = None
         if mask_t is not None:  # a masked step hands the gradient on unchanged and takes none itself
@@ -197,9 +200,11 @@ def run_back(
         new = (back if w.hr is not None else back + direct[0], *direct[1:])
         if passed is not None:
             new = tuple(n + p for n, p in zip(new, passed, strict=True))
-        return new, (d_x, None if d_hp is d_x else d_hp, None if w.hr is None else d_h)
+        # With a dimension more, XLA does not take the empty buffers of both scans for one, which would have to be kept and copied.
+        return new, (d_x[None], None if d_hp is d_x else d_hp[None], None if w.hr is None else d_h[None])
 
-    d_state, (d_x, d_hp, d_h) = lax.scan(body, d_final, (d_out, factors, mask), reverse=not reverse)
+    d_state, found = lax.scan(body, d_final, (d_out, x_part, trace.kept, before, trace.after, mask), reverse=not reverse)
+    d_x, d_hp, d_h = (None if a is None else a[:, 0] for a in found)
     d_hp = d_x if d_hp is None else d_hp
     grads = Weights(
         ih=_over_time(d_x, x),

@@ -221,7 +221,7 @@ def logdet(input: Array) -> Array:
     _check_det(input, "logdet")
     sign, logarithm = _slogdet(input)
     if is_complex(input):
-        return logarithm + jnp.log(sign)
+        return lax.complex(logarithm, jnp.angle(sign))
     return jnp.where(sign == -1, np.asarray(np.nan, logarithm.dtype), logarithm)
 
 
