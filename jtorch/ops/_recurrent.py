@@ -34,8 +34,9 @@ class Cell(NamedTuple):
     """One kind of recurrent network.
 
     ``step(x_part, h_part, state)`` gives the new state before projection. ``keep(x_part, h_part)`` says what the gradient needs of a step
-    besides the states. ``slopes(x_part, kept, before, after)`` gives factors for ``back(d_state, factors)``: step by step, because for all
-    steps at once they would take as much memory again as what was kept. ``back`` returns the gradients of ``x_part``, of ``h_part``, and of the state before as far as it does not come through ``h_part``.
+    besides the states. ``slopes(x_part, kept, before, after)`` gives factors for ``back(d_state, factors)``: step by step, because for
+    all steps at once they would take as much memory again as what was kept. ``back`` returns the gradients of ``x_part``, of ``h_part``,
+    and of the state before as far as it does not come through ``h_part``.
     """
 
     step: Callable[[Array, Array, State], State]
@@ -178,13 +179,13 @@ def run_back(
     x: Array, state: State, w: Weights, cell: Cell, reverse: bool, mask: Array | None, trace: Trace, d_out: Array, d_final: State
 ) -> tuple[Array, State, Weights]:
     """The gradients of ``run`` for ``x``, the first state and the weights, given those of its outputs and final state."""
-    x_part = affine(x, w.ih, w.b_ih) if cell.wants_x else None
+    x_part: Any = affine(x, w.ih, w.b_ih) if cell.wants_x else None
     before = tuple(
         jnp.concatenate([seq[1:], s[None]] if reverse else [s[None], seq[:-1]]) for s, seq in zip(state, trace.after, strict=True)
     )
     zero = jnp.zeros((), x.dtype)
 
-    def body(d: State, at: tuple[Array, Array | None, State, State, State, Array | None]) -> tuple[State, Any]:
+    def body(d: State, at: Any) -> tuple[State, Any]:
         d_out_t, x_part_t, kept_t, before_t, after_t, mask_t = at
         factors_t = cell.slopes(x_part_t, kept_t, before_t, after_t)
         d = (d[0] + d_out_t, *d[1:])
@@ -204,7 +205,8 @@ def run_back(
         return new, (d_x[None], None if d_hp is d_x else d_hp[None], None if w.hr is None else d_h[None])
 
     d_state, found = lax.scan(body, d_final, (d_out, x_part, trace.kept, before, trace.after, mask), reverse=not reverse)
-    d_x, d_hp, d_h = (None if a is None else a[:, 0] for a in found)
+    d_x, d_hp, d_h = [None if a is None else a[:, 0] for a in found]
+    assert d_x is not None
     d_hp = d_x if d_hp is None else d_hp
     grads = Weights(
         ih=_over_time(d_x, x),
