@@ -1,7 +1,7 @@
 """Lets the memory of one run be used by the next: a program's temporary memory is allocated anew for each run.
 
 The GNU C library takes every block of more than 32 MB from the kernel and gives it back when it is freed. A training step whose
-program needs 40 MB then has 10,000 pages mapped and cleared each time, which takes longer than many of its kernels (decision 0013). Told
+program needs 40 MB then has 10,000 pages mapped and cleared each time, which takes longer than many of its kernels (decision 0012). Told
 not to, the library keeps such blocks on its heap.
 """
 
