@@ -196,6 +196,10 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         given = ", ".join(f"{p.name}={values[p.name]}" if p.keyword_only else values[p.name] for p in params)
         first = params[0].name
         lines = ["if inplace:", f"    _check_inplace({first})", f"    return _inplace({first}, _bound.core({given}))", *lines]
+    if op.itself:  # nothing to compute for some dtypes: the result is the tensor, not a copy of it
+        first = params[0].name
+        names["_itself"] = op.itself
+        lines += [f"if _itself(v_{first}.aval.dtype){' and out is None' if op.out else ''}:", f"    return {first}"]
     tensors = ", ".join(p.name for p in params if p.kind == TENSOR)
     values = ", ".join(f"v_{p.name}" for p in params if p.kind == TENSOR)
     comma = "," if simple and tensors and "," not in tensors else ""

@@ -14,7 +14,7 @@ from .autograd.grad_mode import MODE
 from .autograd.names import plain_name
 from .autograd.nodes import shown
 from .autograd.tape import SAVING, Node, tracked
-from .engine import META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
+from .engine import LOCAL, META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
 from .errors import not_offered
 from .size import Size
 from .storage import Alias, Counter, Step, Storage
@@ -110,9 +110,14 @@ class Tensor:
             self._v, self._ver, self._address, self._al = storage.value, al.counter.n, storage.address, None
             return storage.value  # type: ignore[return-value]
         if al.version != storage.version or storage.host is not None:
-            al.value = storage.get(al)
-            if al.chain and storage.value is not None:
-                _from(al.value, storage.value)
+            value = storage.get(al)
+            whole = storage.value
+            if whole is not None:
+                if al.chain:
+                    _from(value, whole)
+                if value.trace is SPECIAL and whole.trace is not SPECIAL:
+                    return value  # read inside a JAX transformation: a tracer, which must not outlive it
+            al.value = value
             al.version = storage.version
         return al.value  # type: ignore[return-value]
 
@@ -686,7 +691,7 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     al = t._al
     if v is None:
         if al.storage.host is not None and not al.storage.adopt():  # type: ignore[union-attr]
-            return _host_view(t, al, step, strides, offset)  # type: ignore[arg-type]
+            return _unread_view(t, al, step, strides, offset)  # type: ignore[arg-type]
         v = t._read()
         al = t._al  # reading may find that nobody shares the storage any more
     r = _new(Tensor)
@@ -694,6 +699,8 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     if grad and al is not None and al.origin is not None:
         t._check_origin()
     if value is None:
+        if LOCAL.trace is None and unread(t, v):  # (asked twice: deferred mode pays for one look)
+            return _unread_view(t, alias_of(t), step, strides, offset)
         seen: Value = record(step.get, (v,), step.numbers)
         value = seen
         if grad and seen.aval.differentiable:
@@ -714,8 +721,19 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     return r
 
 
-def _host_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offset: int) -> Tensor:
-    """A view of NumPy's memory: nothing is read until its value is needed."""
+def unread(t: Tensor, v: Value) -> bool:
+    """Whether views of ``t``, whose value is ``v``, are left to be computed when they are read: immediate mode would copy each at once.
+
+    Only those of whole tensors: views of a view would each compute that one anew.
+    """
+    if LOCAL.trace is not None or t._rg or v.trace is SPECIAL:
+        return False
+    al = t._al
+    return al is None or not (al.chain or al.base is not None)
+
+
+def _unread_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offset: int) -> Tensor:
+    """A view whose value is computed when it is needed: of NumPy's memory, and in immediate mode of any tensor that is no view itself."""
     aval = shapes_of(step.get, (t._aval,), t._aval.device).outs
     r = _new(Tensor)
     base = al.base if al.base is not None else t

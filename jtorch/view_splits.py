@@ -12,7 +12,7 @@ from .autograd.grad_mode import MODE
 from .autograd.names import named
 from .autograd.tape import Node
 from .binding import composite
-from .core import Tensor, contiguous_strides, view
+from .core import Tensor, contiguous_strides, unread, view
 from .engine import Call, record
 from .errors import canonical_dim
 from .ops._kernel import Fixed, T, call_of
@@ -24,7 +24,7 @@ from .views import _SELECT, _SLICE, _check_tensor, _int, _is_data, select_at, sl
 def _split_views(t: Tensor, d: int, sizes: tuple[int, ...], listed: bool = False) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension as views of one operation."""
     strides = t._strides or contiguous_strides(t._aval.shape)
-    starts = np.cumsum((0, *sizes)).tolist()
+    starts = (0, *itertools.accumulate(sizes))
     steps = [step_of(_SLICE, (d, a, a + n, 1)) for a, n in zip(starts, sizes, strict=False)]
     call = _multi_call("_split", (tuple(sizes), d))
     made = _several(t, call, steps, [strides] * len(sizes), [strides[d] * a for a in starts[:-1]])
@@ -46,7 +46,13 @@ def _several(
     if al is not None and al.storage.host is not None and not al.storage.adopt():
         return tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
     v = t._v or t._read()
-    base_offset = t._al.offset if t._al is not None else 0
+    al = t._al
+    base_offset = al.offset if al is not None else 0
+    if unread(t, v):
+        made = tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
+        for r in made:
+            r._al.origin = r._al.origin or "multi"  # type: ignore[union-attr]
+        return made
     values = record(call, (v,))
     node = None
     if t._rg and MODE.enabled and v.aval.differentiable:

@@ -22,7 +22,7 @@ def _tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @composite(lists=("tensors",), native=False)
 def broadcast_tensors(*tensors: Any) -> Any:
-    """Views of all tensors in the shape that they broadcast to.
+    """Views of all tensors in the shape that they broadcast to; those that have it already themselves.
 
     Shapes: any that broadcast -> all of the common one.
 
@@ -38,7 +38,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     """
     found = _tensors("broadcast_tensors", tensors)
     shape = broadcast_shapes(*(t.shape for t in found))
-    return tuple(t.expand(shape) for t in found)
+    return tuple(t if tuple(t.shape) == tuple(shape) else t.expand(shape) for t in found)
 
 
 @composite(operands=("tensors",), native=False)

@@ -82,6 +82,7 @@ class Op:
     varargs: str | None = None
     returns: str | None = None
     fields: tuple[str, ...] = ()
+    itself: Callable[[Any], bool] | None = None
     differentiable: bool = True
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None

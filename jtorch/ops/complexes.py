@@ -15,9 +15,13 @@ from ._numeric import default_float, is_complex, is_float, scalar_name, zeros_wh
 from .pointwise import sgn
 
 
-@unary(promote=None, out=False, saves=(), aten="conj")
+def _is_real(dtype: np.dtype) -> bool:
+    return dtype.kind != "c"
+
+
+@unary(promote=None, out=False, saves=(), itself=_is_real, aten="conj")
 def conj(input: Array) -> Array:
-    """The complex conjugate; real tensors as they are.
+    """The complex conjugate; a real tensor itself, not a copy.
 
     Shapes: input (*) -> (*).
     Dtypes: any -> the same.
@@ -32,9 +36,9 @@ def conj(input: Array) -> Array:
     return _conj(input)
 
 
-@unary(promote=None, inplace=True, saves=(), aten="conj_physical")
+@unary(promote=None, inplace=True, saves=(), itself=_is_real, aten="conj_physical")
 def conj_physical(input: Array) -> Array:
-    """The complex conjugate; real tensors as they are.
+    """The complex conjugate; a real tensor itself, not a copy, unless ``out`` is given.
 
     Shapes: input (*) -> (*).
     Dtypes: any -> the same.

@@ -135,9 +135,13 @@ def neg(input: Array) -> Array:
     return -input
 
 
-@unary(promote=None, operators="pos", saves=(), out=False, aten="positive")
+def _not_bool(dtype: np.dtype) -> bool:
+    return dtype.kind != "b"
+
+
+@unary(promote=None, operators="pos", saves=(), out=False, itself=_not_bool, aten="positive")
 def positive(input: Array) -> Array:
-    """Returns ``input`` as it is.
+    """Returns ``input`` itself.
 
     Shapes: that of ``input``.
 

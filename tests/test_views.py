@@ -1,0 +1,65 @@
+"""Views: when they are computed, and what is no view but the tensor itself."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import jtorch as torch
+
+
+@pytest.fixture
+def at_once():
+    with torch.execution("immediate"):
+        yield
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda x: x.t(), lambda x: x[1:], lambda x: x.reshape(-1), lambda x: x.chunk(2, 1)[1], lambda x: x.unbind()[2], lambda x: x[:, None]],
+    ids=["t", "slice", "reshape", "chunk", "unbind", "unsqueeze"],
+)
+def test_views_are_computed_when_they_are_read(at_once, make):
+    x = torch.arange(12.0).reshape(3, 4).clone()
+    view = make(x)
+    assert view._v is None
+    assert view._al.value is None
+    x.add_(1)
+    array = np.arange(12.0, dtype=np.float32).reshape(3, 4) + 1
+    expected = make(torch.tensor(array)).tolist()
+    assert view.tolist() == expected
+    view.mul_(2)
+    assert view.tolist() == np.multiply(expected, 2).tolist()
+    assert x.sum().item() == array.sum() + np.sum(expected)
+
+
+def test_a_view_first_read_inside_a_transformation_is_read_again_outside(at_once):
+    x = torch.arange(3.0)
+    view = x.unsqueeze(0)
+    assert jax.jit(lambda a: (view.jax() * a).sum())(2.0) == 6
+    assert view.sum().item() == 3
+
+
+def test_recorded_views_follow_their_base_too():
+    x = torch.zeros(2, 2)
+    view = x.t()
+    x[0, 1] = 5
+    assert view.tolist() == [[0, 0], [5, 0]]
+
+
+@pytest.mark.parametrize("f", [torch.conj, torch.conj_physical, torch.positive, lambda x: +x, lambda x: torch.broadcast_tensors(x, x)[0]])
+def test_nothing_to_do_gives_the_tensor_itself(f):
+    x = torch.ones(2, requires_grad=True)
+    assert f(x) is x
+
+
+def test_what_must_be_computed_is_another_tensor():
+    z = torch.tensor([1 + 2j])
+    assert torch.conj(z) is not z
+    assert torch.conj(z).item() == 1 - 2j
+    x, out = torch.ones(2), torch.zeros(2)
+    assert torch.conj_physical(x, out=out) is out
+    assert out.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="on a bool tensor"):
+        +torch.tensor([True])
