@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from ..errors import broadcast_shapes, canonical_dim
 from ._axes import accumulated, category, positions, put_along, to_dtype
 from ._declare import Array, Dtype, Number, defvjp, op, reduction
 from ._numeric import default_float, is_complex, unsupported, wide
+from ._running import running, running_extremum
 
 
 def _scanned(x: Array, axis: int, scan: Any) -> Array:
@@ -20,12 +22,20 @@ def _scanned(x: Array, axis: int, scan: Any) -> Array:
     return scan(x, axis) if x.ndim and x.size else x
 
 
+def _sums(x: Array, axis: int, reverse: bool = False) -> Array:
+    return running(x, axis, lax.add, lax.cumsum, jnp.sum, reverse)
+
+
+def _products(x: Array, axis: int) -> Array:
+    return running(x, axis, lax.mul, lax.cumprod, jnp.prod)
+
+
 def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, of_bool: Any) -> Array:
     axis = canonical_dim(dim, input.ndim)
     x = accumulated(input, dtype)
     if x.dtype == np.bool_:
         return to_dtype(_scanned(x.astype(np.int8), axis, lambda a, d: of_bool(a, axis=d)), np.bool_)
-    return to_dtype(_scanned(wide(x), axis, lambda a, d: scan(a, axis=d)), x.dtype)
+    return to_dtype(_scanned(wide(x), axis, scan), x.dtype)
 
 
 @reduction(inplace=True, saves=(), aten="cumsum")
@@ -44,7 +54,7 @@ def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
         tensor([[1, 3],
                 [3, 7]])
     """
-    return _running(input, dim, dtype, lax.cumsum, lax.cummax)
+    return _running(input, dim, dtype, _sums, lax.cummax)
 
 
 @reduction(inplace=True, saves=("input",), aten="cumprod")
@@ -63,12 +73,12 @@ def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
         >>> torch.cumprod(torch.tensor([1.0, 2.0, 0.5]), 0)
         tensor([1., 2., 1.])
     """
-    return _running(input, dim, dtype, lax.cumprod, lax.cummin)
+    return _running(input, dim, dtype, _products, lax.cummin)
 
 
 def _cumsum_rule(g: Array, result: None, input: Array, dim: int, *, dtype: Dtype | None = None) -> tuple[Array]:
     axis = canonical_dim(dim, g.ndim)
-    return (to_dtype(_scanned(wide(g), axis, lambda a, d: lax.cumsum(a, axis=d, reverse=True)), g.dtype),)
+    return (to_dtype(_scanned(wide(g), axis, functools.partial(_sums, reverse=True)), g.dtype),)
 
 
 defvjp(cumsum, _cumsum_rule, saves=())
@@ -81,15 +91,24 @@ def _running_extremum(name: str, input: Array, dim: int, scan: Any) -> tuple[Arr
     if input.ndim == 0 or input.size == 0:
         return input, jnp.zeros(input.shape, np.int64)
     if input.dtype == np.bool_:
-        values = scan(input.astype(np.int8), axis=axis).astype(np.bool_)
-    else:
-        values = scan(input, axis=axis)
-    # A new extremum stands where an element equals the running one: the last of equal ones counts.
-    new = input == values
-    if category(input.dtype) == dtypes.FLOATING:
-        new |= jnp.isnan(input)
-    place = positions(input, axis)
-    return values, lax.cummax(jnp.where(new, place, jnp.zeros((), place.dtype)), axis=axis).astype(np.int64)
+        values, places = _running_extremum(name, input.astype(np.int8), axis, scan)
+        return values.astype(np.bool_), places
+    floating = category(input.dtype) == dtypes.FLOATING
+
+    def by_xla(x: Array) -> tuple[Array, Array]:
+        values = scan(x, axis=axis)
+        # A new extremum stands where an element equals the running one: the last of equal ones counts.
+        new = x == values
+        if floating:
+            new |= jnp.isnan(x)
+        place = positions(x, axis)
+        return values, lax.cummax(jnp.where(new, place, jnp.zeros((), place.dtype)), axis=axis).astype(np.int64)
+
+    def beats(new: Array, old: Array) -> Array:
+        found = new >= old if scan is lax.cummax else new <= old
+        return found | jnp.isnan(new) if floating else found
+
+    return running_extremum(input, axis, beats, by_xla)
 
 
 @reduction(saves=(), returns="cummax", fields=("values", "indices"), aten="cummax")
@@ -380,7 +399,7 @@ def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     axis = canonical_dim(dim, y.ndim)
     made = _areas("cumulative_trapezoid", y, x, 1, axis)
-    return lax.cumsum(made, axis=axis) / 2 if made.size else made
+    return _sums(made, axis) / 2 if made.size else made
 
 
 @op(namespace="_C", aten="cumulative_trapezoid.dx")
@@ -390,4 +409,4 @@ def _cumulative_trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     axis = canonical_dim(dim, y.ndim)
     made = _areas("cumulative_trapezoid", y, None, dx, axis)
-    return lax.cumsum(made, axis=axis) / 2 if made.size else made
+    return _sums(made, axis) / 2 if made.size else made

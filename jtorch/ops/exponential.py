@@ -11,7 +11,7 @@ from jax import lax
 
 from .. import dtypes
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
-from ._numeric import conj, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
+from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
 
 # ---- powers ----------------------------------------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ def _pow_number(x: Array, exponent: Number) -> Array:
     if exponent == 0.5:
         return jnp.sqrt(x)
     if exponent == -0.5:
-        return lax.rsqrt(x)
+        return inverse_sqrt(wide(x)).astype(x.dtype)
     if exponent in (-2, -1, 0, 1, 2, 3):
         return lax.integer_pow(x, int(exponent))
     return _pow_tensors(x, jnp.asarray(exponent, x.dtype))
@@ -197,7 +197,7 @@ def rsqrt(input: Array) -> Array:
         >>> torch.rsqrt(torch.tensor([4.0, 0.0]))
         tensor([0.5000,    inf])
     """
-    return lax.rsqrt(input)
+    return inverse_sqrt(wide(input)).astype(input.dtype)
 
 
 def _rsqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:

@@ -12,7 +12,7 @@ from jax import lax
 from .. import dtypes
 from ._declare import Array, defvjp, op
 from ._kernel import cast, unbroadcast
-from ._numeric import require, scalar_name, wide
+from ._numeric import inverse_sqrt, require, scalar_name, wide
 
 
 def _check_normalized_shape(input: Array, normalized_shape: Sequence[int], star: str = "*, ", **params: Array | None) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ def _moments(x: Array, dims: tuple[int, ...], eps: Any) -> tuple[Array, Array]:
     """The mean and the reciprocal of the (biased) standard deviation over ``dims``, which are kept."""
     mean = jnp.mean(x, dims, keepdims=True)
     centered = x - mean
-    return mean, lax.rsqrt(jnp.mean(centered * centered, dims, keepdims=True) + np.asarray(eps, x.dtype))
+    return mean, inverse_sqrt(jnp.mean(centered * centered, dims, keepdims=True) + np.asarray(eps, x.dtype))
 
 
 def _param_grads(g: Array, normal: Array, weight: Array | None, bias: Array | None) -> tuple[Array | None, Array | None]:
@@ -149,7 +149,7 @@ def _rms_norm_fwd(
     require("rms_norm", input, "fc")
     x = wide(input)
     smallest = float(jnp.finfo(input.dtype).eps) if eps is None else eps
-    scale = lax.rsqrt(jnp.mean(x * x, dims, keepdims=True) + np.asarray(smallest, x.dtype))
+    scale = inverse_sqrt(jnp.mean(x * x, dims, keepdims=True) + np.asarray(smallest, x.dtype))
     return cast(_affine(x * scale, _like(weight, x, dims), None), input.dtype), (scale,)
 
 
@@ -230,7 +230,7 @@ def _batch_norm_train_fwd(
     mean = _channel_sum(x) / n
     centered = x - mean
     variance = _channel_sum(centered * centered) / n
-    scale = lax.rsqrt(variance + np.asarray(eps, x.dtype))
+    scale = inverse_sqrt(variance + np.asarray(eps, x.dtype))
     w = _channel(weight, x)
     out = _affine(centered * (scale if w is None else scale * w), None, _channel(bias, x))
     moments = []
@@ -304,7 +304,7 @@ def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array |
     """Each channel (dimension 1) normalised by the given moments, then the parameters applied."""
     _check_channels(input, running_mean=mean, running_var=variance, weight=weight, bias=bias)
     x = wide(input)
-    scale = lax.rsqrt(cast(variance, x.dtype) + np.asarray(eps, x.dtype))
+    scale = inverse_sqrt(cast(variance, x.dtype) + np.asarray(eps, x.dtype))
     if weight is not None:
         scale = scale * cast(weight, x.dtype)
     return cast(_affine((x - _channel(mean, x)) * _channel(scale, x), None, _channel(bias, x)), input.dtype)

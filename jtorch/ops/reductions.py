@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from jax import lax
 from .. import dtypes
 from ..errors import canonical_dim, canonical_dims
 from ._axes import accumulated, category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, to_dtype
+from ._columns import in_columns
 from ._declare import Array, Dtype, defvjp, op, reduction
 from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
 
@@ -21,7 +23,17 @@ def _asked(x: Array) -> np.dtype | None:
 
 
 def _summed(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
-    return jnp.any(x, axis=dims, keepdims=keepdim) if x.dtype == np.bool_ else jnp.sum(x, axis=dims, keepdims=keepdim, dtype=_asked(x))
+    if x.dtype == np.bool_:
+        return jnp.any(x, axis=dims, keepdims=keepdim)
+    if is_integral(x):
+        return in_columns(functools.partial(jnp.sum, dtype=_asked(x)), x, dims, keepdim)
+    return jnp.sum(x, axis=dims, keepdims=keepdim)
+
+
+def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+    """How many are true, as int64; counted in 32 bits, twice as many at a time."""
+    narrow = np.dtype(np.int32 if hit.size < 2**31 else np.int64)
+    return in_columns(functools.partial(jnp.sum, dtype=narrow), hit, dims, keepdim).astype(np.int64)
 
 
 @reduction(saves=(), aten="sum.dim_IntList")
@@ -45,6 +57,8 @@ def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
         tensor([[3],
                 [7]])
     """
+    if input.dtype == np.bool_ and dtype is None:
+        return _counted(input, reduced_dims(input, dim), keepdim)
     return _summed(accumulated(input, dtype), reduced_dims(input, dim), keepdim)
 
 
@@ -164,14 +178,17 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
         raise TypeError("prod(): argument 'dim' must be int, not tuple")
     x = accumulated(input, dtype)
     dims = reduced_dims(input, dim)
-    return jnp.all(x, axis=dims, keepdims=keepdim) if x.dtype == np.bool_ else jnp.prod(x, axis=dims, keepdims=keepdim, dtype=_asked(x))
+    if x.dtype == np.bool_:
+        return jnp.all(x, axis=dims, keepdims=keepdim)
+    return in_columns(functools.partial(jnp.prod, dtype=_asked(x)), x, dims, keepdim, rows=True)
 
 
 # ---- extrema ---------------------------------------------------------------------------------------------------------------------
 
 
 def _extremum(x: Array, dims: tuple[int, ...], keepdim: bool, largest: bool) -> Array:
-    return (jnp.max if largest else jnp.min)(x, axis=dims, keepdims=keepdim)
+    reduce = jnp.max if largest else jnp.min
+    return in_columns(reduce, x, dims, keepdim) if is_integral(x) else reduce(x, axis=dims, keepdims=keepdim)
 
 
 def _need_elements(name: str, input: Array, dim: int | tuple[int, ...] | None, dims: tuple[int, ...]) -> None:
@@ -542,4 +559,4 @@ def count_nonzero(input: Array, dim: int | tuple[int, ...] | None = None) -> Arr
         tensor([1, 2])
     """
     dims = tuple(canonical_dim(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim or range(input.ndim)))
-    return jnp.sum(to_dtype(input, np.bool_), axis=canonical_dims(dims, input.ndim) if input.ndim else (), dtype=np.int64)
+    return _counted(to_dtype(input, np.bool_), canonical_dims(dims, input.ndim) if input.ndim else (), False)

@@ -9,7 +9,7 @@ from jax import lax
 
 from . import _arcs, _sincos
 from ._declare import Array, defvjp, pointwise, unary
-from ._numeric import conj, is_complex, require, wide, zeros_where
+from ._numeric import conj, inverse_sqrt, is_complex, require, wide, zeros_where
 
 # ---- circular --------------------------------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ def asin(input: Array) -> Array:
 
 
 def _asin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
-    return (g * conj(lax.rsqrt(1 - input * input)),)
+    return (g * conj(inverse_sqrt(1 - input * input)),)
 
 
 defvjp(asin, _asin_rule)
@@ -123,7 +123,7 @@ def acos(input: Array) -> Array:
 
 
 def _acos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
-    return (-g * conj(lax.rsqrt(1 - input * input)),)
+    return (-g * conj(inverse_sqrt(1 - input * input)),)
 
 
 defvjp(acos, _acos_rule)
@@ -304,7 +304,7 @@ def asinh(input: Array) -> Array:
 
 
 def _asinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
-    return (g * conj(lax.rsqrt(input * input + 1)),)
+    return (g * conj(inverse_sqrt(input * input + 1)),)
 
 
 defvjp(asinh, _asinh_rule)
@@ -328,8 +328,8 @@ def acosh(input: Array) -> Array:
 
 def _acosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
     if is_complex(input):
-        return (g * conj(lax.rsqrt(input + 1) * lax.rsqrt(input - 1)),)
-    return (g * lax.rsqrt(input * input - 1),)
+        return (g * conj(inverse_sqrt(input + 1) * inverse_sqrt(input - 1)),)
+    return (g * inverse_sqrt(input * input - 1),)
 
 
 defvjp(acosh, _acosh_rule)
