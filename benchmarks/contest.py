@@ -63,6 +63,7 @@ class Contest:
         agree: relative tolerance between the contestants' first results; None where they cannot be compared.
         calls: calls of the step in one turn, if not as many as fill ``TURN`` seconds.
         check: how many first results are compared.
+        apart: each contestant has a process of its own, with nothing of the others' settings (of memory, types and threads) in it.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Contest:
     agree: float | None = 1e-4
     calls: int | None = None
     check: int = 3
+    apart: bool = False
 
 
 #: Seconds of one contestant's turn in a round.
@@ -137,38 +139,63 @@ class Result:
         return measured, measured <= bar.limit + bar.plus / self.times[bar.over]
 
 
+class Here:
+    """A contestant in this process."""
+
+    def __init__(self, contest: Contest, name: str) -> None:
+        self.contest, self.name = contest, name
+        with mode_of(name):
+            self.step = contest.builders[name]()
+            #: The first results, as lists of numbers.
+            self.first = [np.asarray(_call(self.step)).tolist() for _ in range(contest.check)]
+
+    def calls(self, turn: float) -> int:
+        """How many calls fill a turn of so many seconds."""
+        with mode_of(self.name):
+            return self.contest.calls or _calls(self.step, turn)
+
+    def turn(self, calls: int) -> float:
+        """Seconds of one call: the median of a turn's."""
+        with mode_of(self.name):
+            return _turn(self.step, calls, warm=self.contest.calls is None)
+
+    def close(self) -> None:
+        """Ends the contestant."""
+
+
 def run(contest: Contest, who: Sequence[str] = CONTESTANTS, rounds: int = 7, turn: float = TURN) -> Result:
     """Checks that the contestants agree, then times them in interleaved rounds.
 
     Raises:
         AssertionError: if their first results differ.
     """
-    import jtorch  # noqa: F401 (its settings of JAX, such as 64-bit types and synchronous dispatch, are for all alike)
-
     names = [n for n in CONTESTANTS if n in contest.builders and n in who]
     names += [n for n in contest.builders if n not in CONTESTANTS]  # a row's own yardstick
-    steps: dict[str, Step] = {}
-    first: dict[str, list[Any]] = {}
-    for name in names:
-        with mode_of(name):
-            steps[name] = contest.builders[name]()
-            first[name] = [_call(steps[name]) for _ in range(contest.check)]
-    _compare(contest, first)
-    counts = {}
-    for name in names:
-        with mode_of(name):
-            counts[name] = contest.calls or _calls(steps[name], turn)
-    found: dict[str, list[float]] = {name: [] for name in names}
-    gc.collect()
-    gc.freeze()  # what the imports made is not searched again in the middle of a turn
+    if contest.apart:
+        from .apart import Apart as Place
+    else:
+        import jtorch  # noqa: F401 (its settings of JAX, such as 64-bit types and synchronous dispatch, are for all alike)
+
+        Place = Here
+    contestants: dict[str, Any] = {}
     try:
-        for i in range(rounds):
-            k = i % len(names)
-            for name in names[k:] + names[:k]:
-                with mode_of(name):
-                    found[name].append(_turn(steps[name], counts[name], warm=contest.calls is None) / contest.ops)
+        for name in names:
+            contestants[name] = Place(contest, name)
+        _compare(contest, {name: c.first for name, c in contestants.items()})
+        counts = {name: c.calls(turn) for name, c in contestants.items()}
+        found: dict[str, list[float]] = {name: [] for name in names}
+        gc.collect()
+        gc.freeze()  # what the imports made is not searched again in the middle of a turn
+        try:
+            for i in range(rounds):
+                k = i % len(names)
+                for name in names[k:] + names[:k]:
+                    found[name].append(contestants[name].turn(counts[name]) / contest.ops)
+        finally:
+            gc.unfreeze()
     finally:
-        gc.unfreeze()
+        for c in contestants.values():
+            c.close()
     return Result(contest, {n: statistics.median(t) for n, t in found.items()}, found)
 
 

@@ -182,6 +182,7 @@ def contest() -> Contest:
         same_program(program, jnp=jax_builder(compiled=False), jit=jax_builder(compiled=True)),
         bars,
         agree=1e-3,
+        apart=True,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -124,12 +126,12 @@ def _c2c(x: Array, dims: tuple[int, ...], norm: str | None, inverse: bool) -> Ar
     return _scaled(x, factor)
 
 
-def _r2c(x: Array, dim: int) -> Array:
-    """The unscaled half spectrum of a real array."""
+def _r2c(x: Array, dims: tuple[int, ...]) -> Array:
+    """The unscaled spectrum of a real array over up to three dimensions, of which the last is halved."""
     if not x.size:
-        shape = [n // 2 + 1 if d == dim else n for d, n in enumerate(x.shape)]
+        shape = [n // 2 + 1 if d == dims[-1] else n for d, n in enumerate(x.shape)]
         return jnp.zeros(shape, np.complex64 if x.dtype == np.float32 else np.complex128)
-    return _on_last(x, (dim,), lax.FftType.RFFT, (x.shape[dim],))
+    return _on_last(x, dims, lax.FftType.RFFT, tuple(x.shape[d] for d in dims))
 
 
 def _c2r(x: Array, dim: int, n: int, factor: float) -> Array:
@@ -154,7 +156,7 @@ def _real_along(name: str, input: Array, n: int | None, dim: int, norm: str | No
     d = _dim(x, dim)
     points = x.shape[d] if n is None else n
     _check_points(points)
-    result = _scaled(_r2c(_resize(x, (d,), (points,)), d), _scale(norm, inverse, points))
+    result = _scaled(_r2c(_resize(x, (d,), (points,)), (d,)), _scale(norm, inverse, points))
     return jnp.conj(result) if inverse else result
 
 
@@ -301,8 +303,8 @@ def _real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, in
         raise RuntimeError(f"{name} must transform at least one axis")
     _check_points(*sizes)
     x = _resize(x, dims, sizes)
-    half = _scaled(_r2c(x, dims[-1]), _scale(norm, inverse, sizes[-1]))
-    return _c2c(jnp.conj(half) if inverse else half, dims[:-1], norm, inverse)
+    half = _scaled(_r2c(x, dims[-3:]), _scale(norm, inverse, math.prod(sizes[-3:])))
+    return _c2c(jnp.conj(half) if inverse else half, dims[:-3], norm, inverse)
 
 
 def _to_real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: bool) -> Array:
