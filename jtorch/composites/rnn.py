@@ -40,10 +40,27 @@ def _packed(
     mode: str, data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
+    total, steps, batch = data.shape[0], batch_sizes.shape[0], hx[0].shape[1]
+    room = _rounded(steps)
+    rows = max(room * batch, total)  # fewer if ``batch_sizes`` does not fit ``hx``
+    if room > steps:
+        batch_sizes = PUBLIC["nn.functional.pad"](batch_sizes, (0, room - steps))
+
     def run(x: Any, h: Any, w: Any, layers: int) -> Any:
-        return _C._rnn_packed(x, batch_sizes, h, w, mode, has_biases, layers, bidirectional)
+        if rows > total:
+            x = PUBLIC["nn.functional.pad"](x, (0, 0, 0, rows - total))
+        output, *finals = _C._rnn_packed(x, batch_sizes, h, w, mode, has_biases, layers, bidirectional)
+        return output[:total] if rows > total else output, *finals
 
     return _layers(run, data, hx, params, num_layers, dropout, train)
+
+
+def _rounded(steps: int) -> int:
+    """The number of steps to make room for: by rounding up, batches of many lengths share few programs, which take long to compile."""
+    if steps <= 8:
+        return steps
+    grain = max(2, 1 << ((steps - 1).bit_length() - 4))  # at most an eighth more, beyond 16
+    return -(-steps // grain) * grain
 
 
 def _one_state(mode: str, args: tuple[Any, ...]) -> tuple[Any, ...]:

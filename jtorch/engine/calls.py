@@ -45,9 +45,10 @@ class Call:
         warm: operand avals for which the kernel alone has been compiled in this process.
         extra: for the floor that made the call (its op, derivative calls, ...).
         whole: that it is a program by itself, worth compiling with donation even where nothing else is recorded.
+        apart: that it takes long to compile and serves many shapes of its surroundings: not compiled into traces seen but once.
     """
 
-    __slots__ = ("name", "fn", "jitted", "kinds", "shapes", "warm", "extra", "whole", "__weakref__")
+    __slots__ = ("name", "fn", "jitted", "kinds", "shapes", "warm", "extra", "whole", "apart", "__weakref__")
 
     def __init__(self, name: str, fn: Callable[..., Any], kinds: tuple[str, ...] = (), extra: Any = None) -> None:
         self.name = name
@@ -57,7 +58,7 @@ class Call:
         self.shapes: dict[tuple[Aval, ...], Shapes] = {}
         self.warm: set[tuple[Aval, ...]] = set()
         self.extra = extra
-        self.whole = False
+        self.whole = self.apart = False
         CALLS.add(self)
 
     def __repr__(self) -> str:
@@ -125,6 +126,9 @@ def _common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
         for b in avals:
             if b.device != first_dimensioned and (b.ndim or getattr(b.device, "platform", "") != "cpu"):
                 names = " and ".join(dict.fromkeys(device_name(c.device) for c in avals))
+                if META in (b.device, first_dimensioned):
+                    found, wanted = device_name(b.device), device_name(first_dimensioned)
+                    raise RuntimeError(f"Tensor on device {found} is not on the expected device {wanted}!")
                 raise RuntimeError(
                     f"Expected all tensors to be on the same device, but found at least two devices, {names}! (in {call.name})"
                 )
@@ -162,4 +166,4 @@ def _raised_by_jax(error: BaseException) -> bool:
         return False
     while tb.tb_next is not None:
         tb = tb.tb_next
-    return "jtorch" not in tb.tb_frame.f_globals.get("__name__", "")
+    return tb.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("jtorch", "torch")

@@ -239,8 +239,10 @@ def check() -> None:
         for (bad, value), (exc_type, message, name, line) in zip(table, infos, strict=True):
             if bad:
                 pending_checks.clear()
-                where = f" (in {name}, recorded at {line[0]}:{line[1]})" if line else f" (in {name})"
-                raise exc_type(message.replace("{}", str(value)) + where)
+                error = exc_type(message.replace("{}", str(value)))
+                # A note, so that the text is what programs compare and print; tracebacks show both.
+                error.add_note(f"in {name}, recorded at {line[0]}:{line[1]}" if line else f"in {name}")
+                raise error
 
 
 def _baseline() -> tuple[int, int]:
@@ -380,6 +382,8 @@ def _worth_compiling(state: State) -> bool:
             return False
         elapsed = time.perf_counter() - started
         return compile_seconds + whole < COMPILE_GRACE + COMPILE_SHARE * elapsed
+    if any(s.call.apart for s in steps):  # type: ignore[union-attr]
+        return False
     cold = len({(id(s.call), s.avals) for s in steps if s.avals not in s.call.warm})  # type: ignore[union-attr]
     return cold >= 3 and cold * COMPILE_KERNEL > whole
 

@@ -88,6 +88,7 @@ class Op:
     saves: tuple[str, ...] | None = None
     host: bool = False
     random: bool = False
+    apart: bool = False
     aten: str | None = None
     decompose: Callable[..., Any] | None = None
     family: str = "op"

@@ -53,6 +53,7 @@ class Info:
         saved: for each operand, whether its value may be kept for the derivative; ``masks`` refines it (see ``kept_for``).
         checked: for each operand, whether torch saves it, so that an in-place change must be refused.
         saves_result: whether it needs the results.
+        saves_number: whether an operand that torch saves was given as a number: nothing is kept for it, but walking twice is refused.
         hidden: how many results at the end are residuals that the caller never sees.
         vjps: derivative calls by (operand avals, needed operands, given cotangents).
     """
@@ -64,6 +65,7 @@ class Info:
         "saved",
         "checked",
         "saves_result",
+        "saves_number",
         "hidden",
         "single",
         "vjps",
@@ -80,6 +82,7 @@ class Info:
         self.saved: tuple[bool, ...] = ()
         self.checked: tuple[bool, ...] = ()
         self.saves_result = False
+        self.saves_number = False
         self.hidden = 0
         self.single = True
         self.tracked: Call | None = None
@@ -107,6 +110,10 @@ def forget_calls() -> None:
 dtypes.on_default_change.append(forget_calls)
 
 
+#: Where torch makes a tensor of a number and saves that; its other functions have overloads for numbers.
+_WRAPPING = frozenset(("mul", "div"))
+
+
 def call_of(op: Op, layout: tuple[Any, ...]) -> Call:
     """The call of ``op`` with its parameters given as ``layout`` says."""
     found = _calls.get((op, layout))
@@ -127,6 +134,8 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     info.saved = (True,) * len(names) if forward else info.checked
     info.saves_result = saves is not None and "result" in saves
     kinds = tuple(_number_kinds(op, layout))
+    given = [e for p, e in zip(op.params, layout, strict=True) if _is_number(p, e) and p.name in (saves or ())]
+    info.saves_number = op.name in _WRAPPING and bool(given)
     n = len(names)
     body = op.fwd if forward else op.body
 
@@ -152,6 +161,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     info.kernel = fn
     call = Call(op.name, fn, kinds, info)
     call.whole = op.family == "program"
+    call.apart = op.apart
     if not forward and (piecewise := _pieces.FORWARD.get(op.path)) is not None:
         call.jitted = _pieces.InPieces(call.jitted, piecewise, _statics(layout))
     return call
@@ -205,8 +215,12 @@ def _operand_names(op: Op, layout: tuple[Any, ...]) -> list[str]:
     return names
 
 
+def _is_number(p: Any, entry: Any) -> bool:
+    return isinstance(entry, str) and entry is not T and p.kind not in (STATIC, DTYPE)
+
+
 def _number_kinds(op: Op, layout: tuple[Any, ...]) -> list[str]:
-    return [e for p, e in zip(op.params, layout, strict=True) if isinstance(e, str) and e is not T and p.kind not in (STATIC, DTYPE)]
+    return [e for p, e in zip(op.params, layout, strict=True) if _is_number(p, e)]
 
 
 class _Operands:
@@ -412,6 +426,7 @@ def vjp_of(
     derived.single = False
     derived.kernel = fn
     found = info.vjps[avals, needs, given, recompute, kept] = Call(f"{op.name}_backward", fn, call.kinds, derived)
+    found.apart = op.apart
     if (piecewise := _pieces.DERIVATIVES.get(op.path)) is not None and all(given) and not n_saved and not n_results:
         found.jitted = _pieces.InPieces(found.jitted, _needed(piecewise, avals, needs), _statics(info.layout))
     return found

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from .. import dtypes
 from ..errors import canonical_dim
 from ._declare import Array, defvjp, op
-from ._matrix import check_mm, expanded
+from ._matrix import check_mm, check_same_types, expanded
 from ._numeric import default_float, is_complex, is_integral, scalar_name
 from ._recurrent import CELLS, Cell, Trace, Weights, affine, run, run_back, step
 
@@ -167,13 +167,14 @@ def _packed(x: Array, mask: Array, rows: Array, total: int) -> Array:
     return jnp.zeros((total, x.shape[-1]), x.dtype).at[jnp.where(mask, rows, total)].set(x, mode="drop")
 
 
-@op(namespace="_C")
+@op(namespace="_C", apart=True)
 def _rnn_packed(
     data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool
 ) -> tuple[Array, ...]:
     """Runs stacked recurrent layers over a packed batch: ``data (sum of batch_sizes, F)`` holds the steps one after the other.
 
-    The steps are padded to the largest batch and masked, so that ``batch_sizes`` may vary without a new program.
+    The steps are padded to the largest batch and masked, so that ``batch_sizes`` may vary without a new program. Steps of no sample and
+    rows of ``data`` beyond the last are allowed: the results are zero there.
     """
     _check_dtypes(data, hx)
     mask, rows = _places(batch_sizes, hx[0].shape[1])
@@ -225,14 +226,11 @@ def _check_cell(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -
     for name, weight in (("ih", w.ih), ("hh", w.hh)):
         if weight.shape[0] != gates * hidden:
             raise RuntimeError(f"weight_{name} first dim must be {gates} * hidden_size = {gates * hidden}, but got {weight.shape[0]}")
-    check_mm(input, w.ih.T)
-    check_mm(state[0], w.hh.T)
-    for bias in (w.b_ih, w.b_hh):
+    for x, weight, bias in ((input, w.ih, w.b_ih), (state[0], w.hh, w.b_hh)):
         if bias is not None:
-            if bias.dtype != input.dtype:
-                raise RuntimeError(
-                    f"self and mat2 must have the same dtype, but got {scalar_name(bias.dtype)} and {scalar_name(input.dtype)}"
-                )
+            check_same_types(bias, x, weight)
+        check_mm(x, weight.T)
+        if bias is not None:
             expanded(bias, (input.shape[0], gates * hidden))
     if mode == "RNN_RELU" and is_complex(input):
         raise NotImplementedError("clamp is not supported for complex types")
