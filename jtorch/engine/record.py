@@ -13,6 +13,7 @@ import jax
 
 from . import run, trie
 from .calls import Call, shapes_of
+from .handlers import caught
 from .run import immediately
 from .trie import ROOT, State, grow
 from .values import SPECIAL, Aval, Lifted, Meta, Value, concrete, default_device
@@ -135,16 +136,12 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
         if state is None:
             return record(call, gathered(ins), numbers)
     outs = state.outs
-    if outs is None:
-        _forget(trace, path)
-        flush(trace)
-        return record(call, ins, numbers)
-    trace.state = state
-    values = trace.values
-    index = len(values)
-    if numbers:
-        trace.numbers.extend(numbers)
     if type(outs) is Aval:
+        trace.state = state
+        values = trace.values
+        index = len(values)
+        if numbers:
+            trace.numbers.extend(numbers)
         v = _new(Value)
         v.aval = outs
         v.array = None
@@ -154,7 +151,18 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
         values.append(v)
         if index >= trace.limit:
             overflow(trace)
+        if state.checks:
+            _answer(trace, state)
         return v
+    if outs is None:
+        _forget(trace, path)
+        flush(trace)
+        return record(call, ins, numbers)
+    trace.state = state
+    values = trace.values
+    index = len(values)
+    if numbers:
+        trace.numbers.extend(numbers)
     made = []
     for aval in outs:
         v = _new(Value)
@@ -168,7 +176,16 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
         made.append(v)
     if index > trace.limit:
         overflow(trace)
+    if state.checks:
+        _answer(trace, state)
     return made
+
+
+def _answer(trace: Trace, state: State) -> None:
+    """Runs a trace that ends with a call that may fail for its operands' values, if the program is about to catch the error."""
+    if caught(tuple({kind for kind, _ in state.checks})):
+        flush(trace)
+        run.check()
 
 
 def _enter(trace: Trace, v: Value) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import FrameType
 from typing import Any
@@ -147,18 +148,24 @@ def clear() -> None:
 
 #: Whether code of a file is this package's, by file name: generated code has names of its own.
 _own: dict[str, bool] = {}
+_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+
+
+def is_own(frame: FrameType) -> bool:
+    """Whether a frame runs code of this package."""
+    file = frame.f_code.co_filename
+    own = _own.get(file)
+    if own is None:
+        own = _own[file] = frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "torch")
+    return own
 
 
 def user_line() -> tuple[str, int] | None:
     """File and line of the innermost frame outside this package: the line that recorded an op."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        file = frame.f_code.co_filename
-        own = _own.get(file)
-        if own is None:
-            own = _own[file] = frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]
-        if not own:
-            return file, frame.f_lineno
+        if not is_own(frame):
+            return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
 

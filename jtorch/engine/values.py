@@ -69,12 +69,13 @@ class Value:
 class Lifted(Value):
     """A value that is not an array of the engine's: it says itself how a call on it runs. Never recorded; its ``trace`` is ``SPECIAL``.
 
-    Of several kinds among the operands of a call the one of the highest ``order`` runs it.
+    Of several kinds among the operands of a call the one of the highest ``order`` runs it. ``depth`` says in how many transformations.
     """
 
     __slots__ = ()
 
     order = 0
+    depth = 1
 
     def run(self, call: Any, ins: Any, numbers: tuple[Any, ...]) -> Any:
         """The result, or list of results, of a call that has this value among its operands."""
@@ -91,6 +92,10 @@ class Lifted(Value):
     def unreadable(self, what: str = "item") -> Exception:
         """The error for reading it on the host, as ``what`` does."""
         raise NotImplementedError
+
+    def may_replace(self, current: Value) -> bool:
+        """Whether it may be written where ``current`` is."""
+        return True
 
 
 class Laid(Lifted):
