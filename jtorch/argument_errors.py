@@ -15,6 +15,7 @@ import numpy as np
 
 from . import devices, dtypes, layouts
 from .core import Tensor
+from .errors import type_name as _name
 
 #: How the parser calls a type of the tables, and how signatures are sorted.
 _KINDS = {
@@ -78,13 +79,15 @@ class Parameter:
         if kind == "Tensor":
             return isinstance(value, Tensor) or (numbers_do and _is_number(value))
         if kind == "Scalar":
-            return _is_number(value) or (isinstance(value, Tensor) and value.dim() == 0)
-        if kind in ("int", "SymInt"):
+            return _is_number(value) or _is_plain_scalar(value)
+        if kind == "int":
+            return _is_long(value) or (_is_plain_scalar(value) and value.dtype.category == dtypes.INTEGRAL)
+        if kind == "SymInt":
             return _is_int(value)
         if kind == "float":
-            return (_is_number(value) and not isinstance(value, complex)) or (isinstance(value, Tensor) and value.dim() == 0)
+            return (_is_number(value) and not isinstance(value, (complex, np.complexfloating))) or _is_plain_scalar(value)
         if kind == "bool":
-            return isinstance(value, (bool, np.bool_)) or (isinstance(value, Tensor) and value.dim() == 0)
+            return isinstance(value, bool)
         if kind == "str":
             return isinstance(value, str)
         if kind == "ScalarType":
@@ -100,7 +103,7 @@ class Parameter:
         if kind in ("int[]", "SymInt[]"):
             if self.length and _is_int(value):
                 return True
-            return isinstance(value, (list, tuple, range)) and all(_is_int(x) for x in value)
+            return isinstance(value, (list, tuple)) and (not value or _is_int(value[0]))
         if kind.endswith("[]"):
             return isinstance(value, (list, tuple)) or (bool(self.length) and _is_number(value))
         return True
@@ -108,10 +111,8 @@ class Parameter:
     def refusal(self, function: str, position: int | None, value: Any) -> TypeError:
         """The error for a value of another type."""
         where = f"{function}(): argument '{self.name}'" + (f" (position {position})" if position is not None else "")
-        if self.type in ("int[]", "SymInt[]") and isinstance(value, (list, tuple)):
-            for k, x in enumerate(value):
-                if not _is_int(x):
-                    return TypeError(f"{where} must be tuple of ints, but found element of type {_name(x)} at pos {k}")
+        if self.type in ("int[]", "SymInt[]") and isinstance(value, (list, tuple)) and position is not None:
+            return TypeError(f"{where} must be tuple of ints, but found element of type {_name(value[0])} at pos 0")
         if self.type == "Tensor[]" and isinstance(value, (list, tuple)):
             for k, x in enumerate(value):
                 if not isinstance(x, Tensor):
@@ -123,17 +124,40 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (bool, int, float, complex, np.number, np.bool_))
 
 
+def _is_plain_scalar(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dim() == 0 and not value.requires_grad
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def _is_int(value: Any) -> bool:
+    """Whether a value can be a size: also what Python can count with."""
     if isinstance(value, (bool, np.bool_)):
         return False
     if isinstance(value, Tensor):
-        return value.numel() == 1 and value.dtype.category <= dtypes.INTEGRAL
-    return isinstance(value, (int, np.integer)) or hasattr(value, "__index__")
+        return value.dtype.category <= dtypes.INTEGRAL and value.numel() == 1
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and np.issubdtype(value.dtype, np.integer)
+    return isinstance(value, (int, np.integer)) or hasattr(type(value), "__index__")
 
 
-def _name(value: Any) -> str:
-    """The name of a value's type, as messages give it."""
-    return "Tensor" if isinstance(value, Tensor) and type(value).__module__.startswith("jtorch.sparse") else type(value).__name__
+def _odd_item(values: Any) -> int | None:
+    """The place of the first item, but for the very first one, that is no size: overloads are chosen without a look at those."""
+    if isinstance(values, (list, tuple)):
+        for k, x in enumerate(values):
+            if k and not (isinstance(x, bool) or _is_int(x)):
+                return k
+    return None
+
+
+def _listed_types(value: Any) -> str:
+    """The name of a value's type, with those of its items for lists and tuples."""
+    if isinstance(value, (list, tuple)):
+        items = ", ".join(_name(x) for x in value)
+        return f"{_name(value)} of " + (f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})")
+    return _name(value)
 
 
 class Signature:
@@ -160,7 +184,7 @@ class Signature:
         """The error of a call that does not fit; None if it does."""
         positional = self.positional
         # A list of numbers that is the only positional parameter may be given spread.
-        packs = bool(args) and len(positional) == 1 and positional[0].type in ("int[]", "SymInt[]") and all(_is_int(a) for a in args)
+        packs = bool(args) and len(positional) == 1 and positional[0].type in ("int[]", "SymInt[]") and _is_int(args[0])
         if len(args) > len(positional) and not packs:
             least, n = sum(p.required for p in positional), len(positional)
             takes = f"{n} positional argument{'' if n == 1 else 's'}" if least == n else f"from {least} to {n} positional arguments"
@@ -181,11 +205,26 @@ class Signature:
             elif p.required:
                 missing.append(f'"{p.name}"')
         if missing:
-            return TypeError(f"{function}() missing {len(missing)} required positional arguments: {', '.join(missing)}")
+            s = "s" if len(missing) == 1 else ""  # PyTorch's own plural
+            return TypeError(f"{function}() missing {len(missing)} required positional argument{s}: {', '.join(missing)}")
         known = {p.name for p in self.parameters}
         for name in kwargs:
             if name not in known and name not in _SPELLINGS:
                 return TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+        return None
+
+    def unpacking(self, function: str, args: Sequence[Any], kwargs: dict[str, Any]) -> TypeError | None:
+        """The error of a call that fits, but for a later item of a list of sizes."""
+        values = {p.name: x for p, x in zip(self.positional, args, strict=False)} | kwargs
+        if len(args) > len(self.positional):
+            values[self.positional[0].name] = args
+        for p in self.parameters:
+            if p.type in ("int[]", "SymInt[]") and (k := _odd_item(values.get(p.name))) is not None:
+                got = _name(values[p.name][k])
+                return TypeError(
+                    f"{function}(): argument '{p.name}' failed to unpack the object at pos {k + 1} "
+                    f'with error "type must be tuple of ints,but got {got}"'
+                )
         return None
 
 
@@ -240,8 +279,10 @@ def signatures(name: str, method: bool, out: bool) -> list[Signature]:
             if any(a.is_out for a in schema.arguments):
                 continue
             parameters = []
-            for i, a in enumerate(schema.arguments):
-                if method and i == 0 and a.name == "self":
+            if method and not any(a.name == "self" and a.type == "Tensor" for a in schema.arguments):
+                continue
+            for a in schema.arguments:
+                if method and a.name == "self":
                     continue
                 default = MISSING_DEFAULT if a.default_value is NO_DEFAULT else a.default_value
                 called = "input" if a.name == "self" and a.type == "Tensor" else a.name
@@ -279,30 +320,51 @@ def _writes_out(schema: Any, known: Sequence[Any]) -> bool:
 _OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))
 
 
-def explain(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool) -> TypeError | None:
+def explain(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool, own: Sequence[str] = ()) -> TypeError | None:
     """The error for a call of ``torch.<path>`` if its arguments fit no overload; None if they fit one, or nothing is known."""
+    found = judged(path, args, kwargs, out, own)
+    return found if isinstance(found, TypeError) else None
+
+
+def judged(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool, own: Sequence[str] = ()) -> TypeError | bool:
+    """The error for a call of ``torch.<path>`` if its arguments fit no overload; True if they fit one, False if nothing is known.
+
+    ``own`` names the function's parameters: in ``nn.functional`` some have more than the operator of their name.
+    """
     prefix, _, last = path.rpartition(".")
     method = prefix == "Tensor"
     name = f"{prefix}_{last}" if prefix in ("linalg", "fft", "special") else last
     if name in _OWN_WORDS:
-        return None
+        return False
     if method:
         args = args[1:]
     if any(_is_duck(x) for x in (*args, *kwargs.values())):
-        return None
+        return False
     known = signatures(name, method, out)
     if not known:
-        return None
+        return False
+    if prefix == "nn.functional" and not {p.name for s in known for p in s.parameters}.issuperset(own[1:]):
+        return False
     problems = [s.problem(name, args, kwargs) for s in known]
-    if any(p is None for p in problems):
-        return None
+    for s, p in zip(known, problems, strict=True):
+        if p is None:
+            return s.unpacking(name, args, kwargs) or True
     if len(known) == 1 and name.rstrip("_") not in _NUMBERS_DO:
-        return problems[0]
+        return problems[0] or True
     given = len(args) + len(kwargs)
-    plausible = [p for s, p in zip(known, problems, strict=True) if s.least <= given <= len(s.parameters)]
+    plausible = [p for s, p in zip(known, problems, strict=True) if p is not None and s.least <= given <= len(s.parameters)]
     if len(plausible) == 1:
         return plausible[0]
     return TypeError(_combination(name, known, args, kwargs))
+
+
+def refused(function: str, name: str, words: str, value: Any) -> TypeError | None:
+    """The error for an argument that a function written in Python hands to one of the same name in C++; None if nothing is known."""
+    found = [(i, p) for s in signatures(function, False, False) for i, p in enumerate(s.parameters) if p.name == name and p.words == words]
+    if not found or any(p.accepts(value, False) for _, p in found):
+        return None
+    i, p = found[0]
+    return p.refusal(function, None if p.keyword_only else i + 1, value)
 
 
 def _is_duck(value: Any) -> bool:
@@ -345,9 +407,10 @@ def _marked(s: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         slots += [None, *[p for p in s.parameters if p.keyword_only]]
     shown = []
     for slot, value in zip(slots, args, strict=False):
-        shown.append(_name(value) if _fits(slot, value) else f"!{_name(value)}!")
+        shown.append(_listed_types(value) if _fits(slot, value) else f"!{_listed_types(value)}!")
     by_name = {p.name: p for p in s.parameters}
-    named = [f"{k}={_name(v)}" if _fits(by_name[k], v) else f"!{k}={_name(v)}!" for k, v in sorted(kwargs.items())]
+    listed = [(k, _fits(by_name[k], v), f"{k}={_listed_types(v)}") for k, v in sorted(kwargs.items())]
+    named = [text if fits else f"!{text}!" for _, fits, text in listed]
     return "(" + _listed(shown, named) + ")"
 
 

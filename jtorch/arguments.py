@@ -10,7 +10,7 @@ import numpy as np
 from . import dtypes
 from .core import Tensor
 from .engine import read
-from .errors import must_be_tensor
+from .errors import must_be_tensor, type_name
 from .ops._declare import (
     DTYPE,
     Op,
@@ -52,7 +52,7 @@ def number(name: str, argument: str, value: Any) -> Any:
         return value.item()
     if isinstance(value, bool | int | float | complex):
         return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
-    raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type(value).__name__}")
+    raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(value)}")
 
 
 _PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
@@ -69,35 +69,69 @@ def static(op: Op, p: Param, position: int, value: Any) -> Any:
             return None
         found = value if isinstance(value, dtypes.dtype) else _PYTHON_DTYPES.get(value)
         if found is None:
-            raise TypeError(f"{op.name}(): argument '{p.name}' must be torch.dtype, not {type(value).__name__}")
+            raise TypeError(f"{op.name}(): argument '{p.name}' must be torch.dtype, not {type_name(value)}")
         return found.np
     return plain(op.name, p, position, value)
 
 
+def whole(name: str, argument: str, value: Any, words: str = "int") -> int:
+    """An int from what was given where one is due: tensors of one whole number and what Python can count with serve too.
+
+    Raises:
+        TypeError: for anything else, flags and fractions among them.
+    """
+    if type(value) is int:
+        return value
+    if isinstance(value, Tensor):
+        if value._aval.size == 1 and value.dtype.category <= dtypes.INTEGRAL:  # type: ignore[attr-defined]
+            return int(read(value._read()).item())
+    elif not isinstance(value, (bool, np.bool_)) and not (isinstance(value, np.ndarray) and value.ndim):
+        try:
+            return value.__index__()
+        except (AttributeError, TypeError):
+            pass
+    raise TypeError(f"{name}(): argument '{argument}' must be {words}, not {type_name(value)}")
+
+
+def sizes(name: str, argument: str, values: Any) -> tuple[int, ...]:
+    """Sizes as a tuple of ints; like PyTorch's parser, takes flags behind the first item.
+
+    Raises:
+        TypeError: if an item is no whole number.
+    """
+    return tuple([int(x) if k and type(x) is bool else whole(name, argument, x, "tuple of ints") for k, x in enumerate(values)])
+
+
 def plain(name: str, p: Param, position: int, value: Any) -> Any:
-    """Lists become tuples, 0-dim tensors and NumPy scalars Python numbers."""
+    """Lists become tuples, 0-dim tensors, NumPy scalars and what Python can count with Python numbers."""
+    wanted = p.annotation
+    whole_numbers = "int" in wanted and "float" not in wanted and "Number" not in wanted
     if isinstance(value, Tensor):
         if value._aval.size != 1:
-            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {p.annotation.split(' |')[0]}, not Tensor")
+            words = wanted.split(" |")[0].split("[")[0]
+            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words}, not Tensor")
+        flag = value.dtype.category == dtypes.BOOL and whole_numbers  # type: ignore[attr-defined]
         value = read(value._read()).item()
+        value = int(value) if flag else value
     elif isinstance(value, (np.number, np.bool_)):
         value = value.item()
     elif isinstance(value, (list, tuple, range)):
+        if wanted in ("tuple[int, ...]", "int | tuple[int, ...]", "int | tuple[int, ...] | None", "tuple[int, ...] | None"):
+            return sizes(name, p.name, value)
         return tuple([_plain_item(name, p, position, x) if type(x) is not int else x for x in value])
-    wanted = p.annotation
     if value is None or wanted in ("Any", ""):
         return value
     kind = type(value)
-    if (
-        kind is float
-        and "float" not in wanted
-        and "Number" not in wanted
-        and "complex" not in wanted
-        and ("int" in wanted or "bool" in wanted)
+    if (kind is float and "float" not in wanted and "Number" not in wanted and ("int" in wanted or "bool" in wanted)) or (
+        kind is bool and whole_numbers and "bool" not in wanted
     ):
-        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not float")
+        words = wanted.split(" |")[0].split("[")[0]
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words}, not {kind.__name__}")
     if kind is str and "str" not in wanted:
         raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not str")
+    if kind not in (int, bool, float, complex, str) and whole_numbers and hasattr(kind, "__index__"):
+        value = whole(name, p.name, value)
+        kind = int
     if kind is int and wanted.startswith("tuple[") and "int |" not in wanted and "| int" not in wanted:
         return (value,)
     return value

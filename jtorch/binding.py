@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _code_cache
+from . import _code_cache, image_formats
 from .applying import apply, inplace, keep_layout, write_out
 from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, coerce, number, static
 from .autograd.grad_mode import MODE
@@ -195,7 +195,8 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         values = {p.name: "False" if p.name == "inplace" else p.name for p in params}
         given = ", ".join(f"{p.name}={values[p.name]}" if p.keyword_only else values[p.name] for p in params)
         first = params[0].name
-        lines = ["if inplace:", f"    _check_inplace({first})", f"    return _inplace({first}, _bound.core({given}))", *lines]
+        quiet = ", True" if op.name in REPEATING else ""
+        lines = ["if inplace:", f"    _check_inplace({first}{quiet})", f"    return _inplace({first}, _bound.core({given}))", *lines]
     if op.itself:  # nothing to compute for some dtypes: the result is the tensor, not a copy of it
         first = params[0].name
         names["_itself"] = op.itself
@@ -218,6 +219,10 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         lines.append("_r = _apply(_call, _ts, _ins, tuple(_numbers))")
     if op.family in POINTWISE or op.returns:
         lines.append("_r = _bound.finish(_r, _ts)")
+    image = image_formats.condition(op.name)
+    if image is not None:
+        names["_keep_format"] = image_formats.keep_format
+        lines += [f"if {image}:", f"    _keep_format({op.name!r}, _r, _ts)"]
     if op.out:
         apart = ", _ts" if op.family in POINTWISE or op.name in _PARTLY_APART else ", _ts, True" if op.name in _APART else ""
         lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{apart})"]
@@ -309,6 +314,9 @@ def _power(value: Any, numbers: list[Any]) -> Any:
         return NUMBERS[float]
     return Fixed(value)
 
+
+#: Ops whose in-place forms write to repeated elements without a word.
+REPEATING = frozenset(("tril", "triu", "threshold"))
 
 #: What generated code finds under its names.
 GENERATED_NAMES = {

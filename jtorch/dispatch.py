@@ -107,12 +107,17 @@ class _ModeStack(list["TorchFunctionMode"]):
 
 
 class _State(threading.local):
-    """What one thread has entered. ``level``: 0 all on, 1 no handlers of operands, 2 no modes either."""
+    """What one thread has entered.
+
+    ``level``: 0 all on, 1 no handlers of operands, 2 no modes either. ``mark`` is called with each result and the arguments, and returns
+    the result: inference mode.
+    """
 
     def __init__(self) -> None:
         self.level = 0
         self.modes = _ModeStack()
         self.skip = False
+        self.mark: Callable[[Any, Iterable[Any]], Any] | None = None
 
 
 _state = _State()
@@ -229,7 +234,7 @@ def _handler_of(operand: Any) -> Any:
         return None
     if handler is not disabled_torch_function_impl:
         return handler
-    own = cls.__module__.startswith("jtorch.") and cls not in LAYOUTS
+    own = cls.__module__.startswith(("jtorch.", "torch.")) and cls not in LAYOUTS
     if own and "__torch_function__" in cls.__dict__ and "__torch_dispatch__" not in cls.__dict__:
         add_plain(cls)  # Parameter: nobody but this package changes its handler, so it need not be looked at again
     return None
@@ -432,6 +437,8 @@ def quick(caller: Any) -> Callable[..., Any]:
 
     def ask_mode(args: tuple[Any, ...], kwargs: dict[str, Any] | None, operands: Iterable[Any]) -> Any:
         stack = state.modes
+        if state.mark is not None and is_plain_but_marked(operands):
+            return run_marked(caller.func, args, kwargs)
         if not stack or state.level or state.skip or not plain.issuperset(map(type, operands)):
             return caller(args, kwargs or {})
         mode = stack[-1]
@@ -655,6 +662,38 @@ def remove_mode(mode: TorchFunctionMode) -> None:
             _count(-1)
             return
     raise RuntimeError(f"the mode {mode!r} is left in a thread or block that has not entered it")
+
+
+def set_marking(mark: Callable[[Any, Iterable[Any]], Any] | None) -> None:
+    """Has the results of this thread's calls shown to ``mark`` from here on, or to nobody; calls leave their plain path for that."""
+    _count((mark is not None) - (_state.mark is not None))
+    _state.mark = mark
+
+
+def is_plain_but_marked(operands: Iterable[Any]) -> bool:
+    """Whether a call left its plain path only for its results to be marked."""
+    if len(ACTIVE.modes) != 1 or _state.skip:
+        return False
+    for operand in operands:
+        kind = type(operand)
+        if kind not in PLAIN and (kind not in _SEQUENCES or not all_plain(operand)):
+            return False
+    return True
+
+
+def run_marked(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    """Runs a call on its plain path and marks its results."""
+    state = _state
+    mark, state.mark = state.mark, None
+    ACTIVE.modes.pop()
+    try:
+        result = func(*args, **kwargs) if kwargs else func(*args)
+    finally:
+        if state.mark is None:  # else a program's function that was called has set it anew
+            state.mark = mark
+            ACTIVE.modes.append(None)
+    assert mark is not None
+    return mark(result, (*args, *kwargs.values()) if kwargs else args)
 
 
 def pop_mode() -> TorchFunctionMode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 def canonical_dim(dim: int, ndim: int, *, wrap_scalar: bool = True) -> int:
@@ -122,9 +123,23 @@ def check_out_dtype(name: str, result: str, out: str) -> None:
         raise RuntimeError(words.format(name=name, its=result, mine=out, **cpp))
 
 
+#: The types whose C counterparts PyTorch names with their module.
+_NAMED = {"dtype": "torch.dtype", "device": "torch.device", "layout": "torch.layout", "memory_format": "torch.memory_format",
+          "Size": "torch.Size", "Generator": "torch._C.Generator"}  # fmt: skip
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type, as messages give it: C types of other packages with their modules."""
+    kind = type(value)
+    if kind.__module__.startswith("jtorch"):
+        return _NAMED.get(kind.__name__, "Tensor" if kind.__module__.startswith("jtorch.sparse") else kind.__name__)
+    heap_type = kind.__flags__ & (1 << 9)
+    return kind.__name__ if heap_type or kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
 def must_be_tensor(function: str, argument: str, position: int, value: object) -> TypeError:
     """The TypeError for a wrong operand: ``add(): argument 'other' (position 2) must be Tensor, not str``."""
-    return TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+    return TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(value)}")
 
 
 def not_offered(name: str, why: str) -> NotImplementedError:
@@ -136,4 +151,5 @@ class LinAlgError(RuntimeError):
     """A linear algebra function was given an operand that it cannot solve, such as a singular matrix."""
 
 
-LinAlgError.__module__ = "torch.linalg"
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as it says in what programs print
+LinAlgError.__module__ = "torch._C"

@@ -15,7 +15,7 @@ from .core import Tensor, contiguous_strides, format_strides, from_value
 from .engine import META, concrete, default_device, meta_value, record
 from .engine.calls import shapes_of
 from .engine.run import unguarded
-from .errors import must_be_tensor
+from .errors import must_be_tensor, type_name
 from .ops._declare import DTYPE, NUMBER, TENSOR, Op
 from .ops._kernel import Fixed, T, call_of
 from .overridable import specialise
@@ -91,8 +91,12 @@ def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
     return from_value(concrete(jax.device_put(out, place)))
 
 
-def _finish(t: Tensor, requires_grad: bool) -> Tensor:
-    if requires_grad:
+def _finish(name: str, t: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad is not False and requires_grad is not None:
+        if requires_grad is not True:
+            raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
+        if not t._aval.differentiable:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.requires_grad = True
     return t
 
@@ -156,7 +160,7 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         if memory_format is not None:
             strides = format_strides(result._aval.shape, memory_format)
             result._strides = None if strides == contiguous_strides(result._aval.shape) else strides
-        return _finish(result, requires_grad)
+        return _finish(op.name, result, requires_grad)
 
     params = (
         [inspect.Parameter(spread or "", inspect.Parameter.VAR_POSITIONAL)]
@@ -226,7 +230,7 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
                 preserve_layout(result, input)
             elif str(memory_format) != "torch.contiguous_format":
                 result._strides = format_strides(v.aval.shape, memory_format)
-        return _finish(result, requires_grad)
+        return _finish(op.name, result, requires_grad)
 
     params = [inspect.Parameter(first, _POS)]
     params += [inspect.Parameter(p.name, _POS, default=p.default) for p in extra]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,10 @@ def _plain(item: Any, t: Tensor) -> Any:
     """
     if isinstance(item, Tensor):
         return _plain_tensor(item)
-    if isinstance(item, bool) or item is None or item is Ellipsis or isinstance(item, (int, slice)):
+    if isinstance(item, bool) or item is None or item is Ellipsis or isinstance(item, slice):
         return item
+    if isinstance(item, int):
+        return int(item)  # of a subclass, such as IntEnum
     if isinstance(item, np.ndarray):
         return _plain_tensor(_from_numbers(item, t))
     if isinstance(item, (list, tuple, range)):
@@ -354,9 +357,11 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
         return _copy_to(_selected(t, 0, index, 0), value)
     if kind is bool and not index:
         return None
+    if kind is slice and t._aval.ndim and _is_whole(index, t._aval.shape[0]):
+        return _copy_to(t, value, True)  # torch makes no view here
     target, advanced = _basic(t, _items(index))
     if not advanced or (len(advanced) == 1 and advanced[0][1] is True):
-        return _copy_to(target, value)
+        return _copy_to(target, value, target is t)
     if any(item is False for _, item in advanced):
         return None
     _scattered(target, advanced, value)
@@ -383,8 +388,18 @@ def _type_name(value: Any) -> str:
     return f"{kind.__module__}.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
-def _copy_to(target: Tensor, value: Any) -> None:
-    if isinstance(value, Tensor):
+def _is_whole(index: slice, size: int) -> bool:
+    """Whether a slice is of everything, from 0 on."""
+    start, stop, step = index.start, index.stop, index.step
+    if type(start) not in (int, NoneType) or type(stop) not in (int, NoneType) or type(step) not in (int, NoneType):
+        return False
+    return not start and (stop is None or stop >= size) and (step is None or step == 1)
+
+
+def _copy_to(target: Tensor, value: Any, whole: bool = False) -> None:
+    if whole and target._rg and not (isinstance(value, Tensor) and value._aval.ndim):
+        written(target.fill_(value), "FillBackward3")  # type: ignore[attr-defined]
+    elif isinstance(value, Tensor):
         if value._aval.shape != target._aval.shape:
             value = _without_leading_ones(value, target)
         shape = target._aval.shape
@@ -450,6 +465,8 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
 
 def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:
     """One value wherever the mask is true; needs no positions."""
+    if target._strides is not None:
+        check_inplace(target, idempotent="masked_fill_")
     if isinstance(value, Tensor) and value._aval.ndim:
         value = value.reshape(())  # type: ignore[attr-defined]
     rest = target._aval.ndim - dim - max(mask._aval.ndim, 1)

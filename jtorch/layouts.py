@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .dispatch import add_plain
 
 
@@ -54,9 +56,9 @@ sparse_bsc = _make(layout, "sparse_bsc")
 _mkldnn = _make(layout, "_mkldnn")
 jagged = _make(layout, "jagged")
 
-contiguous_format = _make(memory_format, "contiguous_format")
+contiguous_format: Any = _make(memory_format, "contiguous_format")
 channels_last = _make(memory_format, "channels_last")
 channels_last_3d = _make(memory_format, "channels_last_3d")
-preserve_format = _make(memory_format, "preserve_format")
+preserve_format: Any = _make(memory_format, "preserve_format")
 
 add_plain(layout, memory_format)

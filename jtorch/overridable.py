@@ -33,6 +33,8 @@ from .dispatch import (
     register,
 )
 from .dtypes import dtype
+from .errors import type_name
+from .static_types import STATIC_TABLES, Static, static_of
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _EMPTY = inspect.Parameter.empty
@@ -132,6 +134,7 @@ class _Caller:
         required = [p.name for p in params if p.default is _EMPTY]
         self.required_after = [frozenset(required).difference(self.all_names[:n]) for n in range(len(layout.positional) + 1)]
         self.alone = is_method and len(params) == 1 and not layout.open_ended
+        self.takes_out = "out" in self.all_names or layout.open_ended
         self.all_positional = False
         self.takes_keywords = False
         self.func: Any = None
@@ -140,6 +143,7 @@ class _Caller:
         self.handlers_off = False
         self.relevant: set[str] | None = None
         self.extract: Callable[..., Iterable[Any]] | None = None
+        self.statics: dict[str, Static] = {}
 
     def given(self, positional: tuple[Any, ...], named: tuple[Any, ...]) -> Any:
         """The call with what the generated callable was given."""
@@ -152,10 +156,15 @@ class _Caller:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.is_method:
             tensor = dispatch.tensor_type()
+            if not args:
+                raise TypeError(f"unbound method TensorBase.{self.name}() needs an argument")
             if tensor is not None and not isinstance(args[0], tensor):
                 owner = "torch._C.TensorBase"
-                raise TypeError(f"descriptor '{self.name}' for '{owner}' objects doesn't apply to a '{type(args[0]).__name__}' object")
+                raise TypeError(f"descriptor '{self.name}' for '{owner}' objects doesn't apply to a '{type_name(args[0])}' object")
         operands = self.operands(args, kwargs)
+        state = dispatch._state
+        if state.mark is not None and dispatch.is_plain_but_marked(operands):
+            return dispatch.run_marked(self.func, args, kwargs)
         if self.native:
             # PyTorch tells a mode the class of a method's self where the method takes nothing else.
             types = (type(args[0]),) if self.alone else None
@@ -168,10 +177,45 @@ class _Caller:
             return answer
         if LAYOUTS and (special := of_layout((*args, *kwargs.values()))) is not None:
             return LAYOUTS[type(special)].call(self, special, args, kwargs)
+        if self.statics:
+            args, kwargs = self.verified(args, kwargs)
         if self.handlers_off:
             with DisableTorchFunctionSubclass():
-                return self.run(args, kwargs)
-        return self.run(args, kwargs)
+                result = self.run(args, kwargs)
+        else:
+            result = self.run(args, kwargs)
+        return result if state.mark is None else state.mark(result, (*args, *kwargs.values()))
+
+    def verified(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, with ints for all that Python counts with.
+
+        Raises:
+            TypeError: if an argument is of another type than its annotation says, and PyTorch's parser does not take it either.
+        """
+        statics, alias_of = self.statics, self.layout.alias_of
+        names: Iterable[str] = self.all_names
+        if self.layout.star is not None:
+            names = (*self.all_names[: len(self.layout.positional)], *[self.layout.star.name] * len(args))
+        given = (*zip(names, args), *((alias_of.get(n, n), x) for n, x in kwargs.items()))
+        doubtful = [(n, i, x) for i, (n, x) in enumerate(given) if n in statics and not statics[n].takes(x)]
+        if not doubtful:
+            return args, kwargs
+        from .argument_errors import judged, refused
+
+        fits = self.native and bool(self.path) and judged(self.path, args, kwargs, self.takes_out, self.all_names)
+        if isinstance(fits, TypeError):
+            raise fits
+        if not fits:
+            strict = self.native and not self.path.startswith("nn.functional.")
+            for n, i, x in doubtful:
+                if not self.native and (error := refused(self.name, n, statics[n].words, x)) is not None:
+                    raise error
+                if statics[n].refuses(x, strict):
+                    where = f" (position {i + 1 - self.is_method})" if i < len(args) else ""
+                    raise TypeError(f"{self.name}(): argument '{n}'{where} must be {statics[n].words}, not {type_name(x)}")
+        plain = {i: statics[n].plain(x) for n, i, x in doubtful}
+        args = tuple([plain.get(i, x) for i, x in enumerate(args)])
+        return args, {n: plain.get(i, x) for i, (n, x) in enumerate(kwargs.items(), len(args))}
 
     def explained(self, positional: tuple[Any, ...], named: tuple[Any, ...] | dict[str, Any]) -> Exception | tuple[Any, ...] | None:
         """The error for arguments that fit no signature, in torch's words; None where they do.
@@ -205,7 +249,7 @@ class _Caller:
             again = rearranged(self.path, positional[:count], named)
             if again is not None:
                 return again
-        return explain(self.path, positional[:count], named, "out" in self.all_names or self.layout.open_ended)
+        return explain(self.path, positional[:count], named, self.takes_out, self.all_names)
 
     def operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Collection[Any]:
         """Everything that may be asked, in the order of the parameters."""
@@ -285,8 +329,10 @@ class _Caller:
         return values
 
 
-def _check(value: str, kind: str) -> str:
+def _check(value: str, kind: str | Static) -> str:
     """An expression that is true if ``value`` needs a closer look."""
+    if isinstance(kind, Static):
+        return kind.check(value)
     if kind == "self":
         return f"type({value}) not in _TENSORS"
     if kind == "list":
@@ -295,6 +341,12 @@ def _check(value: str, kind: str) -> str:
     if kind == "any":
         return f"type({value}) not in _PLAIN and (type({value}) not in _SEQUENCES or not _all_plain_items({value}))"
     return f"type({value}) not in {'_PLAIN' if kind == 'tensor' else '_STATIC'}"
+
+
+def _statics(annotations: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Static]:
+    """What the annotations of parameters that hold no tensors say, where they say it."""
+    found = {n: static_of(a) for n, a in annotations.items() if n not in kinds and type(a) is str}
+    return {n: s for n, s in found.items() if s is not None}
 
 
 class _Source:
@@ -314,7 +366,7 @@ class _Source:
         return f"_default_{hint}"
 
 
-def _merge(value: str, sources: Sequence[str], default: str | None, kind: str, slow: str) -> list[str]:
+def _merge(value: str, sources: Sequence[str], default: str | None, kind: str | Static, slow: str) -> list[str]:
     """Lines that set ``value`` to the one of ``sources`` that was given, or to the default; without one the slow path complains."""
     first, *rest = sources
     none_given = _merge(value, rest, default, kind, slow) if rest else [slow if default is None else f"{value} = {default}"]
@@ -329,16 +381,16 @@ def _merge(value: str, sources: Sequence[str], default: str | None, kind: str, s
     ]
 
 
-def _fixed_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str, str], body: str | None) -> None:
+def _fixed_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str, str | Static], body: str | None) -> None:
     """The text for a signature without ``*args`` and ``**kwargs``."""
     layout, by_keyword = caller.layout, set(caller.layout.keywords)
     slots = [f"_{i}" for i in range(len(layout.positional))]
     # Operators, and methods of no argument but self, can be given nothing else: their plain parameters are required.
     bare = not caller.names and not any(p.default is not _EMPTY for p in layout.positional)
     if bare:
-        header = [*slots, "/"] if slots else []
+        header = [*(f"{s}=_M" if s == "_0" and caller.is_method and caller.alone else s for s in slots), "/"] if slots else []
     else:
-        header = [slot if caller.is_method and i == 0 else f"{slot}=_M" for i, slot in enumerate(slots)]
+        header = [f"{slot}=_M" for slot in slots]
         header += ["_over=_M", "/"] + [f"{k}=_M" for k in caller.names]
     positional, named = slots if bare else [*slots, "_over"], caller.names
     source.given = f"({''.join(s + ', ' for s in positional)}), ({''.join(k + ', ' for k in named)})"
@@ -385,10 +437,14 @@ def _slow_lines(slow: str, slots: list[str], absent: list[str], named: Sequence[
     return [f"if _M is {' is '.join(names)}:", f"    {ask}", slow.replace("_slow", "_ask")] if names else [ask]
 
 
-def _open_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str, str]) -> None:
+def _open_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str, str | Static]) -> None:
     """The text for a signature with ``*args`` or ``**kwargs``."""
     star = caller.layout.star
-    table = "_PLAIN" if star is None or kinds.get(star.name) in ("tensor", "any") else "_STATIC"
+    kind = kinds.get(star.name) if star is not None else "tensor"
+    if isinstance(kind, Static):
+        doubtful = kind.check("_a")
+    else:
+        doubtful = f"type(_a) not in {'_PLAIN' if kind in ('tensor', 'any') else '_STATIC'}"
     self_, first = ("_0, /, ", "_0, ") if caller.is_method else ("", "")
     slow = f"return _call(({first}*_args,), _kwargs)"
     if caller.native:
@@ -398,12 +454,12 @@ def _open_form(source: _Source, name: str, caller: _Caller, kinds: Mapping[str, 
         f"    if _ACTIVE.modes{' or type(_0) not in _TENSORS' if caller.is_method else ''}:",
         f"        {slow}",
         "    for _a in _args:",
-        f"        if type(_a) not in {table}:",
+        f"        if {doubtful}:",
         f"            {slow}",
         "    if not _kwargs:",
         f"        return _impl({first}*_args)",
-        "    if not _all_plain(map(type, _kwargs.values())):",
-        f"        {slow}",
+        *(() if isinstance(kind, Static) else ("    if not _all_plain(map(type, _kwargs.values())):",)),
+        f"    {slow}" if isinstance(kind, Static) else f"        {slow}",
         f"    return {'_run' if caller.layout.alias_of else '_impl'}({first}*_args, **_kwargs)",
     ]
 
@@ -446,6 +502,7 @@ def specialise(
     doc: str | None = None,
     wrapped: Callable[..., Any] | None = None,
     enter: bool = True,
+    annotations: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """The public callable for ``impl``, known as ``public``: ``torch.add``, or the method ``torch.Tensor.add``.
 
@@ -466,6 +523,7 @@ def specialise(
         extract: called with the arguments, returns the operands to ask (by default all arguments, in order).
         wrapped: ``__wrapped__``, where ``inspect.getsource`` lands; ``impl`` if not given.
         enter: whether to enter the callable into the table of public functions.
+        annotations: of the parameters by name, if not those of the signature: a parameter that is said to be an int takes no bool.
     """
     if public in CONSTRUCTORS | UNSEEN:
         overridable, extract = False, _no_operands
@@ -482,14 +540,22 @@ def specialise(
     caller.all_positional = all_positional
     caller.takes_keywords = not all_positional and not layout.alias_of and _fills_in(impl, sig)
     caller.extract = extract
-    kinds = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
+    kinds: dict[str, Any] = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
     if extract is not None:
         kinds = dict.fromkeys(sig.parameters, "any")
     if is_method and layout.positional:
         kinds[layout.positional[0].name] = "self"
+    if annotations is None:
+        annotations = {n: p.annotation for n, p in sig.parameters.items()}
+    if layout.star is not None and layout.star.name in annotations:
+        # Its items are given one by one, or all in one sequence.
+        items = annotations[layout.star.name]
+        annotations = {**annotations, layout.star.name: f"int | {items}" if items == "tuple[int, ...]" else items}
+    caller.statics = _statics(annotations, kinds)
+    kinds |= caller.statics
 
     own = {"_impl": impl, "_slow": caller.given, "_call": caller, "_caller": caller, "_ask": quick(caller), "_explained": caller.explained}
-    source = _Source({**_NAMES, **(names or {}), **own})
+    source = _Source({**_NAMES, **STATIC_TABLES, **(names or {}), **own})
     # The code carries the public name, for tracebacks; a name that is no identifier for ``def`` is given afterwards.
     def_name = name if name.isidentifier() else "function"
     if layout.open_ended:
@@ -577,6 +643,13 @@ class TensorProperty(property):
     __objclass__: type | None = None
 
 
+class _ReadOnly(TensorProperty):
+    """One that cannot be set."""
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise AttributeError(f"attribute '{self.__name__}' of 'torch._C.TensorBase' objects is not writable")
+
+
 def specialise_property(
     name: str,
     get: Callable[[Any], Any],
@@ -619,7 +692,7 @@ def specialise_property(
             return
         delete(self)  # type: ignore[misc]
 
-    made = TensorProperty(getter, setter if set else None, deleter if delete else None, doc or get.__doc__)
+    made = (TensorProperty if set else _ReadOnly)(getter, setter if set else None, deleter if delete else None, doc or get.__doc__)
     made.__name__ = name
     made.__doc__ = doc or get.__doc__  # the class's own would be shown
     slot.append(made)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .applying import inplace
-from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, bound_sources, compile_function, parameters_of, signature_of
+from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, REPEATING, bound_sources, compile_function, parameters_of, signature_of
 from .ops._declare import (
     OPTIONAL_TENSOR,
     TENSOR,
@@ -110,6 +110,12 @@ def _aliases(op: Op) -> dict[str, tuple[str, ...]]:
     return {p.name: ALIASES[p.name] for p in op.params if p.name in ALIASES}
 
 
+def annotations_of(op: Op, path: str = "") -> dict[str, str]:
+    """What the op says of its parameters, by the names that they have on a public path."""
+    names = SPELLINGS.get(path, {})
+    return {names.get(p.name, p.name).rstrip("/"): p.annotation for p in op.params}
+
+
 def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
     """``torch.<path>``: the op with override checks."""
     bound = BOUND[op.path]
@@ -118,9 +124,9 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
     operands, lists = _operand_names(op)
     if op.out:
         operands.append("out")
-    if op.varargs:
+    if op.varargs and op.params[0].name == op.varargs:
         impl = _spread(bound.core, op, method=False)
-        return specialise(impl, label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
+        return specialise(impl, label, operands, lists, wrapped=op.body, doc=op.body.__doc__, annotations=annotations_of(op))
     lines, names = bound_sources[op.path]
     signature, core = signature_of(op), bound.core
     if path in SPELLINGS:
@@ -139,6 +145,7 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         names=names,
         wrapped=op.body,
         doc=op.body.__doc__,
+        annotations=annotations_of(op, path),
     )
 
 
@@ -150,7 +157,8 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     operands = ["self" if n == first else n for n in operands]
     label = f"torch.Tensor.{name}"
     if op.varargs:
-        return specialise(_spread(bound.core, op, method=True), label, operands, lists, wrapped=op.body, doc=op.body.__doc__)
+        spread = _spread(bound.core, op, method=True)
+        return specialise(spread, label, operands, lists, wrapped=op.body, doc=op.body.__doc__, annotations=annotations_of(op))
     lines, names = bound_sources[op.path]
     body = [f"{first} = self", *([] if not op.out else ["out = None"]), *lines]
     signature = signature_of(op, "self")
@@ -170,6 +178,7 @@ def method(op: Op, name: str) -> Callable[..., Any]:
         names=names,
         wrapped=op.body,
         doc=op.body.__doc__,
+        annotations=annotations_of(op, f"Tensor.{name}"),
     )
 
 
@@ -202,6 +211,8 @@ def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., 
         def rest_spread(self: Any, *args: Any, **kwargs: Any) -> Any:
             if name in kwargs:
                 return core(self, kwargs.pop(name), **kwargs)
+            if not args:
+                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{name}"')
             return core(self, packed(args), **kwargs)
 
         spread = rest_spread
@@ -251,7 +262,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     body = [
         f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):",
         f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})",
-        f"_check_inplace({me}{f', {op.name + chr(95)!r}' if op.name in IDEMPOTENT else ''})",
+        f"_check_inplace({me}{', True' if op.name in REPEATING else f', {op.name + chr(95)!r}' if op.name in IDEMPOTENT else ''})",
         *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []),
         f"return _inplace({me}, _core({given}))",
     ]
@@ -272,6 +283,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         names=names,
         doc=doc,
         wrapped=op.body,
+        annotations=annotations_of(op),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import whole
 from .autograd.grad_mode import MODE
 from .autograd.names import named
 from .autograd.tape import Node
@@ -18,7 +19,7 @@ from .errors import canonical_dim
 from .ops._kernel import Fixed, T, call_of
 from .steps import step_of
 from .storage import Step
-from .views import _SELECT, _SLICE, _check_tensor, _int, _is_data, select_at, slice_at
+from .views import _SELECT, _SLICE, _check_tensor, _is_data, select_at, slice_at
 
 
 def _split_views(t: Tensor, d: int, sizes: tuple[int, ...], listed: bool = False) -> tuple[Tensor, ...]:
@@ -104,11 +105,11 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     shape = tensor._aval.shape
     if not shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    d = canonical_dim(_int("split", "dim", dim), len(shape))
+    d = canonical_dim(whole("split", "dim", dim), len(shape))
     n = shape[d]
     if isinstance(split_size_or_sections, (list, tuple)):
         return _split_views(tensor, d, _sections(split_size_or_sections, n, shape), True)
-    size = _int("split", "split_size", split_size_or_sections)
+    size = whole("split", "split_size", split_size_or_sections)
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0:
@@ -120,7 +121,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
 
 
 def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, ...]:
-    found = tuple([_int("split_with_sizes", "split_sizes", s) for s in sizes])
+    found = tuple([whole("split_with_sizes", "split_sizes", s) for s in sizes])
     for s in found:
         if s < 0:
             raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(found)}")
@@ -134,7 +135,7 @@ def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, 
 
 
 @composite(method=True, operands=("input",))
-def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
+def split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int = 0) -> Any:
     """Views of consecutive parts of the sizes listed.
 
     Shapes: that of ``input`` but for size ``dim``.
@@ -223,19 +224,26 @@ def tensor_split(
                 f"tensor with {indices_or_sections.dim()} dims"
             )
         indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
-    if isinstance(indices_or_sections, int):
+    if not isinstance(indices_or_sections, (tuple, list)):
+        indices_or_sections = whole("tensor_split", "sections", indices_or_sections)
         if indices_or_sections <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {indices_or_sections}")
         small, more = divmod(n, indices_or_sections)
         edges = np.cumsum([0] + [small + (i < more) for i in range(indices_or_sections)]).tolist()
     else:
-        edges = [0, *[slice(0, _int("tensor_split", "indices", i)).indices(n)[1] for i in indices_or_sections], n]
+        edges = [0, *[slice(0, whole("tensor_split", "indices", i)).indices(n)[1] for i in indices_or_sections], n]
     # Views of one operation each, unlike those of split: they may be changed in place.
     return tuple([slice_at(input, d, a, max(a, b), 1) for a, b in itertools.pairwise(edges)])
 
 
 @composite(method=True, operands=("input",))
-def hsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
+def hsplit(
+    input: Any,
+    indices_or_sections: int | tuple[int, ...] | None = None,
+    *,
+    sections: int | None = None,
+    indices: tuple[int, ...] | None = None,
+) -> Any:
     """``tensor_split`` along columns (along the only dimension of a vector).
 
     Shapes: that of ``input`` but for the size of the dimension.
@@ -254,7 +262,13 @@ def hsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None,
 
 
 @composite(method=True, operands=("input",))
-def vsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
+def vsplit(
+    input: Any,
+    indices_or_sections: int | tuple[int, ...] | None = None,
+    *,
+    sections: int | None = None,
+    indices: tuple[int, ...] | None = None,
+) -> Any:
     """``tensor_split`` along rows.
 
     Shapes: that of ``input`` but for the first size.
@@ -273,7 +287,13 @@ def vsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None,
 
 
 @composite(method=True, operands=("input",))
-def dsplit(input: Any, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> Any:
+def dsplit(
+    input: Any,
+    indices_or_sections: int | tuple[int, ...] | None = None,
+    *,
+    sections: int | None = None,
+    indices: tuple[int, ...] | None = None,
+) -> Any:
     """``tensor_split`` along the third dimension.
 
     Shapes: that of ``input`` but for the third size.
@@ -319,7 +339,7 @@ def unbind(input: Any, dim: int = 0) -> Any:
     shape = input._aval.shape
     if not shape:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    d = canonical_dim(_int("unbind", "dim", dim), len(shape))
+    d = canonical_dim(whole("unbind", "dim", dim), len(shape))
     strides = input._strides or contiguous_strides(shape)
     if _is_data(input) and not input._rg:  # one small program for any index, rather than one for each length
         return tuple([_multi(select_at(input, d, i)) for i in range(shape[d])])

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import dtypes
 from .applying import apply, rebind
-from .arguments import plain
+from .arguments import plain, sizes, whole
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
 from .binding import composite, signature_of
@@ -20,7 +20,7 @@ from .ops import views as view_ops
 from .ops._declare import OPS, Op
 from .ops._kernel import Fixed, T, caches, call_of
 from .overridable import specialise
-from .public_forms import SPELLINGS, packed, spelled
+from .public_forms import SPELLINGS, annotations_of, packed, spelled
 from .steps import dynamic_step, memory_steps, step_of
 from .writing import check_inplace
 
@@ -57,6 +57,9 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
             raise must_be_tensor(op.name, "input", 1, input)
         statics = [x if type(x) is int else plain(op.name, p, i + 2, x) for i, (p, x) in enumerate(zip(params, args, strict=False))]
         rest = params[len(statics) :]
+        if kwargs and not kwargs.keys() <= {p.name for p in rest}:
+            name = next(n for n in kwargs if n not in {p.name for p in rest})
+            raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'")
         statics += [plain(op.name, p, 2, kwargs[p.name]) if p.name in kwargs else p.default for p in rest]
         return make_view(record_, input, tuple(statics))
 
@@ -89,7 +92,12 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
                 signature = spelled(signature, f"Tensor.{name}_")[0]
             update.__signature__ = signature  # type: ignore[attr-defined]
             found[f"Tensor.{name}_"] = specialise(
-                update, f"torch.Tensor.{name}_", ["self"], signature=signature, doc=_inplace_doc(name)
+                update,
+                f"torch.Tensor.{name}_",
+                ["self"],
+                signature=signature,
+                doc=_inplace_doc(name),
+                annotations=annotations_of(op, f"Tensor.{name}_"),
             )
     return found
 
@@ -105,6 +113,7 @@ def _inplace_doc(name: str) -> str:
 
 
 def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Callable[..., Any]:
+    told: dict[str, Any] = {"wrapped": op.body, "doc": op.body.__doc__, "annotations": annotations_of(op, label.removeprefix("torch."))}
     if op.varargs == op.params[1].name if len(op.params) > 1 else False:
 
         def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -116,13 +125,13 @@ def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Calla
 
         spread.__name__ = op.name
         if first == "input":
-            return specialise(core, label, ["input"], signature=signature_of(op), wrapped=op.body, doc=op.body.__doc__)
-        return specialise(spread, label, ["self"], wrapped=op.body, doc=op.body.__doc__)
+            return specialise(core, label, ["input"], signature=signature_of(op), **told)
+        return specialise(spread, label, ["self"], **told)
     signature = signature_of(op, first)
     path = label.removeprefix("torch.")
     if path in SPELLINGS:
         signature = spelled(signature, path)[0]  # the core takes them by position
-    return specialise(core, label, [first], signature=signature, wrapped=op.body, doc=op.body.__doc__)
+    return specialise(core, label, [first], signature=signature, **told)
 
 
 _V = view_ops.VIEWS
@@ -165,17 +174,6 @@ def _check_tensor(name: str, t: Any) -> None:
         raise must_be_tensor(name, "input", 1, t)
 
 
-def _int(name: str, argument: str, value: Any) -> int:
-    if type(value) is int:
-        return value
-    if isinstance(value, Tensor):
-        return int(value.item())  # type: ignore[attr-defined]
-    try:
-        return value.__index__()
-    except AttributeError:
-        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}") from None
-
-
 @composite(method=True, operands=("input",))
 def select(input: Any, dim: int, index: int) -> Any:
     """One element of a dimension, which disappears; a view.
@@ -195,7 +193,7 @@ def select(input: Any, dim: int, index: int) -> Any:
     shape = input._aval.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    d, i = canonical_dim(_int("select", "dim", dim), len(shape)), _int("select", "index", index)
+    d, i = canonical_dim(whole("select", "dim", dim), len(shape)), whole("select", "index", index)
     n = shape[d]
     if not -n <= i < n:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
@@ -257,7 +255,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, Tensor) and (start.dim() or start.dtype.category != dtypes.INTEGRAL):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    d, s, n = canonical_dim(_int("narrow", "dim", dim), len(shape)), _int("narrow", "start", start), _int("narrow", "length", length)
+    d, s, n = canonical_dim(whole("narrow", "dim", dim), len(shape)), whole("narrow", "start", start), whole("narrow", "length", length)
     if n < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     size = shape[d]
@@ -287,7 +285,7 @@ def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:
     packed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
     for x in packed:
         if type(x) is not int:
-            return tuple([_int(name, "size", x) for x in packed])
+            return sizes(name, "size", packed)
     return tuple(packed)
 
 
@@ -435,7 +433,7 @@ def ravel(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",))
-def unflatten(input: Any, dim: int, sizes: Any) -> Any:
+def unflatten(input: Any, dim: int, sizes: tuple[int, ...]) -> Any:
     """Splits one dimension into several; a view.
 
     Shapes: (*, n, *) -> (*, *sizes, *), where one size may be -1 and follows from the others.
@@ -471,7 +469,7 @@ view_._core = view_  # type: ignore[attr-defined]
 
 
 @composite(method=True, operands=("input",), varargs="size")
-def broadcast_to(input: Any, size: Any) -> Any:
+def broadcast_to(input: Any, size: tuple[int, ...]) -> Any:
     """``input`` repeated along dimensions of size 1 to ``size``; a view.
 
     Shapes: ``size``.
@@ -544,7 +542,7 @@ def reshape_as(self: Any, other: Any) -> Any:
 
 
 @composite(method=True, operands=("input",))
-def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
     """Any strided look at the tensor's storage.
 
     Shapes: ``size``.
@@ -563,9 +561,13 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     size, stride = _size("as_strided", (size,)), _size("as_strided", (stride,))
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape")  # noqa: F541
-    offset = input.storage_offset() if storage_offset is None else _int("as_strided", "storage_offset", storage_offset)
+    offset = input.storage_offset() if storage_offset is None else whole("as_strided", "storage_offset", storage_offset)
     if any(s < 0 for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     al = alias_of(input)
     storage = al.storage
     total = (storage.aval if storage.value is None else storage.value.aval).size

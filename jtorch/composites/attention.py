@@ -10,6 +10,7 @@ from .. import dtypes
 from ..binding import composite
 from ..errors import broadcast_shapes
 from ..functional import _C, PUBLIC
+from ..ops.attention import BOTH
 
 
 @composite(namespace="nn.functional", operands=("query", "key", "value", "attn_mask"))
@@ -32,7 +33,8 @@ def scaled_dot_product_attention(
     may have fewer heads, each serving several of the query's.
 
     Raises:
-        RuntimeError: if shapes or dtypes do not fit, or both a mask and ``is_causal`` are given.
+        RuntimeError: if shapes or dtypes do not fit, or both a mask and ``is_causal`` are given, unless the operands have four dimensions
+            and equal last ones, without dropout and without a gradient for the mask.
 
     Example:
         >>> import jtorch as torch
@@ -43,6 +45,8 @@ def scaled_dot_product_attention(
                  [2.]]])
     """
     keep = None
+    if is_causal and attn_mask is not None and (attn_mask.requires_grad or attn_mask.is_meta or dropout_p != 0.0):
+        raise RuntimeError(BOTH)
     if dropout_p != 0.0:
         if not 0.0 <= dropout_p <= 1.0:
             raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")

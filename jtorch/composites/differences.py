@@ -101,7 +101,7 @@ def _spacings(input: Any, spacing: Any, dim: Any, dims: Sequence[int]) -> list[A
 
 
 @composite(operands=("input",), lists=("spacing",))
-def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
+def gradient(input: Any, *, spacing: Any = None, dim: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
     """Estimates of the partial derivatives of a function sampled on a grid: central differences, to second order inside.
 
     ``spacing`` is the distance of the points, one for each of the dimensions ``dim`` (all by default), or vectors of their places;

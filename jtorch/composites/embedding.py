@@ -6,9 +6,11 @@ import warnings
 from typing import Any
 
 from .. import dtypes
+from ..applying import inplace
 from ..autograd.grad_mode import is_grad_enabled
 from ..binding import composite
 from ..functional import _C, PUBLIC
+from ..writing import check_inplace
 
 
 def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
@@ -19,6 +21,25 @@ def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
 
 def _sparse_gradient(weight: Any) -> bool:
     return weight.requires_grad and is_grad_enabled()
+
+
+@composite(operands=("input", "indices"))
+def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+    """Scales the rows of ``input`` at ``indices`` whose ``norm_type`` norm is above ``max_norm`` down to it, in place.
+
+    Shapes: input ``(N, D)``, which is returned.
+
+    Raises:
+        RuntimeError: while operations are recorded, for a leaf that requires grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.embedding_renorm_(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), torch.tensor([1]), 5.0, 2.0)
+        tensor([[3., 4.],
+                [3., 4.]])
+    """
+    check_inplace(input)
+    return inplace(input, _C._embedding_renorm(input, indices, float(max_norm), float(norm_type)))
 
 
 @composite(namespace="nn.functional", operands=("input", "weight"), native=False)

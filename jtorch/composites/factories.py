@@ -10,10 +10,12 @@ from typing import Any
 from .. import dtypes, layouts
 from ..arguments import number
 from ..binding import composite
-from ..core import Tensor
+from ..core import Tensor, requiring
+from ..engine import SPECIAL
 from ..factories import check_dtype, factory, make
 from ..ops import _kernel
 from ..ops._declare import OPS
+from .filling import of_examples
 
 # ---- ranges ----------------------------------------------------------------------------------------------------------------------
 
@@ -295,8 +297,8 @@ _full = factory(OPS["full"], "_C.full")
 
 @composite(native=True)
 def empty_strided(
-    size: Any,
-    stride: Any,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
     *,
     dtype: Any = None,
     layout: Any = layouts.strided,
@@ -322,13 +324,13 @@ def empty_strided(
     length = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     flat = _empty((length,), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
     made = flat.as_strided(size, stride).detach()
-    return made.requires_grad_(True) if requires_grad else made
+    return requiring(made) if requires_grad else made
 
 
 @composite(native=True)
 def empty_permuted(
-    size: Any,
-    physical_layout: Any,
+    size: tuple[int, ...],
+    physical_layout: tuple[int, ...],
     *,
     dtype: Any = None,
     layout: Any = layouts.strided,
@@ -361,7 +363,7 @@ def empty_permuted(
         raise RuntimeError("Duplicate dim not allowed")
     flat = _empty(tuple(size[d] for d in order), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
     made = flat.permute(tuple(order.index(d) for d in range(len(order)))).detach()
-    return made.requires_grad_(True) if requires_grad else made
+    return requiring(made) if requires_grad else made
 
 
 # ---- new tensors of a tensor's dtype and device ------------------------------------------------------------------------------------
@@ -375,6 +377,11 @@ def _new(make: Any, name: str, self: Any, size: Sequence[Any], more: Sequence[An
     options["dtype"] = check_dtype(name, options["dtype"]) or self.dtype
     if options["device"] is None:
         options["device"] = self.device
+    v = self._read()
+    if v.trace is SPECIAL and hasattr(v, "physical"):
+        wanted, options["requires_grad"] = options["requires_grad"], False
+        made = of_examples(make(tuple(size), *more, **options), v)
+        return requiring(made) if wanted else made
     return make(tuple(size), *more, **options)
 
 
@@ -417,7 +424,7 @@ _new_sized("new_empty", _empty, "values that the caller means to overwrite", "ne
 @composite(namespace="Tensor", operands=("self",))
 def new_full(
     self: Any,
-    size: Any,
+    size: tuple[int, ...],
     fill_value: Any,
     *,
     dtype: Any = None,
@@ -446,8 +453,8 @@ def new_full(
 @composite(namespace="Tensor", operands=("self",))
 def new_empty_strided(
     self: Any,
-    size: Any,
-    stride: Any,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
     dtype: Any = None,
     layout: Any = layouts.strided,
     device: Any = None,

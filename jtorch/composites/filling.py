@@ -66,6 +66,28 @@ def numbers(
     return made
 
 
+def blank(like: Tensor, shape: Sequence[int]) -> Any:
+    """A tensor to fill with random numbers, with a place for each of the examples that get numbers of their own."""
+    levels = examples()
+    made: Any = taken(np.zeros((*[level.size for level in levels], *shape), _np(like)), like.device)
+    for level in levels:
+        made = level.spread(made)
+    return made
+
+
+def of_examples(t: Any, v: Any) -> Any:
+    """A copy of ``t`` for each of the examples that the value ``v`` is one of: what is written into it may differ between them."""
+    levels = []
+    while hasattr(v, "physical"):
+        levels.append(v.level)
+        v = v.physical
+    levels.reverse()
+    made = t.expand(*[level.size for level in levels], *t.shape).clone()
+    for level in levels:
+        made = level.spread(made)
+    return made
+
+
 def is_example(t: Tensor) -> bool:
     """Whether a tensor is one example of a running ``vmap``, whose values are not known one by one."""
     return hasattr(t._read(), "physical")
@@ -291,7 +313,7 @@ _LEFT_OUT: Any = object()
 
 
 @composite(namespace="Tensor", operands=("self",))
-def random_(self: Any, from_: Any = None, to: Any = _LEFT_OUT, *, generator: Any = None) -> Any:
+def random_(self: Any, from_: Any = None, to: int | None = _LEFT_OUT, *, generator: Any = None) -> Any:
     """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds all that the dtype holds exactly.
 
     Dtypes: all real ones and bool.

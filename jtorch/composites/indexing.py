@@ -179,7 +179,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 
 
 @composite(method=True, operands=("input", "src"))
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided_scatter(input: Any, src: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
     """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``.
 
     Shapes: that of ``input``; ``src`` is of ``size``.

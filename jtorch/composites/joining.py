@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..arguments import whole
 from ..binding import composite
 from ..core import Tensor
 from ..errors import broadcast_shapes, canonical_dim, must_be_tensor
@@ -110,6 +111,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
     if dim is None:
         input, dim = input.reshape(-1), 0
     if not isinstance(repeats, Tensor):
+        repeats = whole("repeat_interleave", "repeats", repeats)
         result = _C._repeat_interleave_each(input, repeats, dim)
         size = result.shape[canonical_dim(dim, result.dim())]
         if output_size is not None and output_size != size:

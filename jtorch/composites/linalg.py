@@ -68,7 +68,9 @@ def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 
 
 @composite(namespace="linalg", operands=("input",))
-def norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
+def norm(
+    input: Any, ord: Any = None, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
+) -> Any:
     """A matrix norm over two dimensions or a vector norm over one: that of ``ord``, by default the 2-norm of all elements in ``dim``.
 
     Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
@@ -179,7 +181,7 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
 
 
 @composite(namespace="linalg", operands=("input", "other"))
-def tensorsolve(input: Any, other: Any, dims: Any = None, *, out: Any = None) -> Any:
+def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, out: Any = None) -> Any:
     """The ``X`` with ``tensordot(input, X, X.ndim) == other``; the dimensions ``dims`` of ``input`` are moved to the end first.
 
     Shapes: input (*B, *X), other (*B) -> (*X), with as many elements in B as in X.
@@ -207,7 +209,7 @@ def tensorsolve(input: Any, other: Any, dims: Any = None, *, out: Any = None) ->
 
 @composite(name="lu", operands=("A",), method=True, native=False)
 def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """``linalg.lu_factor`` as a plain tuple, with ``get_infos`` also the info; deprecated.
+    """``linalg.lu_factor_ex`` as a plain tuple, its info only with ``get_infos``; deprecated.
 
     Shapes: A (*, m, n) -> LU (*, m, n), pivots (*, min(m, n)), info (*).
 
@@ -228,9 +230,8 @@ def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
         "PyTorch release.",
         stacklevel=2,
     )
-    found = tuple(PUBLIC["linalg.lu_factor"](A, pivot=pivot))
-    if get_infos:
-        found = make("_lu_with_info", ("LU", "pivots", "info"))(tuple(PUBLIC["linalg.lu_factor_ex"](A, pivot=pivot)))
+    found = tuple(PUBLIC["linalg.lu_factor_ex"](A, pivot=pivot))  # a zero pivot is no error here
+    found = make("_lu_with_info", ("LU", "pivots", "info"))(found) if get_infos else found[:2]
     return found if out is None else write_out(found, out, "lu")
 
 
@@ -353,7 +354,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 
 
 @composite(operands=("input",))
-def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, out: Any = None) -> Any:
     """The square roots of the sums of squares over ``dim``.
 
     Shapes: that of ``input`` without the dimensions ``dim``, which are 1 with ``keepdim``; no dimensions for an empty ``dim``.
@@ -375,7 +376,7 @@ def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = No
 
 
 @composite(operands=("input",))
-def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
+def nuclear_norm(input: Any, dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sums of the singular values of the matrices in ``dim``.
 
     Shapes: that of ``input`` without the two dimensions ``dim``, which are 1 with ``keepdim``.

@@ -10,12 +10,14 @@ import numpy as np
 
 from .. import dtypes
 from ..applying import inplace, rebind
+from ..arguments import sizes as whole_sizes
 from ..binding import BOUND, composite
 from ..core import Tensor, alias_of, contiguous_strides, detached, from_host
+from ..engine import SPECIAL
 from ..errors import must_be_tensor
 from ..functional import PUBLIC
 from ..storage import Alias
-from ..writing import check_inplace, overlapping
+from ..writing import check_inplace, check_lifted, overlapping
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -35,7 +37,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
     """
     if size is not None:
         sizes = (tuple(size),)
-    size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else tuple(int(s) for s in sizes)
+    size = whole_sizes("resize_", "size", sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if tuple(self.shape) == size:
@@ -49,7 +51,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
         if numel > old:
             flat = _grown(flat, numel)
         made = flat[:numel].view(size)
-    version = self._version
+    version = self._writes
     self._v, self._al, self._strides = made._v, made._al, made._strides
     if self._al is not None:
         self._al.base = None
@@ -172,6 +174,9 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         made = detached(whole)
     if made._aval.torch_dtype is not self._aval.torch_dtype:
         raise RuntimeError(f"Could not set tensor of type {made.dtype} to a tensor of type {self.dtype}")
+    check_inplace(self, idempotent=True)
+    if (v := made._read()).trace is SPECIAL:
+        check_lifted(self, v)
     self._v, self._al, self._strides = None, alias_of(made), made._strides
     return self
 

@@ -261,7 +261,7 @@ def _torch_group_norm(
 
 
 @composite(namespace="torch", operands=("input", "weight", "bias"))
-def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+def native_layer_norm(input: Any, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
     """``nn.functional.layer_norm``, and the means and reciprocal standard deviations.
 
     Shapes: input (*A, *normalized_shape) -> that of ``input``; the other two (*A, 1, ...).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arguments import whole
 from ..binding import composite
 from ..core import Tensor
 from ..errors import must_be_tensor
@@ -30,7 +31,7 @@ def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, oth
         return getattr(_C, f"_{name}_all")(input, out=out)
     if isinstance(dim, (tuple, list)):
         raise _invalid(name, f"(Tensor, {type(dim).__name__})")
-    return getattr(_C, f"_{name}_dim")(input, dim, keepdim, out=out)
+    return getattr(_C, f"_{name}_dim")(input, whole(name, "dim", dim), keepdim, out=out)
 
 
 @composite(method=True, operands=("input", "dim", "other", "out"))
@@ -94,7 +95,7 @@ def _middle(name: str, input: Any, dim: int | None, keepdim: bool, out: Any) -> 
         if keepdim:
             raise _invalid(name, "keepdim without dim")
         return getattr(_C, f"_{name}_all")(input, out=out)
-    return getattr(_C, f"_{name}_dim")(input, dim, keepdim, out=out)
+    return getattr(_C, f"_{name}_dim")(input, whole(name, "dim", dim), keepdim, out=out)
 
 
 @composite(method=True, operands=("input", "out"))
@@ -157,8 +158,9 @@ def _spread_options(name: str, dim: Any, unbiased: bool | None, correction: floa
 
 @composite(method=True, operands=("input", "out"))
 def var(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None, out: Any = None
-) -> Any:
+    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None, out: Any = None,
+) -> Any:  # fmt: skip
     """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1.
 
     ``unbiased=False`` is the older spelling of ``correction=0``; ``var(input, unbiased)`` is understood too.
@@ -183,8 +185,9 @@ def var(
 
 @composite(method=True, operands=("input", "out"))
 def std(
-    input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None, out: Any = None
-) -> Any:
+    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None, out: Any = None,
+) -> Any:  # fmt: skip
     """The standard deviation over ``dim``, or of everything: the root of ``var``.
 
     Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
@@ -206,7 +209,10 @@ def std(
 
 
 @composite(operands=("input",))
-def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
+def var_mean(
+    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> Any:  # fmt: skip
     """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them.
 
     Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
@@ -226,7 +232,10 @@ def var_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim:
 
 
 @composite(operands=("input",))
-def std_mean(input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
+def std_mean(
+    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> Any:  # fmt: skip
     """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them.
 
     Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.

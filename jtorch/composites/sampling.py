@@ -9,10 +9,11 @@ import numpy as np
 
 from .. import _sampling, devices, dtypes
 from ..applying import write_out
+from ..arguments import sizes, whole
 from ..autograd.grad_mode import MODE
 from ..autograd.names import named
 from ..binding import composite
-from ..core import Tensor, from_host
+from ..core import Tensor, from_host, requiring
 from ..engine import META
 from ..errors import broadcast_shapes, must_be_tensor
 from ..factories import check_dtype, check_options
@@ -20,6 +21,7 @@ from ..functional import _C, PUBLIC
 from ..random import twister_of
 from .filling import (
     Draw,
+    blank,
     drawn,
     fill,
     integer_draw,
@@ -46,11 +48,7 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
         RuntimeError: for negative ones.
     """
     packed = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-    found = []
-    for i, n in enumerate(packed):
-        if isinstance(n, bool) or not hasattr(n, "__index__"):
-            raise TypeError(f"{name}(): argument 'size' (position {i + 1}) must be tuple of ints, not {type(n).__name__}")
-        found.append(n.__index__())
+    found = list(sizes(name, "size", packed))
     for n in found:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {found}")
@@ -177,7 +175,7 @@ def randint(
     if high is None:
         raise TypeError('randint() missing 1 required positional arguments: "high"')
     kind = _wanted("randint", dtype, out, dtypes.int64)
-    draw = integer_draw(kind, int(low or 0), int(high))
+    draw = integer_draw(kind, whole("randint", "low", low or 0), whole("randint", "high", high))
     return _made("randint", _sizes("randint", (tuple(size),)), draw, kind, generator, out, layout, device, requires_grad)
 
 
@@ -214,7 +212,7 @@ def randperm(
 
 def _like(input: Any, options: dict[str, Any], requires_grad: bool, filled: Callable[[Any], Any]) -> Any:
     made = filled(PUBLIC["empty_like"](input, **options))
-    return made.requires_grad_(True) if requires_grad else made
+    return requiring(made) if requires_grad else made
 
 
 @composite(operands=("input",))
@@ -263,8 +261,8 @@ def randn_like(
 
 @composite(operands=("input",))
 def randint_like(
-    input: Any, low: Any = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+    input: Any, low: int | None = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, high)``.
 
@@ -282,8 +280,9 @@ def randint_like(
     low, high = (0, low) if high is None else (low or 0, high)
     if high is None:
         raise TypeError('randint_like() missing 1 required positional arguments: "high"')
+    bounds = whole("randint_like", "low", low), whole("randint_like", "high", high)
     options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "memory_format": memory_format}
-    return _like(input, options, requires_grad, lambda t: fill("random_", t, generator, integer_draw(t.dtype, int(low), int(high))))
+    return _like(input, options, requires_grad, lambda t: fill("random_", t, generator, integer_draw(t.dtype, *bounds)))
 
 
 # ---- draws that depend on tensors ------------------------------------------------------------------------------------------------
@@ -326,7 +325,7 @@ def normal(
         raise must_be_tensor("normal", "mean", 1, mean)
     tensors = [t.detach() for t in (mean, std) if isinstance(t, Tensor)]  # type: ignore[attr-defined]
     shape = broadcast_shapes(*(t._aval.shape for t in tensors))
-    noise = PUBLIC["empty"](shape, dtype=tensors[0].dtype, device=tensors[0].device)
+    noise = blank(tensors[0], shape)
     if not isinstance(std, Tensor):
         return _finished("normal", "NormalBackward1", noise.normal_(0, std, generator=generator) + tensors[0], out, mean)
     if not is_example(tensors[-1]) and not tensors[-1].is_meta and on_host(tensors[-1]).min(initial=0) < 0:
@@ -356,7 +355,7 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     if isinstance(p, Tensor):
         raise TypeError("bernoulli() received an invalid combination of arguments - got (Tensor, Tensor)")
     source = input.detach()
-    made = PUBLIC["empty"](source.shape, dtype=source.dtype, device=source.device)
+    made = blank(source, source.shape)
     return _finished("bernoulli", "BernoulliBackward0", made.bernoulli_(source if p is None else p, generator=generator), out, input)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
+from ..arguments import sizes as whole_sizes
 from ..autograd.names import named
 from ..binding import BOUND, composite
 from ..core import Tensor
@@ -111,8 +112,10 @@ def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
         >>> torch.tensor([[1, 2], [3, 4]]).sum_to_size(1, 2)
         tensor([[4, 6]])
     """
+    if size is None and not sizes:
+        raise TypeError('sum_to_size() missing 1 required positional arguments: "size"')
     given = sizes if size is None else (tuple(size),)
-    wanted = tuple(given[0]) if len(given) == 1 and isinstance(given[0], (list, tuple)) else tuple(given)
+    wanted = whole_sizes("sum_to_size", "size", given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given)
     if not wanted:
         return self.sum()
     shape = tuple(self.shape)
@@ -144,7 +147,7 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
 
 
 @composite(method=True, operands=("input",))
-def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> Any:
+def unsafe_split(input: Any, split_size: int, dim: int = 0) -> Any:
     """``split`` whose parts are no views.
 
     Shapes: as ``split``.
@@ -161,7 +164,7 @@ def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> Any:
 
 
 @composite(method=True, operands=("input",))
-def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
+def unsafe_split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int = 0) -> Any:
     """``split_with_sizes`` whose parts are no views.
 
     Shapes: as ``split_with_sizes``.

@@ -18,7 +18,7 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
-def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """``torch.softmax``; without ``dim`` along dimension 0 of inputs with 0, 1 or 3 dimensions, else 1, with a warning.
 
     Shapes: that of ``input``.
@@ -40,7 +40,7 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
-def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """``torch.log_softmax``; for inputs without ``dim`` see ``softmax``.
 
     Shapes: that of ``input``.
@@ -62,7 +62,7 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype:
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
-def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmin(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """The softmax of ``-input``; for inputs without ``dim`` see ``softmax``.
 
     Shapes: that of ``input``.

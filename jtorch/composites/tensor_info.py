@@ -163,6 +163,8 @@ def resolve_conj(input: Any) -> Any:
         >>> torch.tensor([1j]).conj().resolve_conj()
         tensor([0.-1.j])
     """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("resolve_conj", "input", 1, input)
     return input
 
 
@@ -175,6 +177,8 @@ def resolve_neg(input: Any) -> Any:
         >>> torch.tensor([1.0]).resolve_neg()
         tensor([1.])
     """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("resolve_neg", "input", 1, input)
     return input
 
 
@@ -182,12 +186,14 @@ def resolve_neg(input: Any) -> Any:
 def is_inference(input: Any) -> Any:
     """Whether the tensor was made in inference mode.
 
-    Differs from torch: inference mode switches recording off and marks no tensor, so the answer is False.
+    Views are as what they look at, wherever they are made.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.zeros(1).is_inference()
-        False
+        >>> with torch.inference_mode():
+        ...     x = torch.zeros(1)
+        >>> x.is_inference(), x[0].is_inference(), (x + 1).is_inference()
+        (True, True, False)
     """
     return input._inference
 

@@ -70,7 +70,9 @@ def detach_copy(input: Any, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input", "out"))
-def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None, *, out: Any = None) -> Any:
+def as_strided_copy(
+    input: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None, *, out: Any = None
+) -> Any:
     """A copy of ``as_strided``'s look at the tensor's memory.
 
     Shapes: ``size``.
@@ -106,7 +108,7 @@ def diagonal_copy(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1, *, 
 
 
 @composite(operands=("input", "out"))
-def expand_copy(input: Any, size: Any, *, implicit: bool = False, out: Any = None) -> Any:
+def expand_copy(input: Any, size: tuple[int, ...], *, implicit: bool = False, out: Any = None) -> Any:
     """A copy of ``Tensor.expand``: repeated elements have memory of their own.
 
     Shapes: ``size``, where -1 keeps a size.
@@ -146,7 +148,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = Non
 
 
 @composite(operands=("input", "out"))
-def permute_copy(input: Any, dims: Any, *, out: Any = None) -> Any:
+def permute_copy(input: Any, dims: tuple[int, ...], *, out: Any = None) -> Any:
     """A copy of ``permute``.
 
     Shapes: that of ``input``, its sizes in the order ``dims``.
@@ -219,7 +221,7 @@ def split_copy(input: Any, split_size: int, dim: int = 0, *, out: Any = None) ->
 
 
 @composite(operands=("input",))
-def split_with_sizes_copy(input: Any, split_sizes: Any, dim: int = 0, *, out: Any = None) -> Any:
+def split_with_sizes_copy(input: Any, split_sizes: tuple[int, ...], dim: int = 0, *, out: Any = None) -> Any:
     """Copies of the parts that ``split_with_sizes`` gives; see ``split_copy``.
 
     Shapes: as ``split_with_sizes``.
@@ -253,7 +255,7 @@ def unbind_copy(input: Any, dim: int = 0, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input", "out"))
-def squeeze_copy(input: Any, dim: Any = None, *, out: Any = None) -> Any:
+def squeeze_copy(input: Any, dim: int | tuple[int, ...] | None = None, *, out: Any = None) -> Any:
     """A copy of ``squeeze``.
 
     Shapes: as ``squeeze``.
@@ -374,7 +376,7 @@ def view_as_real_copy(input: Any, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input", "out"))
-def view_copy(input: Any, size: Any = None, *, dtype: Any = None, out: Any = None) -> Any:
+def view_copy(input: Any, size: tuple[int, ...] | None = None, *, dtype: Any = None, out: Any = None) -> Any:
     """A copy of ``Tensor.view``: another shape, or the same bytes as another dtype.
 
     Shapes: ``size``.

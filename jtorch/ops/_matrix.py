@@ -42,6 +42,13 @@ def check_mm(mat1: Array, mat2: Array) -> None:
         raise unsupported("addmm_impl_cpu_", mat1)
 
 
+def check_same_types(addend: Array, mat1: Array, mat2: Array) -> None:
+    """Raises torch's errors if a product and what is added to it are not all of one dtype."""
+    for name, x in (("self", addend), ("mat1", mat1)):
+        if x.dtype != mat2.dtype:
+            raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {scalar_name(x.dtype)} and {scalar_name(mat2.dtype)}")
+
+
 def check_mv(mat: Array, vec: Array, rows: int | None = None) -> None:
     """Raises torch's errors for a matrix and a vector that cannot be multiplied; ``rows`` is the size of what is added to the product."""
     if mat.shape[1] != vec.shape[0] or (rows is not None and rows not in (1, mat.shape[0])):
@@ -103,11 +110,18 @@ def expanded(x: Array, shape: Sequence[int]) -> Array:
     return jnp.broadcast_to(x, shape)
 
 
+#: How C++ calls floating types; integers have their own names.
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool"}
+
+
 def times(number: Number, x: Array) -> Array:
     """``number * x`` in the dtype of ``x``; without a multiplication where the number is the default 1."""
     if isinstance(number, (int, float)) and number == 1:
         return x
-    return cast(jnp.asarray(number), x.dtype) * x
+    factor = jnp.asarray(number)
+    if jnp.issubdtype(factor.dtype, jnp.complexfloating) and not jnp.issubdtype(x.dtype, jnp.complexfloating):
+        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(x.dtype.name, f'{x.dtype.name}_t')} without overflow")
+    return cast(factor, x.dtype) * x
 
 
 def blend(input: Array, product: Array, beta: Number, alpha: Number) -> Array:

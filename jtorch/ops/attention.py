@@ -30,13 +30,26 @@ def _check(query: Array, key: Array, value: Array, attn_mask: Array | None, is_c
             f"and value.dim: {value.ndim} instead."
         )
     if attn_mask is not None:
-        if is_causal:
-            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         if attn_mask.dtype not in (np.bool_, np.float32, query.dtype):
             raise RuntimeError(
                 f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {cpp_name(attn_mask)} "
                 f"and  query.dtype: {cpp_name(query)} instead."
             )
+        if is_causal and not _takes_both(query, key, value, attn_mask):
+            raise RuntimeError(BOTH)
+
+
+BOTH = "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+
+
+def _takes_both(query: Array, key: Array, value: Array, attn_mask: Array) -> bool:
+    """Whether torch's fast kernel for the CPU, which allows a mask beside ``is_causal``, takes the operands."""
+    if not (query.ndim == key.ndim == value.ndim == 4) or 0 in query.shape + key.shape + value.shape:
+        return False
+    if not query.shape[-1] == key.shape[-1] == value.shape[-1] or attn_mask.ndim not in (2, 4):
+        return False
+    full = (*query.shape[:3], key.shape[2])
+    return all(n in (1, m) for n, m in zip(attn_mask.shape, full[-attn_mask.ndim :], strict=True))
 
 
 def _repeated(x: Array, heads: int) -> Array:
@@ -92,7 +105,7 @@ def _scores(query: Array, key: Array, attn_mask: Array | None, is_causal: bool, 
         n, m = scores.shape[-2:]
         allowed = lax.broadcasted_iota(np.int32, (n, m), 0) >= lax.broadcasted_iota(np.int32, (n, m), 1)
         allowed = allowed.reshape((1,) * (scores.ndim - 2) + (n, m))
-    elif attn_mask is not None:
+    if attn_mask is not None:
         shape = broadcast_shapes(scores.shape, attn_mask.shape)
         mask = attn_mask.reshape((1,) * (len(shape) - attn_mask.ndim) + attn_mask.shape)
         scores = jnp.broadcast_to(scores, shape)

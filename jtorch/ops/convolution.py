@@ -36,11 +36,11 @@ def _check_types(input: Array, weight: Array, bias: Array | None, n: int, transp
     if input.dtype == bool or (transposed and input.dtype.kind in "iu" and input.dtype != np.int64):
         plain = "slow_conv2d_cpu" if n < 3 else "slow_conv3d_cpu" if weight.shape[2:] == (1, 1, 1) else "compute_columns3d"
         raise unsupported(f"slow_conv_transpose{max(n, 2)}d_out_cpu" if transposed else plain, input)
+    if bias is not None and bias.dtype != input.dtype and not (transposed and input.dtype != weight.dtype):
+        raise RuntimeError(f"Input type ({_C_NAMES[input.dtype.name]}) and bias type ({_C_NAMES[bias.dtype.name]}) should be the same")
     if input.dtype != weight.dtype:
         expected, found = dtypes.from_np(input.dtype).scalar_name, dtypes.from_np(weight.dtype).scalar_name
         raise RuntimeError(f"expected scalar type {expected} but found {found}")
-    if bias is not None and bias.dtype != input.dtype:
-        raise RuntimeError(f"Input type ({_C_NAMES[input.dtype.name]}) and bias type ({_C_NAMES[bias.dtype.name]}) should be the same")
 
 
 def _check_rank(name: str, input: Array, n: int) -> None:

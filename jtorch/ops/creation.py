@@ -13,6 +13,7 @@ from jax import lax
 
 from ..dtypes import default_complex, from_np, get_default_dtype
 from ._declare import Array, Dtype, Number, op
+from ._numeric import rounded
 from .indexing import number_as
 
 
@@ -206,7 +207,26 @@ def _linspace(start: Number, end: Number, steps: int, *, dtype: Dtype | None = N
     """
     _steps(steps)
     wanted = _line_dtype(start, end, dtype)
-    return _line(start, end, steps, wanted, _wide(wanted)).astype(wanted)
+    wide = _wide(wanted)
+    if wide != wanted and wanted.kind not in "biu":
+        return _half_line(_cast(start, wide), _cast(end, wide), steps, wanted)
+    return _line(start, end, steps, wanted, wide).astype(wanted)
+
+
+def _half_line(first: Array, last: Array, steps: int, dtype: np.dtype) -> Array:
+    """A line of halves: torch rounds after each operation, also the positions."""
+
+    def half(x: Array) -> Array:
+        return rounded(x, dtype).astype(np.float32)
+
+    first, last = half(first), half(last)
+    if steps == 1:
+        return first.reshape(1).astype(dtype)
+    step = half(half(last - first) / half(jnp.asarray(steps - 1, np.float32)))
+    i = lax.iota(np.int64, steps)
+    forth = first + half(step * half(i.astype(np.float32)))
+    back = last - half(step * half((steps - 1 - i).astype(np.float32)))
+    return rounded(jnp.where(i < steps // 2, forth, back), dtype)
 
 
 @factory(namespace="_C", aten="logspace")

@@ -385,7 +385,7 @@ def _trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
     x = wide(y)
     weights = np.ones(n, x.real.dtype)
     weights[[0, -1]] = 0.5
-    total = jnp.sum(x * lax.expand_dims(weights, range(1, y.ndim - axis)), axis=axis)
+    total = jnp.sum(x * weights.reshape([n if d == axis else 1 for d in range(y.ndim)]), axis=axis)
     return float_times(to_dtype(total, y.dtype), jnp.asarray(dx))
 
 

@@ -303,8 +303,9 @@ def _real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, in
         raise RuntimeError(f"{name} must transform at least one axis")
     _check_points(*sizes)
     x = _resize(x, dims, sizes)
-    half = _scaled(_r2c(x, dims[-3:]), _scale(norm, inverse, math.prod(sizes[-3:])))
-    return _c2c(jnp.conj(half) if inverse else half, dims[:-3], norm, inverse)
+    first = 1 if inverse else 3  # the inverse of several would be their conjugate, but for the signs of zeros
+    half = _scaled(_r2c(x, dims[-first:]), _scale(norm, inverse, math.prod(sizes[-first:])))
+    return _c2c(jnp.conj(half) if inverse else half, dims[:-first], norm, inverse)
 
 
 def _to_real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None, inverse: bool) -> Array:

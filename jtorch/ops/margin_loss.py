@@ -79,7 +79,7 @@ def _rows_of(input: Array) -> Array:
 def multi_margin_loss(
     input: Array,
     target: Array,
-    p: int = 1,
+    p: int | float = 1,
     margin: float = 1.0,
     weight: Array | None = None,
     size_average: bool | None = None,

@@ -16,6 +16,7 @@ from ._matrix import (
     check_dot,
     check_mm,
     check_mv,
+    check_same_types,
     conj_number,
     cpp_name,
     expanded,
@@ -124,10 +125,10 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
             raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
         return matmul(input, weight) + bias
     flat = input[None, :] if input.ndim == 1 else rows(input)
+    if bias is not None:
+        check_same_types(bias, input, weight)
     check_mm(flat, weight.T)
     if bias is not None:
-        if bias.dtype != input.dtype:
-            raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(bias.dtype)} and {scalar_name(input.dtype)}")
         expanded(bias, (flat.shape[0], weight.shape[0]))
     found = lax.dot_general(input, weight, (((input.ndim - 1,), (1,)), ((), ())))
     if bias is None:

@@ -12,7 +12,7 @@ from jax import lax
 from .. import dtypes
 from ._declare import Array, defvjp, op
 from ._kernel import cast, unbroadcast
-from ._numeric import inverse_sqrt, require, scalar_name, wide
+from ._numeric import inverse_sqrt, require, wide
 
 
 def _check_normalized_shape(input: Array, normalized_shape: Sequence[int], star: str = "*, ", **params: Array | None) -> tuple[int, ...]:
@@ -44,8 +44,9 @@ def _check_mixed(input: Array, params: Mapping[str, Array | None]) -> None:
     """Parameters have the dtype of the input, or are float32 beside a half-precision input."""
     for param in params.values():
         if param is not None and param.dtype != input.dtype and (input.dtype.itemsize > 2 or param.dtype != np.float32):
-            wanted = scalar_name(np.float32 if input.dtype.itemsize == 2 else input.dtype)
-            raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {wanted}")
+            if param.dtype == np.float32:
+                raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
 
 
 @overload

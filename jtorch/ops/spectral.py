@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -79,8 +80,8 @@ def stft(
     hop_length: int | None = None,
     win_length: int | None = None,
     window: Array | None = None,
-    center: bool = True,
-    pad_mode: str = "reflect",
+    center: Any = True,  # PyTorch only asks whether it is true, and how to pad only then
+    pad_mode: Any = "reflect",
     normalized: bool = False,
     onesided: bool | None = None,
     return_complex: bool | None = None,
@@ -138,7 +139,7 @@ def stft(
         frames, full = _common(frames, _centred(full, n_fft))
         frames = frames * full.reshape(1, 1, -1)
     scale = float(1 / np.sqrt(n_fft)) if normalized else 1.0
-    spectra = _scaled(_r2c(frames, 2), scale) if half else _c2c(_complex(frames), (2,), "ortho" if normalized else None, False)
+    spectra = _scaled(_r2c(frames, (2,)), scale) if half else _c2c(_complex(frames), (2,), "ortho" if normalized else None, False)
     result = jnp.swapaxes(spectra, 1, 2)
     result = result[0] if input.ndim == 1 else result
     return result if return_complex in (True, None) else jnp.stack([jnp.real(result), jnp.imag(result)], -1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import jax.numpy as jnp
-from jax import lax
 
 from . import _arcs, _sincos
 from ._declare import Array, defvjp, pointwise, unary

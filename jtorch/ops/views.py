@@ -402,12 +402,12 @@ def expanded_size(shape: Ints, size: Ints) -> Ints:
             f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
             f"equal to the number of dimensions in the tensor ({len(shape)})"
         )
-    found = []
-    for i, n in enumerate(size):
+    found = list(size)
+    for i in range(len(size) - 1, -1, -1):  # torch names the last dimension that does not fit
+        n = size[i]
         if i < lead:
             if n == -1:
                 raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
-            found.append(n)
             continue
         have = shape[i - lead]
         if n not in (-1, have) and have != 1:
@@ -416,7 +416,7 @@ def expanded_size(shape: Ints, size: Ints) -> Ints:
                 "Target sizes: "
                 f"{list(size)}.  Tensor sizes: {list(shape)}"
             )
-        found.append(have if n == -1 else n)
+        found[i] = have if n == -1 else n
     return tuple(found)
 
 

@@ -101,3 +101,26 @@ def test_mask_and_causal_are_refused_together() -> None:
     q, k, v = _qkv(2, 3)
     with pytest.raises(RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"):
         F.scaled_dot_product_attention(q, k, v, torch.ones(2, 2, dtype=torch.bool), is_causal=True)
+    q = torch.randn(1, 2, 3, 4)
+    mask = torch.ones(3, 3, requires_grad=True)
+    for refused in (
+        lambda: F.scaled_dot_product_attention(q, q, q, mask, is_causal=True),
+        lambda: F.scaled_dot_product_attention(q, q, q, mask.detach(), is_causal=True, dropout_p=0.5),
+        lambda: F.scaled_dot_product_attention(q, q, q[..., :2], mask.detach(), is_causal=True),
+    ):
+        with pytest.raises(RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"):
+            refused()
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.float32])
+def test_mask_and_causal_together(kind: torch.dtype) -> None:
+    torch.manual_seed(0)
+    q, k = torch.randn(1, 2, 3, 4, requires_grad=True), torch.randn(1, 2, 5, 4)
+    mask = (torch.randn(3, 5) > -1).to(kind)
+    below = torch.ones(3, 5, dtype=torch.bool).tril()
+    both = mask & below if kind is torch.bool else mask.masked_fill(~below, float("-inf"))
+    found = F.scaled_dot_product_attention(q, k, k, mask, is_causal=True)
+    expected = F.scaled_dot_product_attention(q, k, k, both)
+    torch.testing.assert_close(found, expected)
+    grads = [torch.autograd.grad(out.sin().sum(), q)[0] for out in (found, expected)]
+    torch.testing.assert_close(*grads)

@@ -89,6 +89,11 @@ def test_lines_end_exactly_and_cut_integers() -> None:
         torch.linspace(0, 1, -1)
 
 
+def test_lines_of_halves_round_each_step() -> None:
+    assert torch.linspace(0, 1, 11, dtype=torch.float16)[3].item() == 0.2998046875  # not 0.3 rounded
+    assert torch.linspace(2, 3, 1, dtype=torch.bfloat16).tolist() == [2.0]
+
+
 def test_eye_and_triangle_positions() -> None:
     np.testing.assert_array_equal(torch.eye(2, 3).numpy(), np.eye(2, 3))
     assert torch.tril_indices(2, 3).tolist() == [[0, 1, 1], [0, 0, 1]]
