@@ -13,9 +13,10 @@ from .autograd.grad_mode import MODE
 from .autograd.names import INPLACE_VIEWS
 from .autograd.tape import Node
 from .core import Tensor, alias_of, contiguous_strides, is_contiguous, is_dense
-from .engine import Call, Value, read, record
+from .engine import SPECIAL, Call, Lifted, Value, read, record
 from .errors import check_out_dtype
-from .writing import assign, check_inplace, check_overlap, overlapping, retain_again, stale
+from .storage import OVERLAP
+from .writing import INFERENCE, assign, check_inplace, check_lifted, check_overlap, overlapping, retain_again, stale
 
 _new = object.__new__
 
@@ -43,11 +44,19 @@ def _wrap(v: Value) -> Tensor:
 
 def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     edges = []
+    unsure = False
     for t, v in zip(tensors, ins, strict=True):
         if not t._rg or not v.aval.differentiable:
             edges.append(None)
+            if (t._ver if t._al is None else t._al.counter.n) < 0:
+                unsure = True
         elif t._al is None:
-            edges.append(t if t._node is None else (t._node, t._nr))
+            if t._node is not None:
+                edges.append((t._node, t._nr))
+                continue
+            edges.append(t)
+            if t._ver < 0:
+                unsure = True
         else:
             if t._al.origin is not None:
                 t._check_origin()
@@ -62,8 +71,12 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
         if out.aval.differentiable:
             r._node = Node(call, ins, edges, numbers, (out,))
             r._rg = True
+            if unsure:
+                check_saved(r._node, tensors)
         return r
     node = Node(call, ins, edges, numbers, out)
+    if unsure:
+        check_saved(node, tensors)
     constant = info.op.constant
     made = []
     for j in range(node.visible):
@@ -74,6 +87,21 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
             r._node, r._nr, r._rg = node, j, True
         made.append(r)
     return made[0] if call.extra.single else tuple(made)
+
+
+def check_saved(node: Node, tensors: Sequence[Tensor]) -> None:
+    """Raises torch's error if a node saves a tensor made in inference mode (or would in torch, which saves no residuals)."""
+    info = node.call.extra  # type: ignore[union-attr]
+    saved = info.checked if info.hidden else node.kept
+    if any(t._inference and keep for t, keep in zip(tensors, saved, strict=False)):
+        raise RuntimeError(UNSAVED)
+
+
+UNSAVED = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
+    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
+    "of `torch.inference_mode()`."
+)
 
 
 # ---- strides of pointwise results ------------------------------------------------------------------------------------------------
@@ -198,8 +226,11 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
             result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
     al = t._al
     if al is None:
+        v: Value = result._v or result._read()
+        if v.trace is SPECIAL:
+            check_lifted(t, v)
         stale(t._v, t, t._ver, result._node)
-        t._v = result._v
+        t._v = v
         t._ver += 1
         if result._rg:
             t._node, t._nr, t._rg = result._node, result._nr, True
@@ -237,6 +268,9 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
+    v = result._v or result._read()
+    if v.trace is SPECIAL and isinstance(v, Lifted) and not v.may_replace(out._read()):
+        raise RuntimeError(f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops.")
     mine, its = out._aval, result._aval
     if mine.device != its.device:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
@@ -248,6 +282,8 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         check_inplace(out)
         check_overlap(out, operands, whole)
     if mine.shape != its.shape:
+        if out._strides is not None and overlapping(mine.shape, out._strides):
+            raise RuntimeError(OVERLAP)
         if mine.size != 0:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(mine.shape)}, which does not match the required "
@@ -275,6 +311,8 @@ def host_array(t: Tensor) -> np.ndarray:
 def rebind(t: Tensor, view: Tensor) -> Tensor:
     """Makes ``t`` look at its storage as ``view`` does: in-place view ops such as ``t_`` and ``squeeze_``."""
     al = alias_of(view)
+    if al.counter.n < 0 and not MODE.inference:
+        raise RuntimeError(INFERENCE)
     if al.base is t:
         al.base = None
     t._v, t._al, t._strides = None, al, view._strides
@@ -282,7 +320,9 @@ def rebind(t: Tensor, view: Tensor) -> Tensor:
         t._node, t._nr = view._node, view._nr
         if t._node is not None and (name := INPLACE_VIEWS.get(t._node.name())) is not None:
             t._node.label = name
+    current = al.value is not None and al.version == al.storage.version  # else the view is still to be computed
     al.storage.version += 1
     al.counter.n += 1
-    al.version = al.storage.version
+    if current:
+        al.version = al.storage.version
     return t
