@@ -26,7 +26,7 @@ with _Pause():
     from .size import SymBool as SymBool
     from .size import SymFloat as SymFloat
     from .size import SymInt as SymInt
-    from .version import __version__ as __version__
+    from .torch_version import __version__ as __version__
 
     Tensor.__module__ = "torch"
     functional.bind_everything()
@@ -96,11 +96,12 @@ if _iu.find_spec("jtorch.random"):
 
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
 _LAZY = (
-    "__future__",
+    "__config__", "__future__",
     "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jit", "library",
     "masked", "mps", "nested", "nn", "onnx", "optim", "fx", "_dynamo", "overrides", "profiler",
     "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers", "xpu", "_utils", "return_types",
-    "_ops", "_prims_common", "_tensor", "_tensor_str", "classes", "futures", "mtia", "multiprocessing", "quasirandom", "storage",
+    "_ops", "_prims_common", "_tensor", "_tensor_str", "classes", "futures", "monitor", "mtia", "multiprocessing", "quasirandom", "storage",
+    "torch_version",
 )  # fmt: skip
 #: Names that live in them.
 _LAZY_NAMES = {

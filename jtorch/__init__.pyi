@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as _np
 
 from . import _C as _C
+from . import __config__ as __config__
 from . import __future__ as __future__
 from . import _dynamo as _dynamo
 from . import _ops as _ops
@@ -39,6 +40,7 @@ from . import jit as jit
 from . import library as library
 from . import linalg as linalg
 from . import masked as masked
+from . import monitor as monitor
 from . import mps as mps
 from . import mtia as mtia
 from . import multiprocessing as multiprocessing
@@ -57,6 +59,7 @@ from . import sparse as sparse
 from . import special as special
 from . import storage as storage
 from . import testing as testing
+from . import torch_version as torch_version
 from . import types as types
 from . import utils as utils
 from . import version as version
@@ -157,7 +160,7 @@ from .storages import TypedStorage as TypedStorage
 from .storages import UntypedStorage as UntypedStorage
 from .streams import Event as Event
 from .streams import Stream as Stream
-from .version import __version__ as __version__
+from .torch_version import __version__ as __version__
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -502,7 +505,7 @@ class Tensor(_CoreTensor):
     def __or__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in one or both."""
     def __pos__(self) -> Tensor:
-        """Returns ``input`` as it is."""
+        """Returns ``input`` itself."""
     def __pow__(self, other: Tensor | Number, /) -> Tensor:
         """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
     def __radd__(self, other: Tensor | Number, /) -> Tensor:
@@ -727,11 +730,11 @@ class Tensor(_CoreTensor):
         """The places of the elements along ``dim`` in sorted order. Always stable; see ``sort``."""
     def argwhere(self) -> Tensor:
         """The positions of all elements that are not zero, one a row. Reads the values on the host."""
-    def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    def as_strided(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """Any strided look at the tensor's storage."""
     def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """Makes the tensor look at its storage by other strides."""
-    def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    def as_strided_scatter(self, src: Any, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
     def as_subclass(self, cls: Any) -> Tensor:
         """The same data and history as an instance of a Tensor subclass."""
@@ -798,7 +801,7 @@ class Tensor(_CoreTensor):
     def bool(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.bool; itself if it has that dtype."""
     @overload
-    def broadcast_to(self, size: Any) -> Tensor:
+    def broadcast_to(self, size: Sequence[_int]) -> Tensor:
         """``input`` repeated along dimensions of size 1 to ``size``; a view."""
     @overload
     def broadcast_to(self, *size: _int) -> Tensor: ...
@@ -851,9 +854,9 @@ class Tensor(_CoreTensor):
     def col_indices(self) -> Tensor:
         """The columns of the elements, row by row."""
     def conj(self) -> Tensor:
-        """The complex conjugate; real tensors as they are."""
+        """The complex conjugate; a real tensor itself, not a copy."""
     def conj_physical(self) -> Tensor:
-        """The complex conjugate; real tensors as they are."""
+        """The complex conjugate; a real tensor itself, not a copy, unless ``out`` is given."""
     def conj_physical_(self) -> Tensor:
         """In-place form of ``conj_physical``."""
     def const_data_ptr(self) -> Tensor:
@@ -950,7 +953,7 @@ class Tensor(_CoreTensor):
         """The sum of the products of two vectors' elements, without conjugation."""
     def double(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.float64; itself if it has that dtype."""
-    def dsplit(self, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
+    def dsplit(self, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along the third dimension."""
     def eig(self, eigenvectors: _bool = False) -> Tensor:
         """Removed: use ``linalg.eig``."""
@@ -1086,7 +1089,7 @@ class Tensor(_CoreTensor):
         """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes ..."""
     def histogram(self, bins: Any = 100, *, range: Any = None, weight: Any = None, density: _bool = False) -> Any:
         """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges."""
-    def hsplit(self, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
+    def hsplit(self, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along columns (along the only dimension of a vector)."""
     def hypot(self, other: Tensor) -> Tensor:
         """The hypotenuse ``sqrt(input**2 + other**2)``, without overflow on the way."""
@@ -1279,7 +1282,7 @@ class Tensor(_CoreTensor):
     def lt_(self, other: Tensor | Number) -> Tensor:
         """In-place form of ``lt``."""
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Any:
-        """``linalg.lu_factor`` as a plain tuple, with ``get_infos`` also the info; deprecated."""
+        """``linalg.lu_factor_ex`` as a plain tuple, its info only with ``get_infos``; deprecated."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first."""
     def map2_(self, x: Any, y: Any, callable: Any) -> Tensor:
@@ -1380,9 +1383,9 @@ class Tensor(_CoreTensor):
         """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a ..."""
     def new_empty(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of values that the caller means to overwrite, of this tensor's dtype and device unless they are given."""
-    def new_empty_strided(self, size: Any, stride: Any, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    def new_empty_strided(self, size: Sequence[_int], stride: Sequence[_int], dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
         """``empty_strided`` of this tensor's dtype and device unless they are given."""
-    def new_full(self, size: Any, fill_value: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False) -> Tensor:
+    def new_full(self, size: Sequence[_int], fill_value: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False) -> Tensor:
         """A tensor of one number, of this tensor's dtype and device unless they are given."""
     def new_ones(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of ones, of this tensor's dtype and device unless they are given."""
@@ -1430,7 +1433,7 @@ class Tensor(_CoreTensor):
     def polygamma_(self, n: _int) -> Tensor:
         """In-place form of ``polygamma``."""
     def positive(self) -> Tensor:
-        """Returns ``input`` as it is."""
+        """Returns ``input`` itself."""
     def pow(self, exponent: Any) -> Tensor:
         """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
     def pow_(self, exponent: Any) -> Tensor:
@@ -1463,7 +1466,7 @@ class Tensor(_CoreTensor):
         """Radians to degrees."""
     def rad2deg_(self) -> Tensor:
         """In-place form of ``rad2deg``."""
-    def random_(self, from_: Any = None, to: Any = ..., *, generator: Generator | None = None) -> Tensor:
+    def random_(self, from_: Any = None, to: _int | None = ..., *, generator: Generator | None = None) -> Tensor:
         """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds all that the dtype ..."""
     def ravel(self) -> Tensor:
         """All elements in one dimension; a view where possible."""
@@ -1611,7 +1614,7 @@ class Tensor(_CoreTensor):
         """The tensor itself in another size, with so many sparse and dense dimensions, without its elements."""
     def split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of the sizes listed."""
-    def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts of the sizes listed."""
     def sqrt(self) -> Tensor:
         """The square root; NaN for negative real numbers."""
@@ -1627,9 +1630,9 @@ class Tensor(_CoreTensor):
         """In-place form of ``squeeze``."""
     def sspaddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix."""
-    def std(self, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
+    def std(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The standard deviation over ``dim``, or of everything: the root of ``var``."""
-    def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
+    def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: Any = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
         """Fourier transforms of overlapping windows of a signal, ``hop_length`` (a quarter of ``n_fft``) apart."""
     def storage(self) -> Any:
         """The memory the tensor looks at, with its dtype."""
@@ -1740,7 +1743,7 @@ class Tensor(_CoreTensor):
         """The tensor in the dtype and on the device of ``other``."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
         """A tuple of views, one for each index of a dimension."""
-    def unflatten(self, dim: _int, sizes: Any) -> Tensor:
+    def unflatten(self, dim: _int, sizes: Sequence[_int]) -> Tensor:
         """Splits one dimension into several; a view."""
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
         """All windows of ``size`` elements at distance ``step`` along a dimension; the window becomes the last dimension. A view."""
@@ -1752,9 +1755,9 @@ class Tensor(_CoreTensor):
         """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``."""
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """``chunk`` whose parts are no views, so that they may be changed in place without rules."""
-    def unsafe_split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """``split`` whose parts are no views."""
-    def unsafe_split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """``split_with_sizes`` whose parts are no views."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """Inserts a dimension of size 1 before position ``dim``; a view."""
@@ -1764,7 +1767,7 @@ class Tensor(_CoreTensor):
         """The memory the tensor looks at."""
     def values(self) -> Tensor:
         """The elements that have positions."""
-    def var(self, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
+    def var(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1."""
     def vdot(self, other: Tensor) -> Tensor:
         """The sum of the products of two vectors' elements, those of ``input`` conjugated."""
@@ -1772,7 +1775,7 @@ class Tensor(_CoreTensor):
         """The same memory in another shape, or as another dtype."""
     def view_as(self, other: Tensor | Number) -> Tensor:
         """``self.view(other.size())``."""
-    def vsplit(self, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
+    def vsplit(self, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along rows."""
     def where(self, condition: Any, other: Tensor | Number) -> Any:
         """Keeps elements where ``condition`` holds and takes those of ``other`` elsewhere."""
@@ -2082,13 +2085,13 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _b
     """The places of the elements along ``dim`` in sorted order. Always stable; see ``sort``."""
 def argwhere(input: Tensor) -> Tensor:
     """The positions of all elements that are not zero, one a row. Reads the values on the host."""
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+def as_strided(input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
     """Any strided look at the tensor's storage."""
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """Makes the tensor look at its storage by other strides."""
-def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+def as_strided_copy(input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``as_strided``'s look at the tensor's memory."""
-def as_strided_scatter(input: Tensor, src: Any, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+def as_strided_scatter(input: Tensor, src: Any, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
 def as_tensor(data: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None) -> Tensor:
     """``data`` as a tensor: itself if it is one already, sharing the memory of a NumPy array, else a copy."""
@@ -2174,8 +2177,8 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that the given shapes broadcast to."""
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Views of all tensors in the shape that they broadcast to."""
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """Views of all tensors in the shape that they broadcast to; those that have it already themselves."""
+def broadcast_to(input: Tensor, size: Sequence[_int]) -> Tensor:
     """``input`` repeated along dimensions of size 1 to ``size``; a view."""
 def bucketize(input: Tensor | Number, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor:
     """The bucket of each element among those that the sorted ``boundaries`` (n) separate; ``right`` closes buckets on the ..."""
@@ -2245,9 +2248,9 @@ def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Tensor:
     """``true_fn(*operands)`` if ``pred`` holds, else ``false_fn(*operands)``."""
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; real tensors as they are."""
+    """The complex conjugate; a real tensor itself, not a copy."""
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate; real tensors as they are."""
+    """The complex conjugate; a real tensor itself, not a copy, unless ``out`` is given."""
 def conj_physical_(input: Tensor) -> Tensor:
     """In-place form of ``conj_physical``."""
 def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: Number = 0) -> Tensor:
@@ -2362,7 +2365,7 @@ def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place form of ``dropout``."""
 def dsmm(input: Tensor, mat2: Any) -> Tensor:
     """``mm``, under an old name."""
-def dsplit(input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
     """``tensor_split`` along the third dimension."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the third dimension, which is appended where missing."""
@@ -2374,6 +2377,8 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_gra
     """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient."""
 def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
     """``nn.functional.embedding_bag`` with ``mode`` 0, 1 or 2 for sum, mean and maximum, and what its gradient needs."""
+def embedding_renorm_(input: Tensor, indices: Any, max_norm: _float, norm_type: _float) -> Tensor:
+    """Scales the rows of ``input`` at ``indices`` whose ``norm_type`` norm is above ``max_norm`` down to it, in place."""
 @overload
 def empty(size: Sequence[_int], *, dtype: _dtype | None = None, memory_format: Any = ..., out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor whose values the caller means to overwrite."""
@@ -2381,11 +2386,11 @@ def empty(size: Sequence[_int], *, dtype: _dtype | None = None, memory_format: A
 def empty(*size: _int, dtype: _dtype | None = None, memory_format: Any = ..., out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 def empty_like(input: Tensor, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor in the form of another one whose values the caller means to overwrite."""
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
 def empty_quantized(size: Any, qtensor: Any, *, memory_format: Any = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
-def empty_strided(size: Any, stride: Any, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here)."""
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements are equal."""
@@ -2409,7 +2414,7 @@ def exp2_(input: Tensor) -> Tensor:
     """In-place form of ``exp2``."""
 def exp_(input: Tensor) -> Tensor:
     """In-place form of ``exp``."""
-def expand_copy(input: Tensor, size: Any, *, implicit: _bool = False, out: Tensor | None = None) -> Tensor:
+def expand_copy(input: Tensor, size: Sequence[_int], *, implicit: _bool = False, out: Tensor | None = None) -> Tensor:
     """A copy of ``Tensor.expand``: repeated elements have memory of their own."""
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``exp(input) - 1``, exact near 0."""
@@ -2451,11 +2456,8 @@ def fix_(input: Tensor) -> Tensor:
     """In-place form of ``trunc``."""
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; a view where possible."""
-@overload
 def flip(input: Tensor, dims: Sequence[_int]) -> Tensor:
     """Reverses the order of elements along ``dims``."""
-@overload
-def flip(input: Tensor, *dims: _int) -> Tensor: ...
 def fliplr(input: Tensor) -> Tensor:
     """Reverses the second dimension."""
 def flipud(input: Tensor) -> Tensor:
@@ -2480,7 +2482,7 @@ def frac_(input: Tensor) -> Tensor:
     """In-place form of ``frac``."""
 def frexp(input: Tensor, *, out: Any = None) -> _return_frexp:
     """Splits into ``mantissa * 2**exponent`` with the mantissa's magnitude in [0.5, 1) and an ``int32`` exponent."""
-def frobenius_norm(input: Tensor, dim: Any, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def frobenius_norm(input: Tensor, dim: Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The square roots of the sums of squares over ``dim``."""
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor on the memory of a NumPy array: what either side writes, the other sees."""
@@ -2506,7 +2508,7 @@ def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """All products of an element of one vector and one of another."""
 def get_device(input: Tensor) -> _int:
     """The index of the accelerator, or -1 on the CPU."""
-def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: _int = 1) -> Tensor:
+def gradient(input: Tensor, *, spacing: Any = None, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> Tensor:
     """Estimates of the partial derivatives of a function sampled on a grid: central differences, to second order inside."""
 def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether ``input > other``."""
@@ -2546,7 +2548,7 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None,
     """Counts of points in a grid of bins, and the bins' edges in each dimension."""
 def hsmm(input: Tensor, mat2: Any) -> Tensor:
     """``hspmm``, under an old name."""
-def hsplit(input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
     """``tensor_split`` along columns (along the only dimension of a vector)."""
 def hspmm(mat1: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
     """A sparse matrix times a dense one, as a tensor with sparse rows of dense elements."""
@@ -2709,7 +2711,7 @@ def lstsq(input: Tensor, A: Any, *, out: Any = None) -> Any:
 def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether ``input < other``."""
 def lu(A: Any, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
-    """``linalg.lu_factor`` as a plain tuple, with ``get_infos`` also the info; deprecated."""
+    """``linalg.lu_factor_ex`` as a plain tuple, its info only with ``get_infos``; deprecated."""
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> _return_lu_unpack:
@@ -2826,7 +2828,7 @@ def native_dropout(input: Tensor, p: _float, train: _bool | None) -> Tensor:
     """``dropout`` and the mask of the elements that stay: all of them unless ``train`` (None trains too)."""
 def native_group_norm(input: Tensor, weight: Any, bias: Any, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> Any:
     """``group_norm`` of ``N`` samples of ``C`` channels, and the groups' means and reciprocal standard deviations."""
-def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: _float) -> Any:
+def native_layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Any, bias: Any, eps: _float) -> Any:
     """``nn.functional.layer_norm``, and the means and reciprocal standard deviations."""
 def native_norm(input: Tensor, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: _dtype | None = None) -> Tensor:
     """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
@@ -2854,7 +2856,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator 
     """Normal numbers with a ``mean`` and ``std`` each, numbers or tensors that broadcast; of two numbers as many as ..."""
 def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements differ."""
-def nuclear_norm(input: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def nuclear_norm(input: Tensor, dim: Sequence[_int] = ..., keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The sums of the singular values of the matrices in ``dim``."""
 def numel(input: Tensor) -> _int:
     """The number of elements."""
@@ -2885,7 +2887,7 @@ def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to those after it, ..."""
 def permute(input: Tensor, dims: Sequence[_int]) -> Tensor:
     """Reorders the dimensions; a view."""
-def permute_copy(input: Tensor, dims: Any, *, out: Tensor | None = None) -> Tensor:
+def permute_copy(input: Tensor, dims: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
     """A copy of ``permute``."""
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``."""
@@ -2902,7 +2904,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th derivative of ``digamma``."""
 def positive(input: Tensor) -> Tensor:
-    """Returns ``input`` as it is."""
+    """Returns ``input`` itself."""
 def pow(input: Tensor, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -2961,7 +2963,7 @@ def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtyp
     """``rand`` of the shape, dtype and device of ``input``."""
 def randint(*bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
-def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
+def randint_like(input: Tensor, low: _int | None = None, high: Any = None, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
     """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, ..."""
 def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of standard normal numbers."""
@@ -3109,9 +3111,9 @@ def split(tensor: Any, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tens
     """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed."""
 def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned if that is given."""
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of the sizes listed."""
-def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Copies of the parts that ``split_with_sizes`` gives; see ``split_copy``."""
 def spmm(input: Tensor, mat2: Any) -> Tensor:
     """The matrix product, of sparse matrices too."""
@@ -3125,17 +3127,17 @@ def square_(input: Tensor) -> Tensor:
     """In-place form of ``square``."""
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view."""
-def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
+def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``squeeze``."""
 def sspaddmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors of one shape along a new dimension ``dim``."""
-def std(input: Tensor, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
+def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
     """The standard deviation over ``dim``, or of everything: the root of ``var``."""
-def std_mean(input: Tensor, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Any:
+def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Any:
     """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them."""
-def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
+def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: Any = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
     """Fourier transforms of overlapping windows of a signal, ``hop_length`` (a quarter of ``n_fft``) apart."""
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Subtracts ``alpha * other`` from ``input``."""
@@ -3201,11 +3203,8 @@ def threshold(input: Tensor, threshold: Number, value: Number, *, out: Tensor | 
     """``input`` where it exceeds ``threshold``, else ``value``."""
 def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """In-place form of ``threshold``."""
-@overload
 def tile(input: Tensor, dims: Sequence[_int]) -> Tensor:
     """Copies the tensor ``dims[i]`` times along dimension ``i``, counted from the last one; missing counts are 1."""
-@overload
-def tile(input: Tensor, *dims: _int) -> Tensor: ...
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> _return_topk:
     """The ``k`` largest (or smallest) elements along ``dim`` in order, and where they stand; NaN counts as largest."""
 def trace(input: Tensor) -> Tensor:
@@ -3240,7 +3239,7 @@ def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """A tuple of views, one for each index of a dimension."""
 def unbind_copy(input: Tensor, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Copies of what ``unbind`` gives; see ``split_copy``."""
-def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
+def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
     """Splits one dimension into several; a view."""
 def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``Tensor.unfold``: windows along a dimension."""
@@ -3254,9 +3253,9 @@ def unravel_index(indices: Any, shape: Any) -> Tensor:
     """Where flat positions lie in a tensor of ``shape``: a tensor of coordinates for each dimension."""
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """``chunk`` whose parts are no views, so that they may be changed in place without rules."""
-def unsafe_split(input: Tensor, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """``split`` whose parts are no views."""
-def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """``split_with_sizes`` whose parts are no views."""
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Inserts a dimension of size 1 before position ``dim``; a view."""
@@ -3266,9 +3265,9 @@ def values_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of the values of a sparse tensor."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``."""
-def var(input: Tensor, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
+def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
     """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1."""
-def var_mean(input: Tensor, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Any:
+def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Any:
     """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them."""
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of the products of two vectors' elements, those of ``input`` conjugated."""
@@ -3280,9 +3279,9 @@ def view_as_real(input: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones in a new last dimension of size 2; a view."""
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``view_as_real``."""
-def view_copy(input: Tensor, size: Any = None, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def view_copy(input: Tensor, size: Sequence[_int] | None = None, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """A copy of ``Tensor.view``: another shape, or the same bytes as another dtype."""
-def vsplit(input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
     """``tensor_split`` along rows."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the first dimension; vectors are rows, 0-dim tensors rows of one element."""

@@ -234,8 +234,10 @@ SAME = {
 @functools.cache
 def names() -> dict[str, dict[str, tuple[str, str]]]:
     """Module -> name -> what to make (the name, for a class with its methods) and the reason."""
+    from ._refused_more import LINES
+
     found: dict[str, dict[str, tuple[str, str]]] = {}
-    for why, lines in _LINES.items():
+    for why, lines in (*_LINES.items(), *LINES.items()):
         module = ""
         for word in _words(lines):
             if word.endswith(":"):

@@ -140,7 +140,7 @@ _MALFORMED = (
 
 def _rebuild_from_type(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     """What rebuilds tensors of subclasses: it takes a function and a class from the file, so both must be what they seem."""
-    if getattr(func, "__module__", None) != torch._utils.__name__ or not _is_allowed(func):
+    if getattr(func, "__module__", None) != "jtorch._utils" or not _is_allowed(func):
         raise UnpicklingError(f"Trying to call reduce for unrecognized function {func}")
     if not (isinstance(new_type, type) and issubclass(new_type, torch.Tensor) and _is_allowed(new_type)):
         raise UnpicklingError(f"Can only rebuild tensors of allowed classes, but got {new_type}")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
 from . import devices, dtypes
+from .attributes import TensorBase, without
+from .autograd import grad_mode
 from .autograd.grad_mode import MODE
 from .autograd.names import plain_name
 from .autograd.nodes import shown
@@ -19,11 +21,19 @@ from .errors import not_offered
 from .size import Size
 from .storage import Alias, Counter, Step, Storage
 
+#: Where counting the changes of a tensor made in inference mode begins. It never gets to 0, and a count below 0 is the mark of such
+#: tensors: views share their base's counter, so that they need no mark of their own and other tensors no look at it.
+UNCOUNTED = -(1 << 60)
+
 _new = object.__new__
 _references = sys.getrefcount
 
 
-class Tensor:
+#: The names of a tensor's own attributes, which its ``__dict__`` does not show.
+INTERNAL: set[str] = set()
+
+
+class Tensor(TensorBase):
     """A multi-dimensional array with torch's semantics on a JAX array.
 
     ``_v`` is the value of a tensor that shares its data with no other; otherwise it is None and ``_al`` says which storage is looked at
@@ -50,12 +60,12 @@ class Tensor:
     _post_hooks: Any = None
     _end: Any = None
     _retains: bool = False
-    _inference: bool = False
     _address: int = 0
     _borrowed: bool = False
 
     __array_priority__ = 1000
     __hash__ = object.__hash__  # by identity, although == compares elements
+    __dict__ = without(INTERNAL)  # type: ignore[assignment]
 
     if TYPE_CHECKING:  # the ops are bound as methods by floor 3; the public stubs describe them one by one
 
@@ -311,6 +321,9 @@ class Tensor:
     def _version(self) -> int:
         """How often the data was changed in place, through this tensor or another on the same storage.
 
+        Raises:
+            RuntimeError: if the tensor was made in inference mode.
+
         Example:
             >>> import jtorch as torch
             >>> x = torch.zeros(2)
@@ -319,7 +332,28 @@ class Tensor:
             1
         """
         al = self._al
+        found = self._ver if al is None else al.counter.n
+        if found < 0:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return found
+
+    @property
+    def _writes(self) -> int:
+        """``_version`` where there is one, and below 0 otherwise (see ``UNCOUNTED``)."""
+        al = self._al
         return self._ver if al is None else al.counter.n
+
+    @property
+    def _inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._writes < 0
+
+    def _uncount(self) -> None:
+        """Marks a tensor that nobody has seen yet as made in inference mode."""
+        if self._al is None:
+            self._ver = UNCOUNTED
+        elif self._al.counter.n >= 0:
+            self._al.counter.n = UNCOUNTED
 
     @property
     def is_leaf(self) -> bool:
@@ -394,11 +428,13 @@ class Tensor:
                 "doesn't require differentiation use var_no_grad = var.detach()."
             )
         if value and not self._aval.differentiable:
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if value and self._inference and not MODE.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self._rg = value
         self._borrowed = False
+        if value and MODE.transforms:
+            adopted(self)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Sets ``requires_grad`` in place and returns the tensor.
@@ -411,6 +447,10 @@ class Tensor:
             >>> torch.tensor([1.0]).requires_grad_()
             tensor([1.], requires_grad=True)
         """
+        if MODE.transforms:
+            raise RuntimeError(inside_transform("Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs)"))
+        if requires_grad and not self._aval.differentiable:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
@@ -430,6 +470,11 @@ class Tensor:
         al = self._al
         if al.base is None or not (al.base._rg or self._node) or al.gen == al.counter.n:  # type: ignore[union-attr]
             return
+        if al.origin == "inference":  # type: ignore[union-attr]
+            raise RuntimeError(
+                "A view was created in inference mode and its base or another view of its base has been modified inplace in normal mode."
+                + UNMIXED
+            )
         if self._node is None:
             which = (
                 "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad "
@@ -478,8 +523,11 @@ class Tensor:
             mine, its = self._aval, value._aval
             if its.dtype != mine.dtype:
                 raise RuntimeError(
-                    f"attempting to assign a gradient with dtype '{dtype_name(its)}' to a tensor with dtype '{dtype_name(mine)}'. "
-                    "Please ensure that the gradient and the tensor have the same dtype"
+                    f"attempting to assign a gradient with dtype '{dtype_name(its)}' to a tensor with grad_dtype "
+                    f"'{mine.torch_dtype.scalar_name if mine.torch_dtype else mine.dtype}'. The gradient must match the tensor's "
+                    "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or "
+                    "None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+                    "downstream systems that assume they match."
                 )
             if its.device != mine.device:
                 raise RuntimeError(
@@ -513,7 +561,7 @@ class Tensor:
             tensor([5.], requires_grad=True)
         """
         made = detached(self)
-        made._al.counter = Counter()  # type: ignore[union-attr]
+        made._al.counter = Counter(UNCOUNTED if self._inference else 0)  # type: ignore[union-attr]
         return made
 
     @data.setter
@@ -545,6 +593,16 @@ class Tensor:
 
     # ---- plumbing --------------------------------------------------------------------------------------------------------------
 
+    def __dir__(self) -> list[str]:
+        """The names of attributes, without those of the implementation.
+
+        Example:
+            >>> import jtorch as torch
+            >>> "add" in dir(torch.zeros(1)), "_v" in dir(torch.zeros(1))
+            (True, False)
+        """
+        return sorted(set(super().__dir__()).difference(INTERNAL - {"_grad"}))
+
     def _edge(self) -> Any:
         """Where this tensor's gradient goes: its node's output, itself if it is a leaf, or None."""
         if not self._rg:
@@ -552,6 +610,32 @@ class Tensor:
         if self._node is not None:
             return (self._node, self._nr)
         return None if self._borrowed else self
+
+
+def requiring(t: Tensor) -> Tensor:
+    """``t``, which requires grad from now on; also inside function transformations, where ``requires_grad_`` is refused."""
+    t.requires_grad = True
+    return t
+
+
+def adopted(t: Tensor) -> None:
+    """Tells running function transformations that a leaf was made inside them."""
+    for transform in MODE.transforms:
+        if transform is not None:
+            transform.adopt(t)
+
+
+def inside_transform(what: str) -> str:
+    """torch's words for what cannot be done inside a function transformation."""
+    short = what.partition(" (")[0].rpartition(".")[2]
+    return (
+        f"You are attempting to call {what} inside of a function being transformed by a functorch transform. This is unsupported, please "
+        f"attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {short} outside of a function being "
+        "transformed instead."
+    )
+
+
+INTERNAL.update(Tensor.__annotations__)
 
 
 def _dim(dim: int, ndim: int) -> int:
@@ -590,7 +674,9 @@ def format_strides(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...
     name = str(memory_format).removeprefix("torch.")
     if name in ("contiguous_format", "preserve_format"):
         return contiguous_strides(shape)
-    ndim = {"channels_last": 4, "channels_last_3d": 5}[name]
+    ndim = {"channels_last": 4, "channels_last_3d": 5}.get(name)
+    if ndim is None:
+        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
     if len(shape) != ndim:
         raise RuntimeError(f"required rank {ndim} tensor to use {name} format")
     order = [0, *range(2, ndim), 1]
@@ -654,6 +740,8 @@ def share_host(array: np.ndarray) -> Tensor:
     strides = tuple(s // itemsize for s in array.strides)
     if strides != contiguous_strides(array.shape):
         t._strides = storage.strides = strides
+    if MODE.inference:
+        t._uncount()
     return t
 
 
@@ -668,6 +756,41 @@ _ALONE = _count_alone()
 
 
 type(SAVING).wrap = staticmethod(from_value)  # the tape knows no Tensor
+
+
+def _marked(result: Any, arguments: Iterable[Any]) -> Any:
+    kind = type(result)
+    if kind is Tensor and result._al is None:
+        if result._ver >= 0:
+            for a in arguments:
+                if a is result or (type(a) in (tuple, list) and any(item is result for item in a)):
+                    return result
+            result._ver = UNCOUNTED
+    elif issubclass(kind, Tensor):
+        if result._writes >= 0 and not _is_known(result, arguments):
+            result._uncount()
+    elif issubclass(kind, (tuple, list)) and kind is not Size:
+        arguments = [*arguments]
+        for item in result:
+            _marked(item, arguments)
+    return result
+
+
+def _is_known(t: Tensor, arguments: Iterable[Any], depth: int = 1) -> bool:
+    """Whether a tensor is among the arguments of a call, or looks at the memory of one of them."""
+    storage = None if t._al is None else t._al.storage
+    for a in arguments:
+        if a is t:
+            return True
+        if isinstance(a, Tensor):
+            if storage is not None and a._al is not None and a._al.storage is storage:
+                return True
+        elif depth and isinstance(a, (tuple, list)) and _is_known(t, a, depth - 1):
+            return True
+    return False
+
+
+grad_mode.marked = _marked
 
 
 # ---- views -----------------------------------------------------------------------------------------------------------------------
@@ -714,7 +837,7 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     base = al.base if al.base is not None else t
     r._al = mine = Alias(al.storage, (*al.chain, step), value, base, al.counter.n, offset)
     mine.counter, mine.strides = al.counter, strides
-    mine.origin = al.origin if MODE.enabled else "no_grad"
+    mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
     _from(value, al.storage.value)
     if strides != contiguous_strides(value.aval.shape):
         r._strides = strides
@@ -741,7 +864,7 @@ def _unread_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], off
     mine.aval, mine.strides, mine.counter = aval, strides, al.counter  # type: ignore[assignment]
     if strides != contiguous_strides(aval.shape):  # type: ignore[union-attr]
         r._strides = strides
-    mine.origin = al.origin if MODE.enabled else "no_grad"
+    mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
     if t._rg and MODE.enabled:
         v = t._read()
         value = record(step.get, (v,), step.numbers)
@@ -835,6 +958,11 @@ AMBIGUOUS = (
     " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
     "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
     "to be tracked)."
+)
+UNMIXED = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+    "inplace either both inside the inference_mode block (if you don't want the inplace to be tracked) or both outside (if you want the "
+    "inplace to be tracked)."
 )
 CUSTOM = (
     " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "

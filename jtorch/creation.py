@@ -11,7 +11,7 @@ import numpy as np
 
 from . import dtypes, layouts
 from .binding import composite
-from .core import Tensor, from_host, share_host
+from .core import Tensor, from_host, requiring, share_host
 from .factories import check_dtype, check_options, factory
 from .ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from .ops._declare import OPS
@@ -227,7 +227,7 @@ def _copied(source: Tensor, dtype: dtypes.dtype | None, device: Any, requires_gr
         stacklevel=5,
     )
     made = source.detach().to(device=device or source.device, dtype=dtype or source.dtype, copy=True)  # type: ignore[attr-defined]
-    return made.requires_grad_(True) if requires_grad else made
+    return requiring(made) if requires_grad else made
 
 
 @composite(native=True)
@@ -430,7 +430,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     made = share_host(np.frombuffer(buffer, wanted.np, (length - offset) // size if count < 0 else count, offset))
-    return made.requires_grad_(True) if requires_grad else made
+    return requiring(made) if requires_grad else made
 
 
 @composite(native=True)
@@ -481,7 +481,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         made = source.to(device=device or source.device, dtype=wanted or source.dtype, copy=True)
     if requires_grad and not made.requires_grad:
         made = made.detach() if made is obj else made
-        made.requires_grad_(True)
+        requiring(made)
     elif not requires_grad and made.requires_grad:
         made = made.detach()
     return made

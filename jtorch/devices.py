@@ -201,7 +201,8 @@ def _parse(text: str) -> device:
     if colon and not (number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")):
         raise wrong
     if kind not in TYPES and kind != "tpu":
-        if not kind.replace("_", "").isalnum():
+        letters = kind.replace("_", "")
+        if not (letters.isascii() and letters.isalpha()):
             raise wrong
         raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {kind}")
     if len(number) > 9:

@@ -324,7 +324,7 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         d = _default if type is None else type
         if d.category < FLOATING:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
+            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
         d = d.to_real()
         info = ml_dtypes.finfo(d.np)
         self.bits = int(info.bits)
@@ -362,7 +362,7 @@ class iinfo:
         if type.category != INTEGRAL:
             if type.category == BOOL:
                 raise TypeError("torch.bool is not supported by torch.iinfo")
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         info = np.iinfo(type.np)
         self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), type._name
 

@@ -303,6 +303,8 @@ def _bind_indexing() -> None:
                 return answer
             if type(self) in LAYOUTS:
                 return LAYOUTS[type(self)].item(self, index)
+            if (mark := dispatch._state.mark) is not None:
+                return mark(getitem(self, index), (self,))
         return getitem(self, index)
 
     def __setitem__(self: Any, index: Any, value: Any) -> None:
@@ -502,7 +504,8 @@ def _set_imag(t: Tensor, value: Any) -> None:
 
 def _base(t: Tensor) -> Any:
     """The tensor that this one is a view of, or None."""
-    return t._al.base if t._al is not None else None
+    al = t._al
+    return al.base if al is not None and al.counter.n >= 0 else None
 
 
 def _type_is(*types: str) -> Callable[[Tensor], bool]:

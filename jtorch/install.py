@@ -6,6 +6,7 @@ import torch do not pay for it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -71,6 +72,44 @@ class _Distribution(importlib.metadata.Distribution):
 _ADAPTED = {"safetensors.torch": "jtorch._safetensors"}
 
 
+#: The packages that torch has too: under its name their modules and classes say so.
+_PACKAGES = frozenset(
+    "_dynamo _subclasses amp ao autograd backends compiler cpu cuda distributed distributions func futures fx hub jit library masked mps "
+    "multiprocessing nested nn onnx optim overrides profiler random serialization signal sparse storage testing types utils xpu".split()
+)
+#: Classes that torch has elsewhere.
+_PLACES = {
+    "torch": {
+        "devices": "device", "dtypes": "dtype finfo iinfo", "engine.run": "OutOfMemoryError", "interop": "AcceleratorError",
+        "layouts": "layout memory_format", "size": "Size SymBool SymFloat SymInt",
+    },
+    "torch.overrides": {"dispatch": "BaseTorchFunctionMode TorchFunctionMode"},
+    "torch.autograd.function": {"autograd.function_node": "FunctionCtx"},
+    "torch.autograd.graph": {"autograd.engine": "GradientEdge"},
+    "torch.library": {"library.definitions": "Library"},
+    "torch.storage": {"storages": "TypedStorage UntypedStorage"},
+    "torch.serialization": {"_weights_only_unpickler": "StorageType"},
+    "torch.fx.graph": {"fx._code": "CodeGen"},
+    "torch.optim.lr_scheduler": {"optim._lr_base": "_LRScheduler"},
+}  # fmt: skip
+
+
+def _present(module: ModuleType, name: str) -> None:
+    """Lets a module of jtorch and its classes say where torch has them: programs print classes, and look at where layers come from."""
+    public = name.split(".")[1] in _PACKAGES
+    inner = name.removeprefix("jtorch.")
+    places = {cls: place for place, table in _PLACES.items() for cls in table.get(inner, "").split()}
+    if not public and not places:
+        return
+    for key, value in list(vars(module).items()):
+        if isinstance(value, type) and value.__module__ in (name, "jtorch") and (public or key in places):
+            with contextlib.suppress(TypeError):  # one written in C
+                value.__module__ = places.get(key, name[1:])
+    if public:
+        module.__name__ = name[1:]
+        sys.modules.setdefault(name[1:], module)  # where inspect and typing look a class's module up
+
+
 class _AdaptingLoader(importlib.abc.Loader):
     """Loads a module as it is, and lets an adaptation replace functions in it."""
 
@@ -95,6 +134,30 @@ def _adapted(fullname: str, path: Any) -> importlib.machinery.ModuleSpec | None:
     return spec
 
 
+class _PresentingLoader(importlib.abc.Loader):
+    """Loads a module of jtorch as it is, then lets it say that it is torch's."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.loader.exec_module(module)
+        _present(module, self.loader.name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
+
+def _presented(fullname: str, path: Any) -> importlib.machinery.ModuleSpec | None:
+    spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+    if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+        spec.loader = _PresentingLoader(spec.loader)
+    return spec
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     """Resolves ``torch`` and ``torch.*``, as modules and as a distribution."""
 
@@ -103,6 +166,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if fullname in _ADAPTED:
             return _adapted(fullname, path)
+        if fullname.startswith("jtorch."):
+            return _presented(fullname, path)
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         name = _real(fullname)
@@ -144,6 +209,9 @@ def install() -> None:
     if is_installed():
         return
     sys.meta_path.insert(0, _Finder())
+    for name, module in list(sys.modules.items()):
+        if name.startswith("jtorch.") and module is not None:
+            _present(module, name)
     _extend_multiprocessing()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import dtypes
-from .core import Tensor, wrap
+from .core import Tensor, requiring, wrap
 from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .engine import check, flush
@@ -212,6 +213,9 @@ def promote_types(type1: dtypes.dtype, type2: dtypes.dtype) -> dtypes.dtype:
         >>> torch.promote_types(torch.int64, torch.float16)
         torch.float16
     """
+    for place, (name, given) in enumerate((("type1", type1), ("type2", type2)), 1):
+        if not isinstance(given, dtypes.dtype):
+            raise TypeError(f"promote_types(): argument '{name}' (position {place}) must be torch.dtype, not {type(given).__name__}")
     return dtypes.promote_types(type1, type2)
 
 
@@ -268,7 +272,7 @@ def set_num_threads(num: int) -> None:
 
 
 def get_num_threads() -> int:
-    """The number last set, or that of the machine's cores.
+    """The number last set, or ``OMP_NUM_THREADS``, or that of the machine's cores.
 
     Example:
         >>> import jtorch as torch
@@ -277,7 +281,8 @@ def get_num_threads() -> int:
     """
     import os
 
-    return _threads["intra"] or os.cpu_count() or 1
+    wished = os.environ.get("OMP_NUM_THREADS", "")
+    return _threads["intra"] or (int(wished) if wished.isdecimal() else 0) or os.cpu_count() or 1
 
 
 def set_num_interop_threads(num: int) -> None:
@@ -572,7 +577,7 @@ def from_file(
     made = share_host(np.asarray(memory))
     if device is not None:
         made = made.to(device)  # type: ignore[attr-defined]
-    return made.requires_grad_(True) if requires_grad else made
+    return requiring(made) if requires_grad else made
 
 
 _precisions = {"highest": "float32", "high": "tensorfloat32", "medium": "bfloat16"}
@@ -588,8 +593,12 @@ def set_float32_matmul_precision(precision: str) -> None:
         'high'
         >>> torch.set_float32_matmul_precision("highest")
     """
-    if precision not in _precisions:
-        raise RuntimeError(f"invalid float32 matmul precision: {precision}")
+    if precision not in ("highest", "high", "medium"):
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has no effect.",
+            stacklevel=2,
+        )
+        return
     _precisions["now"] = precision
     jax.config.update("jax_default_matmul_precision", None if precision == "highest" else _precisions[precision])
 

@@ -115,7 +115,7 @@ def matrix_rank(input: Tensor, tol: Tensor | Number | None = None, hermitian: _b
     """How many singular values (or absolute eigenvalues of ``hermitian`` matrices) exceed ``max(atol, rtol * largest)``."""
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of two or more matrices, in the order that takes the fewest multiplications."""
-def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: _bool = False, *, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
+def norm(input: Tensor, ord: Any = None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
     """A matrix norm over two dimensions or a vector norm over one: that of ``ord``, by default the 2-norm of all elements ..."""
 def pinv(input: Tensor, rcond: Tensor | Number | None = None, hermitian: _bool = False, *, atol: Tensor | Number | None = None, rtol: Tensor | Number | None = None, out: Tensor | None = None) -> Tensor:
     """The pseudoinverses; singular values up to ``max(atol, rtol * largest)`` count as zero."""
@@ -135,7 +135,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
     """The singular values in descending order."""
 def tensorinv(input: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse of ``input`` as a map between tensors of its last dimensions and of its first ``ind``."""
-def tensorsolve(input: Tensor, other: Tensor | Number, dims: Any = None, *, out: Tensor | None = None) -> Tensor:
+def tensorsolve(input: Tensor, other: Tensor | Number, dims: Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The ``X`` with ``tensordot(input, X, X.ndim) == other``; the dimensions ``dims`` of ``input`` are moved to the end ..."""
 def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds ``x ** j``."""

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _refusals
 from . import devices as _devices
 from . import engine as _engine
+
+__path__: list[str] = []  # it has submodules in PyTorch, which are left out
 
 
 def is_available() -> bool:
@@ -86,3 +89,6 @@ def set_per_process_memory_fraction(fraction: float) -> None:
     raise not_offered(
         "torch.mps.set_per_process_memory_fraction", "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION"
     )
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from . import _refusals
+
+__path__: list[str] = []
+
 
 def is_available() -> bool:
     """False."""
@@ -16,3 +20,6 @@ def is_initialized() -> bool:
 def device_count() -> int:
     """0."""
     return 0
+
+
+__getattr__ = _refusals.missing(__name__)

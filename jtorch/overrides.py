@@ -160,7 +160,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
         for attribute, value in _attributes(namespace):
             if isinstance(value, ModuleType) or not callable(value) or (namespace is not Tensor and _is_private(attribute)):
                 continue
-            if isinstance(value, type) and value.__module__.partition(".")[0] != "jtorch":
+            if isinstance(value, type) and value.__module__.partition(".")[0] not in ("jtorch", "torch"):
                 continue
             if value not in overridable:
                 found.add(value)

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from . import dtypes
-from .core import Tensor
+from .core import Tensor, from_value
 from .dispatch import DisableTorchFunction
 from .engine import Lifted, read
 
@@ -245,7 +245,7 @@ def describe(
 
 
 def _is_plain(cls: type) -> bool:
-    return cls is Tensor or (cls.__name__ == "Parameter" and cls.__module__.startswith("jtorch.nn"))
+    return cls is Tensor or (cls.__name__ == "Parameter" and cls.__module__.startswith(("jtorch.nn", "torch.nn")))
 
 
 def _tangent(t: Tensor) -> str | None:
@@ -271,6 +271,10 @@ def _grad_fn_name(t: Tensor) -> str | None:
 
 def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:
     """What ``repr`` of a tensor is: its elements, and what cannot be told from them. Asks no handler and no mode."""
+    v: Any = t._v if t._al is None else t._al.value
+    if isinstance(v, Lifted) and hasattr(v, "physical"):  # one example of a vmap stands for all
+        inner = tensor_repr(from_value(v.physical)).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={v.depth}, bdim=0, value=\n    {inner}\n)"
     with DisableTorchFunction():
         cls, place, dtype, shape = type(t), t.device, t.dtype, tuple(t.shape)
         plain = _is_plain(cls)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copyreg
+import enum
 import io
+import mmap as mmap_module
 import os
 import pickle
 import re
@@ -25,26 +27,43 @@ from . import _utils, _weights_only_unpickler
 from ._archive import ALIGNMENT, Archive, Writer
 from ._saved_storage import DTYPE_OF, TYPED, LoadedStorage, Piece, geometry
 from ._weights_only_unpickler import StorageType, UntypedStorageType
+from .errors import not_offered
 from .storages import TypedStorage, UntypedStorage
 
 __all__ = [
+    "LoadEndianness",
+    "SourceChangeWarning",
     "add_safe_globals",
+    "check_module_version_greater_or_equal",
     "clear_safe_globals",
     "default_restore_location",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
     "location_tag",
+    "normalize_storage_type",
     "register_package",
     "safe_globals",
     "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
     "skip_data",
+    "validate_cuda_device",
+    "validate_hpu_device",
 ]
 
 #: Where storages go, for annotations.
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | torch.device | str | dict[str, str] | None
 FILE_LIKE: TypeAlias = torch.types.FileLike
 
+STORAGE_KEY_SEPARATOR = ","
+LONG_SIZE, INT_SIZE, SHORT_SIZE = struct.Struct("=l").size, struct.Struct("=i").size, struct.Struct("=h").size
+IS_WINDOWS = sys.platform == "win32"
+MAP_SHARED, MAP_PRIVATE = (None, None) if IS_WINDOWS else (mmap_module.MAP_SHARED, mmap_module.MAP_PRIVATE)
 DEFAULT_PROTOCOL = 2
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -125,6 +144,154 @@ class _Local(threading.local):
 _local = _Local()
 
 
+class SourceChangeWarning(Warning):
+    """The source of a class in a file is not the one it was saved with."""
+
+
+class LoadEndianness(enum.Enum):
+    """In which byte order a file that does not say it was written."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+class _Settings:
+    """What the setters were told."""
+
+    endianness: LoadEndianness | None = None
+    mmap_flags = MAP_PRIVATE
+    crc32 = True
+
+
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The byte order of files that do not say it; None is little."""
+    return _Settings.endianness
+
+
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
+    """Sets in which byte order files are read that do not say it.
+
+    Raises:
+        TypeError: for what is no ``LoadEndianness`` and not None.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.LITTLE)
+        >>> torch.serialization.get_default_load_endianness()
+        <LoadEndianness.LITTLE: 2>
+        >>> torch.serialization.set_default_load_endianness(None)
+    """
+    if endianness is not None and not isinstance(endianness, LoadEndianness):
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    _Settings.endianness = endianness
+
+
+def get_crc32_options() -> bool:
+    """Whether ``save`` is asked to compute checksums."""
+    return _Settings.crc32
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Remembers whether checksums are wanted.
+
+    Differs from torch: files always have checksums, which takes a small part of the time to write them.
+    """
+    _Settings.crc32 = compute_crc32
+
+
+def get_default_mmap_options() -> int | None:
+    """How ``load(..., mmap=True)`` maps files."""
+    return _Settings.mmap_flags
+
+
+class set_default_mmap_options:
+    """Sets how ``load(..., mmap=True)`` maps files: ``mmap.MAP_PRIVATE`` or ``mmap.MAP_SHARED``, until the end of the block in ``with``.
+
+    Where shared, what is written into a tensor is written into the file.
+
+    Raises:
+        ValueError: for other flags.
+    """
+
+    def __init__(self, flags: int) -> None:
+        if flags not in (MAP_PRIVATE, MAP_SHARED):
+            raise ValueError(
+                f"Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
+            )
+        if flags == MAP_SHARED:
+            raise not_offered("set_default_mmap_options(MAP_SHARED)", "arrays of JAX never write into a file")
+        self._before, _Settings.mmap_flags = _Settings.mmap_flags, flags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        _Settings.mmap_flags = self._before
+
+
+def check_module_version_greater_or_equal(module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True) -> bool:
+    """Whether a module's ``__version__`` is at least the given one.
+
+    Raises:
+        RuntimeError: if it is no version, unless ``error_if_malformed`` is False, which warns and answers True.
+    """
+    try:
+        parts = module.__version__.split(".")
+        return tuple([type(wanted)(part) for wanted, part in zip(req_version_tuple, parts)]) >= req_version_tuple
+    except Exception as error:
+        message = f"'{module.__name__}' module version string is malformed '{module.__version__}' and cannot be compared with tuple "
+        message += str(req_version_tuple)
+        if error_if_malformed:
+            raise RuntimeError(message) from error
+        warnings.warn(message + ", but continuing assuming that requirement is met", stacklevel=2)
+        return True
+
+
+def _index_of(kind: str, location: str) -> int:
+    """The index of a device that a file names.
+
+    Raises:
+        RuntimeError: if it is not there.
+    """
+    module = getattr(torch, kind, None)
+    if module is None or not module.is_available():
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you are running on "
+            "a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+        )
+    index = torch.device(location).index or 0
+    if index >= module.device_count():
+        raise RuntimeError(
+            f"Attempting to deserialize object on {kind.upper()} device {index} but torch.{kind}.device_count() is "
+            f"{module.device_count()}. Please use torch.load with map_location to map your storages to an existing device."
+        )
+    return index
+
+
+def validate_cuda_device(location: str) -> int | None:
+    """The index of the GPU that ``cuda:1`` names.
+
+    Raises:
+        RuntimeError: if JAX found no such GPU.
+    """
+    return _index_of("cuda", location)
+
+
+def validate_hpu_device(location: str) -> int | None:
+    """The index of the HPU that ``hpu:1`` names.
+
+    Raises:
+        RuntimeError: as JAX has no backend for them.
+    """
+    return _index_of("hpu", location)
+
+
+def normalize_storage_type(storage_type: Any) -> Any:
+    """The class under which the module of a storage class has it."""
+    return getattr(sys.modules[storage_type.__module__], storage_type.__name__)
+
+
 class skip_data:
     """Within this ``with`` block ``save`` leaves space for the storages without writing them; ``load`` is not offered there.
 
@@ -178,18 +345,7 @@ def default_restore_location(storage: Any, location: str) -> Any:
         return storage if location == storage.location else storage.to(location)
     if kind not in ("cuda", "xpu", "mps", "hpu", "mtia", "tpu", "gpu"):
         raise RuntimeError(f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})")
-    module = getattr(torch, kind, None)
-    if module is None or not module.is_available():
-        raise RuntimeError(
-            f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you are running on "
-            "a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
-        )
-    index = torch.device(location).index or 0
-    if index >= module.device_count():
-        raise RuntimeError(
-            f"Attempting to deserialize object on {kind.upper()} device {index} but torch.{kind}.device_count() is "
-            f"{module.device_count()}. Please use torch.load with map_location to map your storages to an existing device."
-        )
+    _index_of(kind, location)
     return storage.to(location)
 
 
@@ -664,7 +820,8 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
         raise NotImplementedError("torch.load() of a TorchScript archive is not offered by jtorch: it has no TorchScript interpreter")
     if mapped is not None and not _is_path(mapped):
         raise ValueError("f must be a file path in order to use the mmap argument")
-    order = archive.record("byteorder") if archive.has("byteorder") else sys.byteorder.encode()
+    default = {None: b"little", LoadEndianness.LITTLE: b"little", LoadEndianness.BIG: b"big"}.get(_Settings.endianness)
+    order = archive.record("byteorder") if archive.has("byteorder") else default or sys.byteorder.encode()
     if order not in (b"little", b"big"):
         raise ValueError(f"Unknown endianness type: {order.decode()}")
     swapped = order.decode() != sys.byteorder

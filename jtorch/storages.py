@@ -76,6 +76,10 @@ class UntypedStorage:
         found = self.memory().view(np.uint8)[index]
         return UntypedStorage(_storage=alias_of(share_host(found)).storage) if isinstance(index, slice) else int(found)
 
+    def __repr__(self) -> str:
+        numbers = "..." if self.device.type == META else "".join(f" {n}\n" for n in self.tolist()).removesuffix("\n")
+        return f"{numbers}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
     def untyped(self) -> UntypedStorage:
         """This storage."""
         return self
@@ -107,6 +111,10 @@ class TypedStorage:
     def __init__(self, *, wrap_storage: UntypedStorage, dtype: dtypes.dtype, _internal: bool = False) -> None:
         self._untyped_storage = wrap_storage
         self.dtype = dtype
+
+    def __repr__(self) -> str:
+        about = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+        return f"...\n{about}" if self.device.type == META else "".join(f" {n}\n" for n in self.tolist()) + about
 
     def untyped(self) -> UntypedStorage:
         """The storage without its dtype."""

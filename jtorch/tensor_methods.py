@@ -20,12 +20,23 @@ from .autograd.names import named, written
 from .autograd.nodes import handle
 from .autograd.tape import Node
 from .binding import BOUND, composite
-from .core import Tensor, alias_of, contiguous_strides, detached, format_strides, from_host, from_value
-from .engine import META, SPECIAL, concrete, read, record
+from .core import (
+    Tensor,
+    adopted,
+    alias_of,
+    contiguous_strides,
+    detached,
+    format_strides,
+    from_host,
+    from_value,
+    inside_transform,
+)
+from .engine import META, SPECIAL, Value, concrete, read, record
 from .engine.record import leaf
 from .errors import broadcast_shapes, must_be_tensor
 from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
+from .storage import Counter
 from .tensor_numbers import _data, numpy
 from .writing import check_inplace, check_overlap
 
@@ -52,8 +63,20 @@ numpy._plain = numpy  # type: ignore[attr-defined]
 # ---- copies and moves ------------------------------------------------------------------------------------------------------------
 
 
+def _copy(t: Tensor) -> Tensor:
+    """A tensor of the same elements that shares no writes. Arrays never change, so that both can hold the same one."""
+    v = t._v or t._read()
+    if v.array is None or v.trace is SPECIAL or (t._rg and MODE.enabled):
+        return BOUND["clone"].core(t)
+    r = object.__new__(Tensor)
+    r._v = made = object.__new__(Value)
+    made.aval, made.array = v.aval, v.array
+    made.index, made.trace, made.meta = 0, None, None
+    return r
+
+
 @composite(method=True, operands=("input",))
-def clone(input: Any, *, memory_format: Any = layouts.preserve_format) -> Any:
+def clone(input: Any, *, memory_format: layouts.memory_format | None = layouts.preserve_format) -> Any:
     """A copy with its own memory; gradients pass through.
 
     Shapes: that of ``input``.
@@ -73,15 +96,15 @@ def clone(input: Any, *, memory_format: Any = layouts.preserve_format) -> Any:
     """
     if not isinstance(input, Tensor):
         raise must_be_tensor("clone", "input", 1, input)
-    r = preserve_layout(BOUND["clone"].core(input), input)
-    if memory_format is not layouts.preserve_format:
+    r = preserve_layout(_copy(input), input)
+    if memory_format is not None and memory_format is not layouts.preserve_format:
         strides = format_strides(input._aval.shape, memory_format)
         r._strides = None if strides == contiguous_strides(input._aval.shape) else strides
     return r
 
 
 @composite(namespace="Tensor", operands=("self",))
-def contiguous(self: Any, memory_format: Any = layouts.contiguous_format) -> Any:
+def contiguous(self: Any, memory_format: layouts.memory_format = layouts.contiguous_format) -> Any:
     """The tensor itself if its memory is in that order, else a copy that is.
 
     Shapes: that of the tensor.
@@ -426,6 +449,7 @@ def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_g
         >>> x.grad
         tensor([2., 4.])
     """
+    autograd_engine.refuse_inside()
     autograd_engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
@@ -513,6 +537,8 @@ def retain_grad(self: Any) -> Any:
         >>> y.grad
         tensor(3.)
     """
+    if MODE.transforms:
+        raise RuntimeError(inside_transform("Tensor.retain_grad()"))
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self.grad_fn is None or self._retains:
@@ -530,6 +556,8 @@ def __copy__(self: Tensor) -> Tensor:
 
         return copied(self)
     made = detached(self)
+    if made._al.counter.n < 0 and not MODE.inference:  # type: ignore[union-attr]
+        made._al.counter = Counter()  # type: ignore[union-attr]
     made.__class__ = self.__class__
     made.requires_grad = (self.requires_grad and self.is_leaf) or self.requires_grad
     for k, v in self.__dict__.items():
@@ -696,7 +724,11 @@ def _make_subclass(
         r._al, r._strides = _fresh_alias(al), data._strides
     else:
         r = _retyped(data, cls)
+    if require_grad and r._al.counter.n < 0 and not MODE.inference:
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     r._rg = require_grad
+    if require_grad and MODE.transforms:
+        adopted(r)
     return r
 
 
@@ -720,11 +752,15 @@ def _construct(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
         made = detached(source)
     elif len(args) == 1 and not isinstance(args[0], int) and not (isinstance(args[0], tuple) and _type(args[0]).__name__ == "Size"):
         made = make_tensor(args[0], dtype=default, device=device)
+        if MODE.inference:
+            made._uncount()
     else:
         size = tuple(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
         if not size:
             size = (0,)
         made = from_host(np.zeros(size, default.np), device)
+        if MODE.inference:
+            made._uncount()
     return made if cls is Tensor else _retyped(made, cls)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 import weakref
 from collections.abc import Sequence
@@ -10,8 +11,8 @@ from typing import Any
 from .autograd.grad_mode import MODE
 from .autograd.names import plain_name
 from .autograd.tape import Node, next_seq, tracked
-from .core import AMBIGUOUS, CUSTOM, MULTI, SHARED, Tensor, _base_steps, _from, contiguous_strides, is_dense
-from .engine import Meta, Value
+from .core import AMBIGUOUS, CUSTOM, MULTI, SHARED, UNMIXED, Tensor, _base_steps, _from, contiguous_strides, is_dense
+from .engine import SPECIAL, Lifted, Meta, Value
 from .errors import not_offered
 from .storage import OVERLAP, Alias, writable
 
@@ -21,22 +22,29 @@ def check_inplace(t: Tensor, idempotent: bool | str = False) -> None:
 
     With a function's name as ``idempotent``, such writes are warned of, as deprecated.
     """
+    al = t._al
+    if (t._ver if al is None else al.counter.n) < 0 and not MODE.inference:
+        raise RuntimeError(INFERENCE)
     if t._rg and MODE.enabled:
         if t._v is None:
             t._sync()
         al = t._al
+        if al is not None and al.origin == "inference" and al.base is not None:
+            raise RuntimeError("A view was created in inference mode and is being modified inplace in normal mode." + UNMIXED)
+        if al is not None and al.base is not None and al.origin is not None:
+            raise _not_rebased(t, al)
         if al is not None and al.base is not None and al.base._node is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if t._node is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        if al is not None and al.base is not None and al.origin is not None:
-            raise _not_rebased(t, al)
-    elif MODE.enabled and t._al is not None and t._al.base is not None:
-        base = t._al.base
+    elif MODE.enabled and al is not None and al.base is not None:
+        base = al.base
+        if al.origin == "inference" and base._rg:
+            raise RuntimeError("A view was created in inference mode and is being modified inplace in normal mode." + UNMIXED)
+        if al.origin == "no_grad" and base._rg:
+            raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + AMBIGUOUS)
         if base._rg and base._node is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        if t._al.origin == "no_grad" and base._rg:
-            raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + AMBIGUOUS)
     if idempotent is not True and t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):
         if not idempotent:
             raise RuntimeError(OVERLAP)
@@ -46,11 +54,12 @@ def check_inplace(t: Tensor, idempotent: bool | str = False) -> None:
             f"This also applies to advanced indexing e.g. {example}",
             stacklevel=4,
         )
-    if t._inference and not MODE.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before "
-            "doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
+
+
+INFERENCE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing "
+    "inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
 
 
 def _not_rebased(t: Tensor, al: Alias) -> RuntimeError:
@@ -98,6 +107,43 @@ def check_overlap(t: Tensor, operands: Sequence[Any], whole: bool = False) -> No
         raise RuntimeError(SHARED)
 
 
+#: In-place functions whose own rule for ``vmap`` torch's message names, and those that it calls arithmetic; others it names as operators.
+_NAMED = frozenset("fill_ index_put_ index_add_ index_fill_ scatter_add_ scatter_reduce_ index_reduce_".split())
+_RANDOM = frozenset("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_".split())
+_ARITHMETIC = frozenset("add_ sub_ mul_ div_ copy_ __setitem__ setitem __iadd__ __isub__ __imul__ __itruediv__".split())
+
+
+def check_lifted(t: Tensor, v: Value) -> None:
+    """Raises torch's error if the value of one example of a ``vmap`` is written into a tensor that all examples share."""
+    if not isinstance(v, Lifted) or v.may_replace(t._read()):
+        return
+    frame: Any = sys._getframe(1)
+    name = ""
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "torch"):
+        code = frame.f_code.co_name
+        if (code.endswith("_") and not code.startswith("__")) or code in _ARITHMETIC:
+            name = code
+        if code == "_scattered":  # by ``x[index] = value``
+            name = "index_put_"
+            break
+        frame = frame.f_back
+    if name in _RANDOM:
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
+            "necessary for your usage, please file an issue with functorch."
+        )
+    if name.startswith("_foreach"):
+        raise RuntimeError(f"Batching rule not implemented for aten::{name}. We could not generate a fallback.")
+    what = name if name in _NAMED else "inplace arithmetic" if name in _ARITHMETIC or not name else f"aten::{name}"
+    where = f"at level {v.depth}" if what.startswith("aten") else "in a vmap"
+    raise RuntimeError(
+        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than "
+        f"`self`. This happened due to `other` being vmapped over but `self` not being vmapped over {where}. Please try to use "
+        f"out-of-place operators instead of {what}. If said operator is being called inside the PyTorch framework, please file a bug "
+        "report instead."
+    )
+
+
 def stale(v: Value | None, owner: Any, version: int, node: Node | None = None) -> None:
     """Marks a value as superseded: uses of it saved before ``node``, the operation that overwrote it, must be refused by ``backward``."""
     if v is None:
@@ -127,6 +173,8 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
     Raises:
         RuntimeError: if an operand requires grad and ``t`` is a view whose base cannot take over the history; nothing is written then.
     """
+    if v.trace is SPECIAL:
+        check_lifted(t, v)
     al = t._al
     if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
         raise _not_rebased(t, al)

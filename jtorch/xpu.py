@@ -8,7 +8,10 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
+from . import _refusals
 from .devices import device as torch_device
+
+__path__: list[str] = []  # it has submodules in PyTorch, which are left out
 
 
 def is_available() -> bool:
@@ -103,4 +106,4 @@ def __getattr__(name: str) -> Any:
 
         missing.__name__ = name
         return missing
-    raise AttributeError(f"module 'torch.xpu' has no attribute '{name}'")
+    return _refusals.find(__name__, name)

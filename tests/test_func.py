@@ -6,6 +6,7 @@ import pytest
 
 import jtorch as torch
 from jtorch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
+from jtorch.func.rearranging import DimensionBindError
 
 X = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 
@@ -216,3 +217,198 @@ def test_ensemble_of_modules():
         assert torch.allclose(found[i], model(x))
     with pytest.raises(ValueError, match="appeared in multiple dictionaries"):
         functional_call(models[0], ({"weight": x}, {"weight": x}), (x,))
+
+
+CAPTURED = {
+    "add_": (lambda y, a: y.add_(a), "inplace arithmetic"),
+    "mul_": (lambda y, a: y.mul_(a), "inplace arithmetic"),
+    "+=": (lambda y, a: y.__iadd__(a), "inplace arithmetic"),
+    "pow_": (lambda y, a: y.pow_(a), "aten::pow_"),
+    "item": (lambda y, a: y.__setitem__(0, a[0]), "inplace arithmetic"),
+    "positions": (lambda y, a: y.__setitem__(torch.tensor([0]), a[:1]), "index_put_"),
+    "view": (lambda y, a: y[1:].add_(a[1:]), "inplace arithmetic"),
+    "copy_": (lambda y, a: y.copy_(a), "inplace arithmetic"),
+    "fill_": (lambda y, a: y.fill_(a[0]), "fill_"),
+    "index_put_": (lambda y, a: y.index_put_((torch.tensor([0]),), a[:1]), "index_put_"),
+    "index_add_": (lambda y, a: y.index_add_(0, torch.tensor([0]), a[:1]), "index_add_"),
+    "scatter_": (lambda y, a: y.scatter_(0, torch.tensor([0]), a[:1]), "aten::scatter_"),
+    "masked_fill_": (lambda y, a: y.masked_fill_(a > 1, 2.0), "aten::masked_fill_"),
+    "made inside": (lambda y, a: torch.zeros(3).add_(a), "inplace arithmetic"),
+    "set_": (lambda y, a: y.set_(a), "aten::set_"),
+}
+
+
+@pytest.mark.parametrize("how", CAPTURED)
+def test_writing_an_example_into_a_shared_tensor_raises(how):
+    write, name = CAPTURED[how]
+    y = torch.full((3,), 7.0)
+    where = "at level 1" if name.startswith("aten") else "in a vmap"
+    with pytest.raises(RuntimeError, match=rf"vmap: {name}\(self, \*extra_args\) is not possible because .* vmapped over {where}"):
+        vmap(lambda a: (write(y, a), a)[1])(torch.arange(6.0).reshape(2, 3))
+    assert y.tolist() == [7.0, 7.0, 7.0]
+
+
+def test_writing_an_example_into_shared_results_raises():
+    y = torch.zeros(3)
+    for write, name in ((lambda a: torch.add(a, 1, out=y), "add.out"), (lambda a: torch._foreach_add_([y], [a]), "_foreach_add_")):
+        with pytest.raises(RuntimeError, match=f"Batching rule not implemented for aten::{name}"):
+            vmap(write)(torch.ones(2, 3))
+    assert y.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_writing_an_example_into_an_outer_one_raises():
+    def inner(a):
+        z = a.clone()
+        vmap(z.pow_)(a)
+        return z
+
+    with pytest.raises(RuntimeError, match="at level 2"):
+        vmap(inner)(torch.ones(2, 3))
+
+
+def test_examples_are_written_into_what_has_a_place_for_each():
+    def f(a):
+        y = a.new_zeros(3)
+        y.add_(a)
+        y[0] = a[1]
+        z = torch.zeros_like(a).copy_(a)
+        return y + a.new_full((3,), 1.0).mul_(z)
+
+    def outer(a):
+        return vmap(lambda b: a.new_zeros(3).add_(a) + b.new_zeros(()).add_(b.sum()))(a)
+
+    x = torch.arange(6.0).reshape(2, 3)
+    assert vmap(f)(x).tolist() == [[1.0, 2.0, 4.0], [7.0, 8.0, 10.0]]
+    assert vmap(outer)(x).tolist() == [[[b + a for a in row] for b in row] for row in x.tolist()]
+
+
+def test_captured_tensors_change_for_all_examples_alike():
+    y = torch.zeros(3)
+    vmap(lambda a: (y.add_(1), a)[1])(torch.ones(2, 3))
+    assert y.tolist() == [1.0, 1.0, 1.0]
+
+
+def in_transforms(f):
+    """Calls that run ``f`` inside each transformation."""
+    x = torch.ones(3)
+    return [
+        lambda: torch.func.grad(f)(x), lambda: vjp(f, x), lambda: jvp(f, (x,), (x,)), lambda: jacrev(f)(x), lambda: jacfwd(f)(x),
+        lambda: vmap(f)(torch.ones(2, 3)), lambda: linearize(f, x), lambda: torch.func.functionalize(f)(x),
+    ]  # fmt: skip
+
+
+def test_what_is_refused_inside():
+    def backward(a):
+        w = torch.ones(3, requires_grad=True)
+        (w * a).sum().backward()
+        return a.sum()
+
+    def kept(a):
+        y = a * 2
+        y.retain_grad()
+        return y.sum()
+
+    cases = {
+        r"You are attempting to call Tensor.requires_grad_\(\)": lambda a: torch.ones(3).requires_grad_().mul(a).sum(),
+        r"backward\(\) called inside a functorch transform": backward,
+        r"You are attempting to call Tensor.retain_grad\(\) inside": kept,
+    }
+    for words, f in cases.items():
+        for call in in_transforms(f):
+            with pytest.raises(RuntimeError, match=words):
+                call()
+    assert torch.ones(1).requires_grad_().requires_grad
+
+
+def test_leaves_made_inside_lead_nowhere():
+    x = torch.ones(3)
+    makers = (
+        lambda: torch.ones(3, requires_grad=True), lambda: torch.nn.Parameter(torch.ones(3)),
+        lambda: torch.tensor([1.0], requires_grad=True),
+    )  # fmt: skip
+    for w in makers:
+        found = torch.func.grad(lambda a, w=w: (w() * a).sum())(x)
+        assert found.tolist() == [1.0, 1.0, 1.0] and not found.requires_grad
+
+
+def test_gradients_inside():
+    g = torch.ones(3, requires_grad=True)
+    x = torch.ones(3)
+    assert torch.func.grad(lambda a: torch.autograd.grad((a * a).sum(), a, create_graph=True)[0].sum())(x).tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(RuntimeError, match="at index 0 appears to not have been used in the graph"):
+        torch.func.grad(lambda a: torch.autograd.grad((g * a).sum(), g)[0].sum())(x)
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad"):
+        vmap(lambda a: torch.autograd.grad((g * a).sum(), g)[0])(torch.ones(2, 3))
+
+
+def test_wider_tangents():
+    x, d = torch.ones(3), torch.ones(3, dtype=torch.float64)
+    value, tangent = jvp(torch.sin, (x,), (d,))
+    assert (value.dtype, tangent.dtype) == (torch.float32, torch.float64)
+    assert jvp(torch.sin, (d,), (x,))[1].dtype is torch.float64
+    assert jvp(torch.sin, (x,), (x.half(),))[1].dtype is torch.float32
+    assert jvp(torch.sin, (x,), (x + 0j,))[1].dtype is torch.float32
+    assert jvp(lambda a: torch.ones(2), (x,), (d,))[1].dtype is torch.float32
+
+
+def test_words_of_errors():
+    x = torch.ones(3)
+    with pytest.raises(RuntimeError, match=r"cotangents: \(\*,\), primal output: \*"):
+        vjp(torch.sin, x)[1]((x,))
+    with pytest.raises(RuntimeError, match=r"non-empty output \(got output = \[None\]\)"):
+        jvp(lambda a: None, (x,), (x,))
+    with pytest.raises(ValueError, match=r"Expected primal to be floating point or complex, but got: torch\.int64"):
+        linearize(torch.sin, torch.ones(3, dtype=torch.int64))
+
+
+def test_debug_unwrap():
+    seen = []
+    x = torch.arange(6.0).reshape(2, 3)
+    vmap(lambda a: (seen.append(torch.func.debug_unwrap(a)), a)[1])(x)
+    vmap(vmap(lambda a: (seen.extend([torch.func.debug_unwrap(a), torch.func.debug_unwrap(a, recurse=False).shape]), a)[1]))(x)
+    torch.func.grad(lambda a: (seen.append(torch.func.debug_unwrap(a)), a.sum())[1])(x)
+    assert torch.equal(seen[0], x) and torch.equal(seen[1], x) and torch.equal(seen[3], x) and seen[2] == (3,)
+    assert not seen[3].requires_grad and torch.func.debug_unwrap(x) is x
+
+
+def test_examples_are_printed():
+    seen = []
+    vmap(lambda a: (seen.append(repr(a)), a)[1])(torch.ones(2, 3))
+    assert seen == ["BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[1., 1., 1.],\n            [1., 1., 1.]])\n)"]
+
+
+REARRANGED = [
+    ("b c h->b (c h)", {}, (2, 12)), ("b (d c) h -> d b c h", {"d": 3}, (3, 2, 1, 4)), ("... h -> h ...", {}, (4, 2, 3)),
+    ("b c h -> b c h 1", {}, (2, 3, 4, 1)), ("b c h -> () b c h", {}, (1, 2, 3, 4)), ("b ... -> (b ...)", {}, (24,)),
+    ("b c (h k) -> (k b) c h", {"h": 2}, (4, 3, 2)),
+]  # fmt: skip
+WRONG = [
+    ("b (d c) h -> d b c h", {}, "cannot infer the sizes of two dimensions at once d1 and d2"),
+    ("b c h -> b c", {}, r"Identifiers only on one side of rearrange expression \(should be on both\): \{'h'\}"),
+    ("b c h -> b c h", {"z": 2}, r"Identifiers not found in rearrange expression: \{'z'\}"),
+    ("b c h -> b b h", {}, "Indexing expression contains duplicate dimension 'b'"),
+    ("b c -> c b", {}, r"Number of dimensions in pattern \(2\) must be equal to the number of dimensions in the tensor \(3\)"),
+    ("b c h", {}, "Pattern must contain a single '->' separator"),
+    ("b c h -> 2 b c h", {}, "rearrange only supports unnamed axes of size 1"),
+    ("b _c h -> b h _c", {}, "Invalid axis identifier: _c"),
+    ("b c (h k) -> b c h k", {"h": 3}, "inferred dimension does not evenly fit into larger dimension: 4 vs"),
+    ("(...) h -> h", {}, "Ellipsis is parenthesis in the left side is not allowed"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "sizes", "shape"), REARRANGED)
+def test_rearrange(pattern, sizes, shape):
+    x = torch.arange(24).view(2, 3, 4)
+    found = torch.func.rearrange(x, pattern, **sizes)
+    assert found.shape == shape and sorted(found.flatten().tolist()) == list(range(24))
+    back = " -> ".join(reversed(pattern.split("->")))
+    extent = {"d": 3, "h": 2 if sizes.get("h") else 4, "c": 1 if "d" in sizes else 3, "b": 2, "k": 2}
+    used = {n: s for n, s in extent.items() if n in pattern}
+    if "..." not in pattern or "(" not in pattern:
+        assert torch.equal(torch.func.rearrange(found, back, **used), x)
+
+
+@pytest.mark.parametrize(("pattern", "sizes", "words"), WRONG)
+def test_rearrange_refuses(pattern, sizes, words):
+    with pytest.raises((ValueError, DimensionBindError), match=words):
+        torch.func.rearrange(torch.arange(24).view(2, 3, 4), pattern, **sizes)

@@ -63,3 +63,15 @@ def test_what_must_be_computed_is_another_tensor():
     assert out.tolist() == [1, 1]
     with pytest.raises(RuntimeError, match="on a bool tensor"):
         +torch.tensor([True])
+
+
+@pytest.mark.parametrize("mode", ["deferred", "immediate"])
+def test_a_tensor_turned_in_place_can_be_read_and_copied(mode: str) -> None:
+    with torch.execution(mode):
+        column = torch.arange(3.0).unsqueeze_(-1)
+        held = torch.zeros(2, 3, 2)
+        held[1].copy_(column)
+        turned = torch.arange(6.0).reshape(2, 3).clone().t_()
+        turned.mul_(2)
+    assert held[1].tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+    assert turned.tolist() == [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]

@@ -13,6 +13,8 @@ from ..dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubcl
 from ..dispatch import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from ..dispatch import disabled_torch_function_impl as _disabled_torch_function_impl
 from ..dispatch import is_torch_function_enabled as _is_torch_function_enabled
+from ..engine import OutOfMemoryError as OutOfMemoryError
+from ..errors import LinAlgError as _LinAlgError
 from ..functional import _C as _ops
 from ..writing import swap
 
@@ -21,7 +23,9 @@ TensorBase = _Tensor
 __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "OutOfMemoryError",
     "TensorBase",
+    "_LinAlgError",
     "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
     "_is_torch_function_enabled",

@@ -255,6 +255,7 @@ class autocast:
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
         _check_device_type(device_type)
         if not is_autocast_available(device_type):
+            torch.device(device_type)  # its error for what is no type of device at all
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype

@@ -119,7 +119,7 @@ class Recording:
         wanted = self.rule.results
         for kept in self.kept.values():  # what the operator itself has changed (running statistics, too) is saved as it is now
             if type(kept) is _Saved and kept.tensor is not None and (kept.tensor is self.write or self.write is None):
-                kept.version = kept.tensor._version
+                kept.version = kept.tensor._writes
         node = OperatorNode(self, tensors)
         for j, t in enumerate(tensors):
             if not t._aval.differentiable or (wanted is not None and j not in wanted):
@@ -179,7 +179,7 @@ class _Saved:
         from ..autograd.tape import SAVING
 
         self.tensor: Any = t
-        self.version = t._version
+        self.version = t._writes
         self.hooked: Any = None
         if SAVING.hooks:
             pack, unpack = SAVING.hooks[-1]
@@ -196,12 +196,12 @@ class _Saved:
             packed, unpack = self.hooked
             return unpack(packed)
         t = self.tensor
-        if t._version != self.version:
+        if t._writes != self.version:
             kind = t._aval.torch_dtype.legacy
             made = "" if t._node is None else f", which is output {t._nr} of {plain_name(t._node.name())},"
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[torch.{kind} {list(t._aval.shape)}]{made} is at version {t._version}; expected version {self.version} instead. "
+                f"[torch.{kind} {list(t._aval.shape)}]{made} is at version {t._writes}; expected version {self.version} instead. "
                 "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
                 "torch.autograd.set_detect_anomaly(True, check_nan=False)."
             )

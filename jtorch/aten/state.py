@@ -101,7 +101,7 @@ class Below:
     def __enter__(self) -> None:
         self.before = (MODE.enabled, MODE.below)
         if not MODE.below:
-            MODE.shown = MODE.enabled
+            MODE.shown = MODE.get()
         MODE.enabled, MODE.below = False, True
 
     def __exit__(self, *exc: object) -> None:
@@ -118,7 +118,7 @@ class Reentrant:
     def __enter__(self) -> None:
         self.before = (MODE.enabled, MODE.below)
         if MODE.below:
-            MODE.enabled, MODE.below = MODE.shown, False
+            MODE.enabled, MODE.below = MODE.shown and not MODE.inference, False
 
     def __exit__(self, *exc: object) -> None:
         MODE.enabled, MODE.below = self.before

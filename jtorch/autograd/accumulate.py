@@ -18,6 +18,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("variable",)
     _is_shown = True
+    __module__ = "builtins"  # what programs see when they print the class
 
     def __init__(self, variable: Any) -> None:
         self.call = None

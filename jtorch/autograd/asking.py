@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core import Tensor
 from ..dispatch import ACTIVE, PLAIN, handle_torch_function, has_torch_function
 from . import engine
+from .grad_mode import MODE
 
 
 def _several(given: Any) -> tuple[Any, ...]:
@@ -22,6 +24,20 @@ def _plain(given: Any) -> bool:
     return type(given) in PLAIN or (type(given) in (list, tuple) and PLAIN.issuperset(map(type, given)))
 
 
+def _check_inside(outputs: Any, inputs: Any, allow_unused: Any) -> None:
+    """Raises torch's errors for gradients inside a function transformation: its graph is only what is made there."""
+    for i, t in enumerate(_several(outputs)):
+        if isinstance(t, Tensor) and MODE.transforms[-1] is None and hasattr(t._read(), "physical"):
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+    for i, t in enumerate(_several(inputs)):
+        transform = MODE.transforms[-1]
+        if isinstance(t, Tensor) and transform is not None and t._rg and not allow_unused and not transform.owns(t):
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the "
+                "desired behavior."
+            )
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -31,6 +47,7 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Asked about, then done by ``engine.backward``, whose documentation this function shows."""
+    engine.refuse_inside()
     if ACTIVE.modes or not (_plain(tensors) and _plain(inputs)):
         roots, targets = _several(tensors), _several(inputs)
         operands = [t for t in (*roots, *targets) if hasattr(t, "__torch_function__")]
@@ -53,6 +70,8 @@ def grad(
     materialize_grads: bool = False,
 ) -> Any:
     """Asked about, then done by ``engine.grad``, whose documentation this function shows."""
+    if MODE.transforms:
+        _check_inside(outputs, inputs, allow_unused or materialize_grads)
     if ACTIVE.modes or not (_plain(outputs) and _plain(inputs)):
         roots, targets = _several(outputs), _several(inputs)
         operands = [t for t in (*roots, *targets) if hasattr(t, "__torch_function__")]

@@ -91,6 +91,11 @@ class Dual(Lifted):
             return dual(out, next(found), level)
         return [dual(v, next(found), level) if a.differentiable else v for v, a in zip(out, outs, strict=True)]
 
+    def may_replace(self, current: Value) -> bool:
+        """Whether the value alone may."""
+        inner = self.primal
+        return not isinstance(inner, Lifted) or inner.may_replace(current.primal if type(current) is Dual else current)
+
     def plain(self, what: str = "item") -> Value:
         """The value alone, for reading it."""
         return self.primal

@@ -151,6 +151,15 @@ def _start(task: _Task, roots: Sequence[Any], grads: Sequence[Tensor | None]) ->
     return nodes
 
 
+def refuse_inside() -> None:
+    """Raises torch's error inside a function transformation."""
+    if MODE.transforms:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or "
+            "call backward() outside of functorch transforms."
+        )
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -307,10 +316,21 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
         else:
             _add_in_place(have, t)
     if leaf._post_hooks:
-        for hook in list(leaf._post_hooks.values()):
-            hook(leaf)
+        _run_post_hooks(leaf)
     if rare is not None and rare.hooks:
         _Hooks.after_all(rare.hooks, [], [t])
+
+
+def _run_post_hooks(leaf: Tensor) -> None:
+    """Runs a leaf's hooks for its complete gradient, which have nothing to give back."""
+    kept = True
+    for hook in list(leaf._post_hooks.values()):  # type: ignore[union-attr]
+        result = hook(leaf)
+        if result is not None:
+            check_changed(hook, leaf, result)
+            kept = kept and result is leaf
+    if not kept:
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def _apart(t: Tensor) -> Tensor:
@@ -318,8 +338,10 @@ def _apart(t: Tensor) -> Tensor:
 
 
 def _add_in_place(have: Tensor, more: Tensor) -> None:
-    from ..writing import assign
+    from ..writing import INFERENCE, assign
 
+    if have._inference:
+        raise RuntimeError(INFERENCE)
     assign(have, _add_values(have._v or have._read(), more._v or more._read()), None)
 
 
@@ -330,7 +352,7 @@ def _hook_name(hook: Any) -> str:
     return getattr(hook, "__name__", None) or str(hook)
 
 
-def _check_changed(hook: Any, before: Tensor, after: Any) -> None:
+def check_changed(hook: Any, before: Tensor, after: Any) -> None:
     """Raises torch's errors for a gradient that a hook has put in place of another."""
     if not isinstance(after, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
@@ -349,7 +371,7 @@ def run_tensor_hooks(hooks: dict[int, Any], t: Tensor) -> Tensor:
     for hook in list(hooks.values()):
         result = hook(t)
         if result is not None:
-            _check_changed(hook, t, result)
+            check_changed(hook, t, result)
             t = result
     return t
 
@@ -425,7 +447,7 @@ def _replaced(hook: Any, grads: list[Any], result: Any) -> list[Any]:
         )
     for before, after in zip(grads, result, strict=True):
         if before is not None and after is not None:
-            _check_changed(hook, before, after)
+            check_changed(hook, before, after)
     return list(result)
 
 

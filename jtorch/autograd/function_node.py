@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from ..applying import converted
+from ..applying import UNSAVED, converted
 from ..core import Tensor, detached, from_value
 from ..engine import Value, record
 from ..ops._declare import OPS
@@ -182,7 +182,9 @@ class FunctionNode(Node):
             if t is None:
                 kept.append((None, 0, None, None))
                 continue
-            version = t._version
+            version = t._writes
+            if version < 0:
+                raise RuntimeError(UNSAVED)
             if hooks is not None:
                 inner, SAVING.hooks = SAVING.hooks, []
                 try:
@@ -202,7 +204,7 @@ class FunctionNode(Node):
         for t, version, place, unhook in self.stored:
             if unhook is not None:
                 t = unhook(t)
-            elif t is not None and t._version != version:
+            elif t is not None and t._writes != version:
                 self._stale(t, version, place)
             if place is not None:
                 r = detached(t) if t._al is not None and t._al.storage.detach is not None else from_value(t._read())  # type: ignore[union-attr,arg-type]
@@ -222,7 +224,7 @@ class FunctionNode(Node):
             made = f", which is output {t._nr} of {plain_name(t._node.name())}," if t._node is not None else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[{t.type()} {list(t.shape)}]{made} is at version {t._version}; expected version {version} instead. Hint: enable anomaly "  # type: ignore[attr-defined]
+            f"[{t.type()} {list(t.shape)}]{made} is at version {t._writes}; expected version {version} instead. Hint: enable anomaly "  # type: ignore[attr-defined]
             "detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
             "check_nan=False)."
         )

@@ -6,14 +6,18 @@ import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from ..dispatch import set_marking
 
 
 class _Mode(threading.local):
     """The thread's gradient mode.
 
-    ``below`` says that a ``__torch_dispatch__`` handler is running: there nothing is recorded, and programs see and set ``shown`` instead.
+    ``below`` says that a ``__torch_dispatch__`` handler is running: there, and in inference mode, nothing is recorded, and programs see
+    and set ``shown`` instead. ``transforms`` has an item for each function transformation (of ``func``) that is running a function: where
+    leaves made inside are told (``adopt``), or None.
     """
 
     def __init__(self) -> None:
@@ -21,14 +25,15 @@ class _Mode(threading.local):
         self.inference = False
         self.below = False
         self.shown = True
+        self.transforms: list[Any] = []
 
     def get(self) -> bool:
         """Whether a program that asks is told that recording is on."""
-        return self.shown if self.below else self.enabled
+        return self.shown if self.below or self.inference else self.enabled
 
     def set(self, enabled: bool) -> None:
         """Turns recording on or off, as a program does."""
-        if self.below:
+        if self.below or self.inference:
             self.shown = enabled
         else:
             self.enabled = enabled
@@ -171,18 +176,27 @@ class set_grad_enabled(_Decorating):
         return type(self)(self.mode)
 
 
-class inference_mode(_Decorating):
-    """Turns recording off inside, like ``no_grad``.
+def marked(result: Any, arguments: Iterable[Any]) -> Any:
+    """Marks the tensors among a call's results that are neither arguments nor views of them as made in inference mode.
 
-    Differs from torch: tensors made inside are ordinary ones, so they may be used in recorded operations later, where torch raises.
+    Set by the floor that knows tensors.
+    """
+    raise NotImplementedError
+
+
+class inference_mode(_Decorating):
+    """Turns recording off inside, like ``no_grad``, for good: tensors made inside cannot be saved for ``backward`` later.
+
+    Nor can they be changed in place, or told to require grad, outside; a ``clone`` can. With ``mode=False``, a block inside such a one in
+    which tensors are ordinary and recording is on.
 
     Example:
         >>> import jtorch as torch
         >>> x = torch.tensor([1.0], requires_grad=True)
         >>> with torch.inference_mode():
         ...     y = 2 * x
-        >>> y.requires_grad
-        False
+        >>> y.requires_grad, y.is_inference()
+        (False, True)
     """
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -193,16 +207,19 @@ class inference_mode(_Decorating):
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
-        self.previous = (True, False)
+        self.previous = (True, True, False)
 
     def __enter__(self) -> None:
-        self.previous = (MODE.get(), MODE.inference)
+        self.previous = (MODE.enabled, MODE.shown, MODE.inference)
         MODE.inference = self.mode
-        MODE.set(not self.mode if self.mode else MODE.get() or self.previous[1])
+        MODE.shown = not self.mode
+        if not MODE.below:
+            MODE.enabled = not self.mode
+        set_marking(marked if self.mode else None)
 
     def __exit__(self, *exc: object) -> None:
-        MODE.set(self.previous[0])
-        MODE.inference = self.previous[1]
+        MODE.enabled, MODE.shown, MODE.inference = self.previous
+        set_marking(marked if MODE.inference else None)
 
     def clone(self) -> Any:
         """Another one like it, for one more entering."""

@@ -472,10 +472,11 @@ def gradgradcheck(
 
 
 def _random_like(t: Tensor, non_contiguous: bool) -> Tensor:
-    found = jtorch.randn_like(t.detach())  # type: ignore[attr-defined]
-    if non_contiguous and t.dim() > 0:
-        found = jtorch.stack([found, found], -1)[..., 0]
-    return found.requires_grad_()
+    """Numbers between -1 and 1, drawn as torch draws them: the program goes on with the same random numbers."""
+    dtype = t.dtype if t.is_floating_point() or t.is_complex() else jtorch.double
+    return jtorch.testing.make_tensor(
+        t.shape, dtype=dtype, device=t.device, low=-1, high=1, requires_grad=True, noncontiguous=non_contiguous
+    )
 
 
 class _Callable(types.ModuleType):

@@ -18,7 +18,7 @@ def shown(node: Any) -> Any:
     name = node.name()
     made = _classes.get((kind, name))
     if made is None:
-        made = _classes[kind, name] = type(name, (kind,), {"__slots__": (), "_is_shown": True, "__module__": kind.__module__})
+        made = _classes[kind, name] = type(name, (kind,), {"__slots__": (), "_is_shown": True, "__module__": "builtins"})
     node.__class__ = made
     return node
 
@@ -125,6 +125,11 @@ class Shown:
     def _sequence_nr(self) -> int:
         """The creation number; later nodes have greater ones."""
         return self.seq
+
+    def __dir__(self) -> list[str]:
+        from .saved import saved_names
+
+        return [*super().__dir__(), *saved_names(self)]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("_saved_", "_raw_saved_")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ops._declare import TENSOR_OR_NUMBER, TENSOR_OR_STATIC
 from .tape import FREED, SAVING
 
 #: torch's names of operands where they are not ours.
@@ -39,6 +40,21 @@ def _named(node: Any) -> dict[str, Any]:
         for j in range(len(node.outs)):
             found["result" if len(node.outs) == 1 else f"result{j}"] = (at + j, (node, j))
     return found
+
+
+def saved_names(node: Any) -> list[str]:
+    """The attributes under which a node shows what it keeps: ``_saved_self``, and ``_raw_saved_self`` for tensors."""
+    if getattr(node.call, "extra", None) is None:
+        return []
+    op = node.call.extra.op
+    # Numbers in the place of operands count only if the operand would; other numbers and options are all kept.
+    dropped = {
+        _TORCH_NAMES.get(p.name) or p.name
+        for p in op.params
+        if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and op.saves is not None and p.name not in op.saves
+    }
+    found = {name: place for name, place in _named(node).items() if len(place) == 2 or name not in dropped}
+    return [f"_saved_{name}" for name in found] + [f"_raw_saved_{name}" for name, place in found.items() if len(place) == 2]
 
 
 def saved_attribute(node: Any, attribute: str) -> Any:

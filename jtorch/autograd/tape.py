@@ -127,7 +127,7 @@ class Node(Shown):
 
     def release(self) -> None:
         """Frees what was saved: the graph cannot be walked again, unless nothing was saved in it."""
-        if self.saved or self.hooked is not None:
+        if self.saved or self.hooked is not None or (self.numbers and self.call.extra.saves_number):  # type: ignore[union-attr]
             self.saved = None
             self.hooked = None
 
@@ -225,7 +225,7 @@ def _check_version(node: Node, v: Value) -> None:
         return
     expected, holder, _ = stale
     owner = holder()
-    current = owner._version if owner is not None else expected + 1
+    current = owner._writes if owner is not None else expected + 1
     kind = v.aval.torch_dtype.legacy if v.aval.torch_dtype else "Tensor"
     produced = ""
     if node.call is not None and node.call.extra.saves_result and any(v is s for s in node.saved[sum(node.kept) :]):  # type: ignore[index]

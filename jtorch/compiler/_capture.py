@@ -63,7 +63,7 @@ class Before:
     def __init__(self, tensor: Tensor, handle: Handle) -> None:
         self.tensor, self.handle = tensor, handle
         self.value = tensor._read()
-        self.version = tensor._version
+        self.version = tensor._writes
         al = tensor._al
         self.storage = None if al is None else al.storage
         self.base = None if al is None else al.storage.value
@@ -249,7 +249,7 @@ class Capture:
             return "new", self._new(x)
         if type(x) in ATOMS or id(x) in self.world._seen or any(x is y for y in self.flat):
             return "atom", x
-        if isinstance(x, type) or (type(x).__module__.startswith("jtorch.") and not isinstance(x, self.world.modules)):
+        if isinstance(x, type) or (type(x).__module__.partition(".")[0] in ("jtorch", "torch") and not isinstance(x, self.world.modules)):
             return "atom", x  # dtypes, devices, sizes
         raise Refused(f"it returns a new object of type {type(x).__name__}")
 
@@ -364,9 +364,9 @@ class Capture:
             if al is not None and al.chain:
                 raise Refused("it makes a tensor that was there before a view of another")
             if value is not b.value:
-                found.append((b.handle, self._number(value), t._version - b.version, False))  # type: ignore[arg-type]
-            elif t._version != b.version:
-                found.append((b.handle, self._number(value), t._version - b.version, False))
+                found.append((b.handle, self._number(value), t._writes - b.version, False))  # type: ignore[arg-type]
+            elif t._writes != b.version:
+                found.append((b.handle, self._number(value), t._writes - b.version, False))
         return found
 
     def _graded(self) -> list[tuple[Handle, int | None]]:

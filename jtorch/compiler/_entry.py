@@ -192,7 +192,7 @@ def _modes() -> Any:
         return ()
     found = []
     for mode in mode_stack():
-        if type(mode).__module__ != "jtorch.amp.autocast_mode":
+        if type(mode).__module__ not in ("jtorch.amp.autocast_mode", "torch.amp.autocast_mode"):
             return None
         found.append((type(mode), getattr(mode, "kind", None) or getattr(mode, "device", None)))
     from ..amp import autocast_mode as amp
@@ -377,6 +377,10 @@ class Entry:
         for place, i, k in self.slots:
             place.put(i, made[k])
         found = [made[what] if kind == "new" else what.find(args) if kind == "there" else what for kind, what in self.result]
+        if MODE.inference:
+            for t, n in zip(made, self.new, strict=True):
+                if n.base is None:
+                    t._uncount()
         del out
         if self.hinted:
             flush()
@@ -420,7 +424,7 @@ def _write(t: Tensor, v: Value, bumps: int, on_storage: bool) -> None:
         storage.version += 1
         al.counter.n += bumps
         return
-    version = t._version
+    version = t._writes
     if t._al is None:
         if t._rg and bumps:
             stale(t._v, t, t._ver)

@@ -20,7 +20,8 @@ from ._world import is_library
 _IMPURE_MODULES = frozenset(("time", "posix", "nt", "_random", "random", "_io", "_socket", "select", "_thread", "_signal"))
 _IMPURE_BUILTINS = frozenset(("print", "input", "open", "exec", "breakpoint", "globals"))
 #: Modules whose Python functions may do such things on their own account.
-_TRUSTED = frozenset(("jtorch", "jax", "jaxlib", "numpy", "importlib", "warnings", "linecache", "tokenize", "functools", "contextlib",
+_TRUSTED = frozenset(("jtorch", "torch",
+                      "jax", "jaxlib", "numpy", "importlib", "warnings", "linecache", "tokenize", "functools", "contextlib",
                       "typing", "inspect", "weakref", "abc", "threading", "copy", "ast", "dis", "re", "enum", "dataclasses",
                       "collections"))  # fmt: skip
 

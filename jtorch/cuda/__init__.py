@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .. import devices as _devices
@@ -211,9 +212,12 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Not offered where there is a GPU: XLA's peaks count from the start of the process."""
+    """Warns where there is a GPU and resets nothing: the peaks of XLA's allocator count from the start of the process."""
     if is_available():
-        raise not_offered("torch.cuda.reset_peak_memory_stats", "XLA's allocator keeps its peaks from the start of the process")
+        warnings.warn(
+            "torch.cuda.reset_peak_memory_stats(): XLA's allocator keeps its peaks from the start of the process; they are not reset.",
+            stacklevel=2,
+        )
 
 
 reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
@@ -346,6 +350,10 @@ def __getattr__(name: str) -> Any:
         from ..random import default_generator
 
         return (default_generator,) * device_count()
+    if not name.startswith("_"):
+        state = importlib.import_module(f"{__name__}._state")
+        if name in state.NAMES:
+            return getattr(state, name)
     from .. import _refusals
 
     return _refusals.find(__name__, name)

@@ -8,7 +8,10 @@ from typing import Any
 
 import jax
 
+from .. import _refusals
+
 _open: list[Any] = []
+_started: dict[int, Any] = {}
 
 
 def range_push(msg: str) -> int:
@@ -26,6 +29,19 @@ def range_pop() -> int:
     return len(_open)
 
 
+def range_start(msg: str) -> int:
+    """Opens a labelled range, and returns what ``range_end`` closes it by: ranges may overlap."""
+    found = jax.profiler.TraceAnnotation(msg)
+    found.__enter__()
+    _started[id(found)] = found
+    return id(found)
+
+
+def range_end(range_id: int) -> None:
+    """Closes a range that ``range_start`` opened."""
+    _started.pop(range_id).__exit__(None, None, None)
+
+
 def mark(msg: str) -> None:
     """A range of no length."""
     with jax.profiler.TraceAnnotation(msg):
@@ -40,3 +56,6 @@ def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
         yield
     finally:
         range_pop()
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -33,12 +33,12 @@ def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
         split += [theirs // size, size]
     repeated, shared = list(range(outer)) + list(range(outer, len(split), 2)), list(range(outer + 1, len(split), 2))
     order = repeated + shared
-    x = bx.reshape(*split, n).permute(*order, len(split))
+    x = bx.reshape(*split, n).permute((*order, len(split)))
     factors = bL.reshape(-1, n, n)
     columns = x.reshape(-1, factors.size(0), n).permute(1, 2, 0)
     squares = torch.linalg.solve_triangular(factors, columns, upper=False).pow(2).sum(-2).t()
     back = [order.index(d) for d in range(len(order))]
-    return squares.reshape(x.shape[:-1]).permute(*back).reshape(batch)
+    return squares.reshape(x.shape[:-1]).permute(back).reshape(batch)
 
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:

@@ -11,6 +11,8 @@ from .calling import functional_call as functional_call
 from .calling import functionalize as functionalize
 from .calling import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
 from .calling import stack_module_state as stack_module_state
+from .rearranging import rearrange as rearrange
+from .transforms import debug_unwrap as debug_unwrap
 from .transforms import grad as grad
 from .transforms import grad_and_value as grad_and_value
 from .transforms import hessian as hessian
@@ -22,5 +24,5 @@ from .transforms import vjp as vjp
 
 __all__ = [
     "grad", "grad_and_value", "vmap", "replace_all_batch_norm_modules_", "functionalize", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "vjp", "functional_call", "stack_module_state",
+    "rearrange", "vjp", "functional_call", "stack_module_state", "debug_unwrap",
 ]  # fmt: skip

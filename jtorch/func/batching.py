@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..random import restricted
 from .levels import Level, enter, leave
@@ -127,7 +128,11 @@ def _run(
     level = Level(size, randomness)
     with level, restricted(randomness, level):
         inside = [a if d is None else enter(a, d, level) for a, d in zip(flat, dims, strict=True)]
-        result = func(*unflatten(inside, spec), **kwargs)
+        MODE.transforms.append(None)
+        try:
+            result = func(*unflatten(inside, spec), **kwargs)
+        finally:
+            MODE.transforms.pop()
         outs, out_spec, places = _outputs(out_dims, result, func)
     leaving = iter(leave([o for o, d in zip(outs, places, strict=True) if d is not None], level))
     made = []
@@ -137,6 +142,8 @@ def _run(
             made.append(o)
         else:
             t = next(leaving)
+            if MODE.inference and t._al is None:
+                t._uncount()
             made.append(t.movedim(0, d) if d else t)  # type: ignore[attr-defined]
     return unflatten(made, out_spec)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jtorch
+
+from .transforms import inside
 
 
 def functional_call(
@@ -85,7 +88,7 @@ def _stacked(tensors: tuple[Any, ...], name: str) -> Any:
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """``func`` itself: what it computes is the same, and JAX arrays are never changed in place underneath.
+    """``func`` as it is: what it computes is the same, and JAX arrays are never changed in place underneath.
 
     Example:
         >>> import jtorch as torch
@@ -104,7 +107,13 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             "     remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be replaced with their "
             "non-aliasing counterparts, {view}_copy.\n"
         )
-    return func
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with inside():
+            return func(*args, **kwargs)
+
+    return wrapped
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:

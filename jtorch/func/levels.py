@@ -42,15 +42,16 @@ class Level:
     Attributes:
         size: how many examples.
         order: the greater of two levels is the inner one, and handles a call first.
+        depth: how many levels there are up to this one.
         sources: tensors of examples that came in, by identity, each with the tensor of all examples that it was made of.
         spans: creation numbers of the nodes that were recorded inside, as [start, end) pairs.
     """
 
-    __slots__ = ("order", "randomness", "size", "sources", "spans")
+    __slots__ = ("depth", "order", "randomness", "size", "sources", "spans")
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
-        self.order = 0
+        self.order = self.depth = 0
         self.sources: dict[int, tuple[Tensor, Tensor]] = {}
         self.spans: list[tuple[int, float]] = []
 
@@ -58,6 +59,7 @@ class Level:
         self.order = orders()
         self.spans.append((next_seq(), float("inf")))
         RUNNING.append(self)
+        self.depth = len(RUNNING)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -90,12 +92,26 @@ class Batched(Lifted):
         """Which of several transformations this value belongs to."""
         return self.level.order
 
+    @property
+    def depth(self) -> int:  # type: ignore[override]
+        """In how many levels this one is, counting itself."""
+        return self.level.depth
+
     def run(self, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
         """Runs the call on all examples of the innermost level at once."""
         level = max((v.level for v in ins if type(v) is Batched), key=lambda found: found.order)
         mine = tuple([type(v) is Batched and v.level is level for v in ins])
         out = record(vmapped(call, mine, len(numbers)), [v.physical if m else v for v, m in zip(ins, mine, strict=True)], numbers)  # type: ignore[union-attr]
         return batched(out, level) if isinstance(out, Value) else [batched(v, level) for v in out]
+
+    def may_replace(self, current: Value) -> bool:
+        """Whether what is there has a place for each example too."""
+        inner: Value = self.physical
+        while isinstance(current, Lifted) and current.order > self.order:
+            current = getattr(current, "physical", None) or current.primal  # type: ignore[attr-defined]
+        if type(current) is not Batched or current.level is not self.level:
+            return False
+        return not isinstance(inner, Lifted) or inner.may_replace(current.physical)
 
     def unreadable(self, what: str = "item") -> Exception:
         """torch's error for looking at the value of one example."""

@@ -7,17 +7,31 @@ derivative of ``vjp`` with respect to its cotangent, which is linear in it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from .. import dtypes
 from ..autograd.dual import Level, enter, leave
 from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
 from ..autograd.grad_mode import MODE, enable_grad
+from ..autograd.tape import next_seq
 from ..core import Tensor, from_value
+from ..engine import Lifted
 from .batching import vmap
-from .trees import flatten, unflatten
+from .trees import flatten, treespec_pprint, unflatten
+
+
+@contextmanager
+def inside(transform: Any = None) -> Iterator[None]:
+    """A block in which a function is transformed, where ``backward`` and ``requires_grad_`` are refused."""
+    MODE.transforms.append(transform)
+    try:
+        yield
+    finally:
+        MODE.transforms.pop()
 
 
 class _Inputs:
@@ -26,12 +40,16 @@ class _Inputs:
     Attributes:
         tensors: what the function is given: each on the data of the caller's, and with its history if that requires grad.
         outer: whether recording was on outside, so that results keep the history that leads out.
+        made: leaves that the function made.
+        start: nodes from this creation number on were made inside.
     """
 
     def __init__(self, flat: Sequence[Any]) -> None:
         self.outer = MODE.enabled
         self.tensors = [self._own(x) for x in flat]
         self.fresh = {id(t) for t in self.tensors if t._node is None}
+        self.made: list[Tensor] = []
+        self.start = next_seq()
 
     def _own(self, x: Any) -> Tensor:
         if not isinstance(x, Tensor):
@@ -45,6 +63,15 @@ class _Inputs:
         t._strides = x._strides
         t._rg = True
         return t
+
+    def adopt(self, t: Tensor) -> None:
+        """Counts a leaf that the function made among what no history leads out by."""
+        self.made.append(t)  # kept, so that no other tensor gets its id
+        self.fresh.add(id(t))
+
+    def owns(self, t: Tensor) -> bool:
+        """Whether a tensor is an input, or was made by the function."""
+        return id(t) in self.fresh or any(t is own for own in self.tensors) or (t._node is not None and t._node.seq >= self.start)
 
     def leads_out(self, tensors: Sequence[Any]) -> bool:
         """Whether the history of one of the tensors reaches something else than these inputs."""
@@ -161,7 +188,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         flat, spec = flatten(chosen)
         inputs = _Inputs(flat)
         with enable_grad():
-            found = func(*replaced(unflatten(inputs.tensors, spec)), **kwargs)
+            with inside(inputs):
+                found = func(*replaced(unflatten(inputs.tensors, spec)), **kwargs)
             output, aux = _split_aux(found, has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
                 raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
@@ -202,12 +230,11 @@ class _Pull:
     def __init__(self, func: Callable[..., Any], primals: Any, has_aux: bool, what: str) -> None:
         flat, self.spec = flatten(primals)
         self.inputs = _Inputs(flat)
-        with enable_grad():
+        with enable_grad(), inside(self.inputs):
             found, aux = _split_aux(func(*unflatten(self.inputs.tensors, self.spec)), has_aux, what)
         self.aux = self.inputs.settled(aux)
         self.outputs, self.out_spec = flatten(found)
-        if not self.outputs:
-            raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {self.outputs})")
+        _check_some(self.outputs, what)
         for o in self.outputs:
             if not isinstance(o, Tensor):
                 raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
@@ -236,6 +263,11 @@ class _Pull:
             return slots, self.gradients(slots, True)
 
 
+def _check_some(outputs: list[Any], what: str) -> None:
+    if not outputs or (len(outputs) == 1 and outputs[0] is None):
+        raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {outputs})")
+
+
 def _check_differentiable(outputs: Sequence[Tensor]) -> None:
     for o in outputs:
         if not o._aval.differentiable:
@@ -262,10 +294,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         if spec != pull.out_spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. cotangents: "
-                f"{spec}, primal output: {pull.out_spec}"
+                f"{treespec_pprint(spec)}, primal output: {treespec_pprint(pull.out_spec)}"
             )
         if create_graph is None:
-            create_graph = MODE.enabled and (pull.tracked or any(t._rg for t in flat))
+            create_graph = MODE.enabled and (pull.tracked or any(isinstance(t, Tensor) and t._rg for t in flat))
         del retain_graph  # the graph belongs to this function, and goes with it
         with enable_grad():
             found = pull.gradients(flat, create_graph)
@@ -292,6 +324,18 @@ def _check_primals(primals: Any, what: str) -> list[Any]:
         if not isinstance(x, Tensor):
             raise RuntimeError(f"{what}: Expected primals to only contain Tensors, got {type(x)}")
     return flat
+
+
+#: Tangents of these dtypes give tangents of at least these.
+_WIDE = (dtypes.float32, dtypes.float64)
+
+
+def _widened(pair: tuple[Tensor, Tensor | None], wide: Any) -> tuple[Tensor, Tensor | None]:
+    """A value and its tangent, in the dtype that the tangents of the primals had if that is wider, as in torch."""
+    value, tangent = pair
+    if wide is None or tangent is None or not value.dtype.is_floating_point or dtypes.promote_types(value.dtype, wide) is value.dtype:
+        return pair
+    return value, tangent.to(wide)  # type: ignore[attr-defined]
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
@@ -321,12 +365,15 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     level = Level()
     with level:
         duals = [enter(p, t, level) for p, t in zip(flat, directions, strict=True)]
-        found, aux = _split_aux(func(*unflatten(duals, flatten(primals)[1])), has_aux, what)
+        wide = max((t.dtype for t in directions if t.dtype in _WIDE), key=_WIDE.index, default=None)
+        with inside():
+            found, aux = _split_aux(func(*unflatten(duals, flatten(primals)[1])), has_aux, what)
         outputs, spec = flatten(found)
+        _check_some(outputs, what)
         for o in outputs:
             if not isinstance(o, Tensor):
                 raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
-        pairs = [leave(o, level) for o in outputs]
+        pairs = [_widened(leave(o, level), wide) for o in outputs]
         if has_aux:
             flat_aux, aux_spec = flatten(aux)
             aux = unflatten([leave(x, level)[0] if isinstance(x, Tensor) else x for x in flat_aux], aux_spec)
@@ -349,7 +396,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         tensor([ 2., 40.])
     """
     what = "jvp(f, primals, tangents)"
-    _check_primals(primals, what)
+    for x in _check_primals(primals, what):
+        if not x._aval.differentiable:
+            raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
     pull = _Pull(func, primals, False, what)
 
     def jvp_fn(*tangents: Any) -> Any:
@@ -498,3 +547,31 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
                 [ 0., 12.]])
     """
     return jacfwd(jacrev(func, argnums), argnums)
+
+
+def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
+    """The tensor that a transformation's tensor stands for, to be looked at: all examples of a ``vmap``, a value without its tangent.
+
+    With ``recurse`` that of all transformations around, else of the innermost.
+
+    Raises:
+        TypeError: for what is no tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> def f(x):
+        ...     print(torch.func.debug_unwrap(x))
+        ...     return 2 * x
+        >>> _ = torch.vmap(f)(torch.tensor([1.0, 2.0]))
+        tensor([1., 2.])
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"debug_unwrap(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
+    v: Any = tensor._read()
+    if not MODE.transforms:
+        return tensor
+    while isinstance(v, Lifted):
+        v = v.physical if hasattr(v, "physical") else v.primal  # type: ignore[attr-defined]
+        if not recurse:
+            break
+    return from_value(v)

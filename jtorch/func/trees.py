@@ -24,3 +24,10 @@ def broadcast_and_flatten(tree: Any, spec: Any) -> list[Any] | None:
     from ..utils._pytree import _broadcast_to_and_flatten
 
     return _broadcast_to_and_flatten(tree, spec)
+
+
+def treespec_pprint(spec: Any) -> str:
+    """A structure as its tree would be printed, with ``*`` for the leaves."""
+    from ..utils._pytree import treespec_pprint as shown
+
+    return shown(spec)

@@ -13,6 +13,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import nn
 
+from .. import _refusals
 from .graph import Graph, PythonCode
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
@@ -348,3 +349,6 @@ def _readable(module: GraphModule, name: str) -> str:
         body.append(line)
     text = "\n".join(("    " + line) if line.strip() else line.strip() for line in body)
     return f"class {name}(torch.nn.Module):\n{text}"
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import jtorch as torch
+from jtorch import _refusals
 from jtorch.overrides import is_tensor_method_or_property
 
 from ._code import MAGIC
@@ -315,3 +316,6 @@ for _name in MAGIC:
 for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor", "getitem", "matmul"):
     if _name != "getitem":
         setattr(Proxy, f"__r{_name.strip('_')}__", _reflected(f"__r{_name.strip('_')}__", getattr(operator, _name)))
+
+
+__getattr__ = _refusals.missing(__name__)

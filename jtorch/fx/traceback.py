@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from .. import _refusals
+
 current_meta: dict[str, Any] = {}
 should_preserve_node_meta = False
 
@@ -73,3 +75,6 @@ def format_stack() -> list[str]:
     import traceback
 
     return [current_meta["stack_trace"]] if "stack_trace" in current_meta else traceback.format_list(traceback.extract_stack()[:-1])
+
+
+__getattr__ = _refusals.missing(__name__)

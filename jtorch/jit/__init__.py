@@ -8,6 +8,7 @@ There is no TorchScript, hence nothing to save or load.
 from __future__ import annotations
 
 import contextlib
+import typing
 import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -48,7 +49,7 @@ class TracingCheckError(Exception):
 
 
 Error = RuntimeError
-Final = None
+Final = typing.Final
 RecursiveScriptModule = TopLevelTracedModule = ScriptModule
 
 

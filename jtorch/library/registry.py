@@ -265,7 +265,7 @@ class UserOp:
                     f"Please use `{self.overload._opname}.register_fake` to add an fake impl."
                 )
         kernel = self.kernel_for(values)
-        before = [t._version for t in tensors]
+        before = [t._writes for t in tensors]
         with torch.no_grad():
             if kernel is not None:
                 out = kernel(*args, **kwargs)
@@ -296,7 +296,7 @@ class UserOp:
                     written.add(id(t))
                     torch.autograd.graph.increment_version(t)
         for t, version in zip(tensors, before, strict=True):
-            if id(t) not in written and t._version != version:
+            if id(t) not in written and t._writes != version:
                 raise RuntimeError(
                     f"{self.overload._name}: the operator has changed an argument in place that its schema does not declare to be "
                     "mutated; name it in mutates_args."

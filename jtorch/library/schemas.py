@@ -89,9 +89,8 @@ def infer_schema(
             f"'unknown'. Got func with signature {signature})"
         )
     parts: list[str] = []
-    written = 0
     keyword_only = False
-    for name, p in signature.parameters.items():
+    for place, (name, p) in enumerate(signature.parameters.items()):
         if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL, p.VAR_KEYWORD):
             refuse("We do not support positional-only args, varargs, or varkwargs.")
         if p.kind is p.KEYWORD_ONLY and not keyword_only:
@@ -111,8 +110,7 @@ def infer_schema(
         if (mutated == "unknown" and text.startswith("Tensor")) or (mutated != "unknown" and name in mutated):
             if not text.startswith("Tensor"):
                 refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
-            text = f"Tensor(a{written}!){text.removeprefix('Tensor')}"
-            written += 1
+            text = f"Tensor(a{place}!){text.removeprefix('Tensor')}"
         if p.default is p.empty:
             parts.append(f"{text} {name}")
             continue

@@ -155,7 +155,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Any, target: Any, *, line
     """``cross_entropy(linear(input, linear_weight, linear_bias), target)``."""
 def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0) -> Tensor:
     """Divides each element by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``."""
-def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None) -> Tensor:
     """``torch.log_softmax``; for inputs without ``dim`` see ``softmax``."""
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(sigmoid(input))``, without overflow on the way."""
@@ -191,7 +191,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, r
     """The squared differences, averaged (over the weights, if given), summed or as they are."""
 def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Any, out_proj_bias: Any, training: _bool = True, key_padding_mask: Any = None, need_weights: _bool = True, attn_mask: Any = None, use_separate_proj_weight: _bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> Any:
     """Projects query, key and value, attends with ``num_heads`` heads, and projects the heads' results; also returns the ..."""
-def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+def multi_margin_loss(input: Tensor, target: Tensor, p: _int | _float = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The mean over all wrong classes of ``max(0, margin - input[target] + input[class]) ** p``, times the weight of the ..."""
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The sum of ``max(0, 1 - (input[label] - input[other])) / C`` over a sample's labels and all classes that are none of ..."""
@@ -249,9 +249,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = N
     """``0.5 * d**2 / beta`` for differences below ``beta``, ``|d| - 0.5 * beta`` beyond."""
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """``log(1 + exp(-target * input))`` for targets 1 and -1."""
-def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _int | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None) -> Tensor:
     """``torch.softmax``; without ``dim`` along dimension 0 of inputs with 0, 1 or 3 dimensions, else 1, with a warning."""
-def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
+def softmin(input: Tensor, dim: _int | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None) -> Tensor:
     """The softmax of ``-input``; for inputs without ``dim`` see ``softmax``."""
 def softplus(input: Tensor, beta: _float = 1, threshold: _float = 20, *, out: Tensor | None = None) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``."""

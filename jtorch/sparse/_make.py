@@ -11,6 +11,7 @@ import numpy as np
 import jtorch
 
 from .. import dtypes, layouts
+from ..arguments import whole
 from ..autograd.grad_mode import MODE
 from ..core import Tensor, from_host
 from ..errors import canonical_dim
@@ -307,7 +308,7 @@ def to_sparse(input: Any, *args: Any, layout: Any = None, blocksize: Any = None,
     """The tensor in a sparse layout, COO unless told otherwise; ``to_sparse(sparse_dim)`` leaves the last dimensions dense."""
     sparse = kwargs.pop("sparse_dim", None) if not args else args[0]
     if sparse is not None:
-        return _to_coo(input, canonical_sparse_dim(input, int(sparse)))
+        return _to_coo(input, canonical_sparse_dim(input, whole("to_sparse", "sparse_dim", sparse)))
     if layout is None or layout is layouts.sparse_coo:
         if blocksize is not None:
             raise RuntimeError(f"to_sparse: conversion from {_word(input)} to Sparse with blocksize argument given is not supported")

@@ -65,6 +65,10 @@ class SparseTensor(Tensor):
         raise could_not_run(_calling.name or "as_strided", self)
 
     @property
+    def _writes(self) -> int:
+        return self._vals._writes
+
+    @property
     def _aval(self) -> Any:
         found = self._vals._aval
         return aval_of(tuple(self._dims), found.dtype, found.device)

@@ -42,7 +42,7 @@ def assert_close(
     """
     if (rtol is None) ^ (atol is None):
         raise ValueError(
-            f"Both 'rtol' and 'atol' must be either specified or unspecified, but got no {'rtol' if rtol is None else 'atol'}."
+            f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}."
         )
     checks = _Checks(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
     try:
@@ -91,6 +91,9 @@ class _Checks:
                 self.compare(actual[k], expected[k], (*place, k))
         elif actual is None and expected is None:
             return
+        elif isinstance(actual, (bool, np.bool_)) and isinstance(expected, (bool, np.bool_)):
+            if bool(actual) is not bool(expected):
+                raise _Differs(f"Booleans mismatch: {actual} is not {expected}" + _where(place))
         elif _is_number(actual) and _is_number(expected):
             self._numbers(actual, expected, place)
         elif self._are_tensors(actual, expected):

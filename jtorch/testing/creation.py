@@ -56,21 +56,28 @@ def make_tensor(
     if exclude_zero:
         found[found == 0] = torch.finfo(dtype).tiny if dtype.is_floating_point or dtype.is_complex else 1
     if dtype.is_floating_point or dtype.is_complex:
-        found.requires_grad_(requires_grad)
+        found.requires_grad = requires_grad
     return found
 
 
 def _values(sizes: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
     if dtype is torch.bool:
         return torch.randint(int(low or 0), 2 if high is None else int(high), sizes, dtype=torch.int64).to(torch.bool)
-    if dtype.is_complex:
-        part = torch.float64 if dtype is torch.complex128 else torch.float32
-        return torch.complex(_values(sizes, part, low, high), _values(sizes, part, low, high)).to(dtype)
-    if dtype.is_floating_point:
+    if dtype.is_floating_point or dtype.is_complex:
         low, high = (-9.0 if low is None else float(low)), (9.0 if high is None else float(high))
         limits = torch.finfo(dtype)
         low, high = max(low, limits.min), min(high, limits.max)
-        return (torch.rand(sizes, dtype=torch.float64) * (high - low) + low).clamp(low, high).to(dtype)
+        if dtype.itemsize == 1:  # numbers of eight bits are drawn as float32
+            return _uniform(torch.empty(sizes, dtype=torch.float32), low, high).to(dtype)
+        found = torch.empty(sizes, dtype=dtype)
+        _uniform(torch.view_as_real(found) if dtype.is_complex else found, low, high)
+        return found
     bounds = _INTEGRAL.get(dtype, (0, 10))
     low, high = bounds[0] if low is None else math.ceil(low), bounds[1] if high is None else math.ceil(high)
     return torch.randint(low, high, sizes, dtype=torch.int64).to(dtype)
+
+
+def _uniform(t: Any, low: float, high: float) -> Any:
+    if high - low >= torch.finfo(t.dtype).max:  # the width has to be a number of the type
+        return t.uniform_(low / 2, high / 2).mul_(2)
+    return t.uniform_(low, high)

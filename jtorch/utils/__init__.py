@@ -7,6 +7,8 @@ import importlib
 import weakref
 from typing import Any
 
+from ..attributes import everything, set_everything
+
 #: Loaded when first touched: most programs need one of them.
 _SUBMODULES = ("_pytree", "checkpoint", "data", "hooks")
 
@@ -34,7 +36,9 @@ def swap_tensors(t1: Any, t2: Any) -> None:
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     first, second = ({slot: getattr(t, slot) for slot in slots if hasattr(t, slot)} for t in (t1, t2))
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
-    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+    mine, its = everything(t1), everything(t2)
+    set_everything(t1, its)
+    set_everything(t2, mine)
     for t, values in ((t1, second), (t2, first)):
         for slot in slots:
             if slot in values:

@@ -26,6 +26,7 @@ import numpy as np
 
 import jtorch as torch
 
+from .. import _refusals
 from ..errors import not_offered
 from ..library.custom import CustomOpDef
 from ..library.kernels import JaxKernel
@@ -377,3 +378,6 @@ class BuildExtension:
         """Raises."""
         del options
         raise _setup_only("BuildExtension")
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -176,7 +176,7 @@ def _unit(number: int) -> int:
 
 def _table(rows: list[tuple[str, str, str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    widths = [max(widths[0], len("Module")), max(widths[1], len("FLOP") + 2), max(widths[2], len("% Total") + 2)]
+    widths = [max(widths[0], len("Module") + 2), max(widths[1], len("FLOP") + 2), max(widths[2], len("% Total") + 2)]
     lines = [("Module", "FLOP", "% Total"), tuple("-" * w for w in widths), *rows]
     return "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in lines)
 
@@ -231,9 +231,9 @@ class FlopCounterMode:
             written = f"{count / 1000**unit:.3f}{_SUFFIXES[unit]}" if unit else str(count)
             return name, written, "0%" if whole == 0 else f"{count / whole:.2%}"
 
-        def rows_of(module: str, indent: str) -> list[tuple[str, str, str]]:
+        def rows_of(module: str) -> list[tuple[str, str, str]]:
             counts = self.flop_counts[module]
-            return [row(f"{indent}{module}", sum(counts.values())), *(row(f"{indent} - {op}", n) for op, n in counts.items())]
+            return [row(module, sum(counts.values())), *(row(f"- {op}", n) for op, n in counts.items())]
 
         rows: list[tuple[str, str, str]] = []
         subsumed = False
@@ -241,9 +241,9 @@ class FlopCounterMode:
             level = module.count(".")
             if module != "Global" and level < depth:
                 subsumed |= sum(self.flop_counts[module].values()) >= whole
-                rows += rows_of(module, " " * level)
+                rows += rows_of(module)
         if "Global" in self.flop_counts and not subsumed:  # else a module says it all
-            rows = rows_of("Global", "") + [(f" {name}", count, share) for name, count, share in rows]
+            rows = rows_of("Global") + rows
         return _table(rows or [("Global", "0", "0%")])
 
     def __enter__(self) -> FlopCounterMode:

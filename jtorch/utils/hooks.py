@@ -6,6 +6,8 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
+from .. import _refusals
+
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
 
@@ -67,3 +69,6 @@ def warn_if_has_hooks(tensor: Any) -> None:
                 "@torch.utils.hooks.unserializable_hook to suppress this warning",
                 stacklevel=2,
             )
+
+
+__getattr__ = _refusals.missing(__name__)

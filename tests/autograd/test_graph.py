@@ -30,6 +30,40 @@ def test_nodes_are_named_as_torch_names_them() -> None:
     assert y.grad_fn.name() == "CopySlices"
 
 
+def test_nodes_print_as_classes_without_a_module() -> None:
+    y = leaf() * 2
+    assert repr(type(y.grad_fn)) == "<class 'MulBackward0'>"
+    assert repr(type(y.grad_fn.next_functions[0][0])) == "<class 'AccumulateGrad'>"
+
+
+def test_windows_of_images_are_named_apart_from_windows_of_a_dimension() -> None:
+    x = torch.ones(1, 2, 4, 4, requires_grad=True)
+    assert torch.nn.functional.unfold(x, 2).grad_fn.name() == "Im2ColBackward0"
+    assert x.unfold(2, 2, 1).grad_fn.name() == "UnfoldBackward0"
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (1, TypeError, "expected Variable, but hook returned 'int'"),
+        (torch.ones(3), RuntimeError, "Tensor post accumulate grad hooks should return None."),
+        (torch.ones(2), RuntimeError, "has changed the size of value"),
+    ],
+)
+def test_hooks_for_complete_gradients_give_nothing_back(given: Any, error: type[Exception], words: str) -> None:
+    x = leaf()
+    x.register_post_accumulate_grad_hook(lambda _: given)
+    with pytest.raises(error, match=words):
+        (x * 2).sum().backward()
+
+
+def test_a_hook_for_complete_gradients_may_give_the_leaf() -> None:
+    x = leaf()
+    x.register_post_accumulate_grad_hook(lambda t: t)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
 def test_what_a_node_shows() -> None:
     x = leaf()
     y = x * x

@@ -324,6 +324,26 @@ def test_backward_hook_counts_its_gradients() -> None:
         m(torch.ones(2, requires_grad=True)).sum().backward()
 
 
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (3, TypeError, "object of type 'int' has no len"),
+        ((3,), TypeError, "expected Variable, but hook returned 'int'"),
+        ((torch.ones(3),), RuntimeError, "hook 'hook' has changed the size of value"),
+        ((torch.ones(2, dtype=torch.float64),), RuntimeError, "hook 'hook' has changed the type of value"),
+    ],
+)
+@pytest.mark.parametrize("before", [False, True])
+def test_backward_hooks_give_gradients_that_fit(before: bool, given: Any, error: type[Exception], words: str) -> None:
+    m = Affine()
+    if before:
+        m.register_full_backward_pre_hook(lambda mod, grad_output: given)
+    else:
+        m.register_full_backward_hook(lambda mod, grad_input, grad_output: given)
+    with pytest.raises(error, match=words):
+        m(torch.ones(2, requires_grad=True)).sum().backward()
+
+
 def test_global_hooks() -> None:
     from jtorch.nn.modules import module as registry
 

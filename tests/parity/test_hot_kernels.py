@@ -90,6 +90,8 @@ f.scaled_dot_product_attention(a, b, c, is_causal=True, scale=0.3) ; 2,2,5,4 ; 2
 f.scaled_dot_product_attention(a, b, c, d) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,6 ; 3,5
 f.scaled_dot_product_attention(a, b, c, d) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,6 ; b:2,1,3,5
 f.scaled_dot_product_attention(a, b, c, d < -9) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,6 ; 3,5
+f.scaled_dot_product_attention(a, b, c, d < -9, is_causal=True) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,4 ; 3,5
+f.scaled_dot_product_attention(a, b, c, d.detach(), is_causal=True) ; 2,2,3,4 ; 2,2,5,4 ; 2,2,5,4 ; 3,5
 f.scaled_dot_product_attention(a, b, c) ; 3,4 ; 5,4 ; 5,6
 f.scaled_dot_product_attention(a, b, c, enable_gqa=True) ; 2,4,3,5 ; 2,2,3,5 ; 2,2,3,5
 f.cross_entropy(a, b) ; 5,4 ; i4:5

@@ -5,8 +5,14 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Iterator
+from typing import Any
 
-__all__ = ["SDPBackend", "sdpa_kernel", "WARN_FOR_UNFUSED_KERNELS"]
+from jtorch.errors import not_offered
+
+__all__ = [
+    "SDPBackend", "sdpa_kernel", "WARN_FOR_UNFUSED_KERNELS", "register_flash_attention_impl", "activate_flash_attention_impl",
+    "list_flash_attention_impls", "current_flash_attention_impl", "restore_flash_attention_impl",
+]  # fmt: skip
 
 #: Whether torch explains why it does not use a fused kernel; XLA alone decides here.
 WARN_FOR_UNFUSED_KERNELS = False
@@ -62,3 +68,35 @@ def sdpa_kernel(
         yield {}
     finally:
         _enabled = before
+
+
+def list_flash_attention_impls() -> list[str]:
+    """The other implementations of the flash kernel that can be activated: none, as XLA has one."""
+    return []
+
+
+def current_flash_attention_impl() -> str | None:
+    """The implementation that was activated: none."""
+    return None
+
+
+def register_flash_attention_impl(impl: str, *, register_fn: Any) -> None:  # noqa: ARG001 (refused)
+    """Not offered.
+
+    Raises:
+        NotImplementedError: always: XLA compiles attention.
+    """
+    raise not_offered("torch.nn.attention.register_flash_attention_impl", "XLA compiles attention, whose kernels cannot be replaced")
+
+
+def activate_flash_attention_impl(impl: str) -> None:
+    """Activates another implementation of the flash kernel.
+
+    Raises:
+        ValueError: always, as there is none.
+    """
+    raise ValueError(f"Unknown flash attention impl '{impl}'. Available implementations: {list_flash_attention_impls()}")
+
+
+def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
+    """Nothing to do: no other implementation was activated."""

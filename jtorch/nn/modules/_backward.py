@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import jtorch as torch
 from jtorch import Tensor
 from jtorch.autograd import Function
+from jtorch.autograd.engine import check_changed
 
 
 class BackwardHookFunction(Function):
@@ -58,7 +60,6 @@ class BackwardHook:
             found = hook(self.module, grad_outputs)
             if found is None:
                 continue
-            found = found if isinstance(found, tuple) else tuple(found)
             if len(found) != len(grad_outputs):
                 raise RuntimeError(
                     f"Backward pre hook returned an invalid number of grad_output, got {len(found)}, but expected {len(grad_outputs)}"
@@ -67,7 +68,7 @@ class BackwardHook:
         self.grad_outputs = grad_outputs
         if self.input_tensors_index is None:  # nothing to wait for: no input requires a gradient
             self._without_inputs(grad_outputs)
-        return tuple(grad_outputs[i] for i in index)  # type: ignore[union-attr]
+        return _replaced(grads, grad_outputs, index or ())
 
     def _without_inputs(self, grad_outputs: tuple[Tensor | None, ...]) -> None:
         warnings.warn(
@@ -92,14 +93,13 @@ class BackwardHook:
             found = hook(self.module, grad_inputs, self.grad_outputs)
             if found is None:
                 continue
-            found = found if isinstance(found, tuple) else (found,) if isinstance(found, Tensor) else tuple(found)
             if len(found) != len(grad_inputs):
                 raise RuntimeError(
                     f"Backward hook returned an invalid number of grad_input, got {len(found)}, but expected {len(grad_inputs)}"
                 )
             grad_inputs = found
         self.grad_outputs = None
-        return tuple(grad_inputs[i] for i in self.input_tensors_index)  # type: ignore[union-attr]
+        return _replaced(grads, grad_inputs, self.input_tensors_index or ())
 
 
 def _through(on_backward: Any, materialize: bool, args: tuple[Any, ...]) -> tuple[Any, list[int] | None]:
@@ -114,6 +114,22 @@ def _through(on_backward: Any, materialize: bool, args: tuple[Any, ...]) -> tupl
     for i, new in zip(index, BackwardHookFunction.apply(on_backward, materialize, *(args[i] for i in index)), strict=True):
         result[i] = new
     return (tuple(result) if type(args) is tuple else type(args)(*result)), index
+
+
+def _replaced(grads: tuple[Tensor | None, ...], found: Any, index: Sequence[int]) -> tuple[Tensor | None, ...]:
+    """What the hooks gave in place of ``grads``, once it is seen that it can stand there."""
+    result = tuple(found[i] for i in index)
+    for before, after in zip(grads, result, strict=True):
+        if before is not None and after is not None and after is not before:
+            check_changed(_hook, before, after)
+    return result
+
+
+def _hook() -> None:
+    """The name of all of a module's hooks in messages."""
+
+
+_hook.__name__ = "hook"
 
 
 def _spread(index: list[int] | None, values: Any, size: int) -> tuple[Any, ...]:

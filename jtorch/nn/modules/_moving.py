@@ -10,6 +10,7 @@ import jtorch as torch
 from jtorch import Tensor
 
 from ... import __future__ as _future
+from ...attributes import everything, set_everything
 from ..parameter import Parameter
 
 Self = TypeVar("Self", bound="Moving")
@@ -77,8 +78,7 @@ class Moving:
                 kept = param
             elif _future.get_swap_module_params_on_conversion():
                 made = Parameter(applied, param.requires_grad)
-                param.__dict__.clear()  # the object stays, with nothing of what it was
-                param.__dict__.update(made.__dict__)
+                set_everything(param, everything(made))  # the object stays, with nothing of what it was
                 kept = param
             else:
                 kept = self._parameters[key] = Parameter(applied, param.requires_grad)

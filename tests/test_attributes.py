@@ -1,0 +1,81 @@
+"""What a program sets on a tensor is what ``__dict__`` shows."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+import jtorch as torch
+
+
+class Named(torch.Tensor):
+    """A subclass."""
+
+
+TENSORS = {
+    "plain": lambda: torch.ones(3),
+    "leaf": lambda: torch.ones(3, requires_grad=True),
+    "result": lambda: torch.ones(3, requires_grad=True) * 2,
+    "view": lambda: torch.ones(3)[1:],
+    "parameter": lambda: torch.nn.Parameter(torch.ones(3)),
+    "subclass": lambda: torch.ones(3).as_subclass(Named),
+}
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_nothing_but_what_was_set(kind: str) -> None:
+    t = TENSORS[kind]()
+    assert t.__dict__ == vars(t) == {}
+    t.label = "x"
+    assert vars(t) == {"label": "x"}
+    shape = t.shape
+    attributes = t.__dict__
+    attributes["other"] = 1
+    attributes.update(more=2)
+    assert (t.other, t.more, attributes.setdefault("label", "y"), attributes.setdefault("new", 3), t.new) == (1, 2, "x", 3, 3)
+    assert attributes.pop("other") == 1 and not hasattr(t, "other")
+    del attributes["more"]
+    assert not hasattr(t, "more") and attributes.popitem() == ("new", 3)
+    attributes |= {"late": 1}
+    assert t.late == 1
+    attributes.clear()
+    assert vars(t) == {} and t.shape == shape
+    t.__dict__ = {"z": 1}
+    assert t.z == 1 and vars(t) == {"z": 1} and (t + 1).shape == shape
+    with pytest.raises(TypeError, match="__dict__ must be set to a dictionary"):
+        t.__dict__ = 3  # type: ignore[assignment]
+    assert copy.copy(vars(t)) == copy.deepcopy(vars(t)) == pickle.loads(pickle.dumps(vars(t))) == {"z": 1}
+
+
+def test_attributes_go_along() -> None:
+    t = torch.ones(2)
+    t.tags = ["a"]  # type: ignore[attr-defined]
+    for same in (copy.copy(t), copy.deepcopy(t), pickle.loads(pickle.dumps(t))):
+        assert vars(same) == {"tags": ["a"]}
+    assert vars(t.clone()) == vars(t[0]) == {}
+
+
+def test_names_of_the_implementation_are_not_listed() -> None:
+    t = torch.ones(2)
+    t.mine = 1  # type: ignore[attr-defined]
+    listed = dir(t)
+    assert {"mine", "add", "_grad", "shape"} <= set(listed) and not {"_v", "_al", "_rg", "_node"} & set(listed)
+
+
+def test_what_cannot_be_set() -> None:
+    t: Any = torch.ones(2)
+    for name, value in (("shape", (1,)), ("grad_fn", None), ("dtype", torch.int32)):
+        with pytest.raises(AttributeError, match=rf"attribute '{name}' of 'torch._C.TensorBase' objects is not writable"):
+            setattr(t, name, value)
+
+
+def test_gradients_under_their_other_name() -> None:
+    x = torch.ones(2, requires_grad=True)
+    assert x._grad is None
+    (2 * x).sum().backward()
+    assert x._grad is x.grad
+    x._grad = torch.zeros(2)
+    assert x.grad.tolist() == [0.0, 0.0]

@@ -1,0 +1,83 @@
+"""What modules and classes are called where ``import torch`` means this package, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = str(Path(__file__).parent.parent)
+
+PROGRAM = """
+import inspect, pickle, sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+named = {
+    "torch.nn.modules.linear.Linear": nn.Linear, "torch.nn.parameter.Parameter": nn.Parameter, "torch.optim.sgd.SGD": torch.optim.SGD,
+    "torch.Size": torch.Size, "torch.dtype": torch.dtype, "torch.device": torch.device, "torch.finfo": torch.finfo,
+    "torch.layout": torch.layout, "torch.Tensor": torch.Tensor, "torch.utils.data.dataloader.DataLoader": DataLoader,
+    "torch.autograd.function.Function": torch.autograd.Function, "torch.overrides.TorchFunctionMode": torch.overrides.TorchFunctionMode,
+    "torch.storage.UntypedStorage": torch.UntypedStorage, "torch.autograd.grad_mode.no_grad": torch.no_grad,
+    "torch.distributions.normal.Normal": torch.distributions.Normal, "torch.fx.graph.Graph": torch.fx.Graph,
+}
+for name, cls in named.items():
+    assert str(cls) == f"<class '{name}'>", (name, cls)
+    assert pickle.loads(pickle.dumps(cls)) is cls, name
+assert nn.__name__ == "torch.nn" and sys.modules["torch.nn.modules.linear"] is sys.modules["jtorch.nn.modules.linear"]
+assert inspect.getmodule(nn.Linear) is sys.modules["torch.nn.modules.linear"] and "def forward" in inspect.getsource(nn.Linear)
+m = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+assert [c.__module__.startswith("torch.nn") for c in m.modules()] == [True] * 3
+assert str(pickle.loads(pickle.dumps(m))) == str(m) and b"jtorch" not in pickle.dumps(m[0].weight.shape)
+try:
+    from torch.nn import Nothing
+except ImportError as e:
+    assert "from 'torch.nn'" in str(e), e
+
+# What looks at where classes come from knows its own.
+assert repr(m[0].bias).startswith("Parameter containing:")
+x = torch.ones(1, 2)
+assert torch.compile(m)(x).shape == (1, 2) and "L__self" not in str(torch.fx.symbolic_trace(m).graph)
+with torch.autocast("cpu"):
+    assert torch.compile(m)(x).dtype is torch.bfloat16
+try:
+    x @ torch.ones(3, 3)
+except RuntimeError as e:
+    assert "invalid operands" not in str(e)
+
+from torch._weights_only_unpickler import StorageType
+import importlib
+from jtorch.install import _PLACES
+for place, table in _PLACES.items():
+    for inner, classes in table.items():
+        for cls in classes.split():
+            found = getattr(importlib.import_module(f"jtorch.{inner}"), cls)
+            assert found.__module__ == place, found
+            if place != "torch.serialization" and cls != "_LRScheduler":
+                assert getattr(importlib.import_module(place), cls) is found, found
+print("done")
+"""
+
+
+def _run(*args: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": ROOT, "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, *args], env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_under_torchs_name(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    assert _run("-m", "jtorch", str(tmp_path / "program.py")) == "done\n"
+
+
+def test_under_its_own_name() -> None:
+    code = "import jtorch as torch, pickle; c = torch.nn.Linear; print(c.__module__, pickle.loads(pickle.dumps(c)) is c)"
+    assert _run("-c", code) == "jtorch.nn.modules.linear True\n"
+
+
+def test_installing_late() -> None:
+    code = "import jtorch, jtorch.nn; jtorch.install(); import torch; print(torch.nn.Linear, torch.optim.Adam, torch.Size)"
+    assert _run("-c", code) == "<class 'torch.nn.modules.linear.Linear'> <class 'torch.optim.adam.Adam'> <class 'torch.Size'>\n"

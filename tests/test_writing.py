@@ -1,0 +1,60 @@
+"""Writes in place that torch makes of expanded tensors, and of whole ones by index."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+
+OVERLAP = "more than one element of the written-to tensor"
+
+
+def test_triangles_of_expanded_tensors() -> None:
+    base = torch.tensor([1.0, 2.0, 3.0])
+    x = base.expand(2, 3)
+    assert x.tril_() is x and x.tolist() == [[1.0, 0.0, 0.0]] * 2 and base.tolist() == [1.0, 0.0, 0.0]
+    assert torch.ones(3, 1).expand(3, 3).triu_().tolist() == [[1.0] * 3, [0.0] * 3, [0.0] * 3]
+    assert torch.ones(1).expand(3, 3).tril_().tolist() == [[0.0] * 3] * 3
+    assert torch.ones(2, 2).expand(2, 2, 2).tril_().tolist() == [[[1.0, 0.0], [1.0, 1.0]]] * 2
+
+
+def test_thresholds_of_expanded_tensors() -> None:
+    x = torch.tensor([1.0, 2.0]).expand(2, 2)
+    assert torch.threshold_(x, 1.0, 0.0).tolist() == [[0.0, 2.0]] * 2
+    assert torch.nn.functional.threshold(x, 2.0, 5.0, inplace=True).tolist() == [[5.0, 5.0]] * 2
+
+
+def test_results_do_not_go_to_expanded_tensors_of_another_shape() -> None:
+    with pytest.raises(RuntimeError, match=OVERLAP):
+        torch.add(torch.ones(3), 1, out=torch.ones(3).expand(2, 3))
+
+
+def test_masks_on_expanded_tensors_warn_of_both_functions() -> None:
+    x = torch.zeros(2, 1).expand(2, 3)
+    with pytest.warns(UserWarning, match="expanded tensors") as seen:
+        x[torch.tensor([[True] * 3, [False] * 3])] = 1.0
+    assert [str(w.message).split()[2] for w in seen] == ["index_put_", "masked_fill_"]
+    assert x.tolist() == [[1.0] * 3, [0.0] * 3]
+
+
+@pytest.mark.parametrize("index", [slice(None), slice(0, None), slice(0, 9), slice(None, None, 1), ...], ids=str)
+def test_everything_by_index_is_no_view(index: object) -> None:
+    with pytest.raises(RuntimeError, match=r"^a leaf Variable that requires grad"):
+        torch.ones(2, requires_grad=True)[index] = 0.0  # type: ignore[index]
+    y = torch.ones(2, requires_grad=True) * 1
+    y[index] = 5.0  # type: ignore[index]
+    assert y.grad_fn.name() == "FillBackward3" and y.tolist() == [5.0, 5.0]
+    y[index] = torch.ones(2)  # type: ignore[index]
+    assert y.grad_fn.name() == "CopyBackwards"
+
+
+@pytest.mark.parametrize("index", [slice(-2, None), slice(None, None, 2), slice(1, None), None], ids=str)
+def test_parts_by_index_are_views(index: object) -> None:
+    with pytest.raises(RuntimeError, match=r"^a view of a leaf Variable that requires grad"):
+        torch.ones(2, requires_grad=True)[index] = 0.0  # type: ignore[index]
+
+
+def test_rows_are_renormalised_in_place() -> None:
+    table = torch.tensor([[3.0, 4.0], [6.0, 8.0]])
+    assert torch.embedding_renorm_(table, torch.tensor([1]), 5.0, 2.0) is table
+    torch.testing.assert_close(table, torch.tensor([[3.0, 4.0], [3.0, 4.0]]))
