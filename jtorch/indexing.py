@@ -54,6 +54,13 @@ _to_copy = _core("_C._to_copy")
 # ---- what an index says ----------------------------------------------------------------------------------------------------------
 
 
+_LIST_AS_TUPLE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead of "
+    "x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
+    "different result"
+)
+
+
 def _items(index: Any) -> Sequence[Any]:
     """The parts of an index: those of a tuple, or of a list that stands for one because it holds more than numbers."""
     if isinstance(index, tuple):
@@ -61,6 +68,7 @@ def _items(index: Any) -> Sequence[Any]:
     if isinstance(index, list) and len(index) < _LONG_LIST:
         for item in index:
             if item is None or item is Ellipsis or isinstance(item, (Tensor, slice, list, tuple, range, np.ndarray)):
+                warnings.warn(_LIST_AS_TUPLE, UserWarning, stacklevel=4)
                 return index
     return (index,)
 

@@ -204,3 +204,10 @@ def test_writes_are_seen_through_other_views(x: torch.Tensor) -> None:
     assert column[0].tolist() == [100.0] * 4
     row[[1, 2]] = -1.0
     assert x[0, 1:].sum().item() == -8.0
+
+
+def test_a_list_that_stands_for_a_tuple_warns():
+    x = torch.arange(6).reshape(2, 3)
+    with pytest.warns(UserWarning, match="non-tuple sequence"):
+        assert x[[[0], [1]]].tolist() == [1]
+    assert x[[0, 1]].shape == (2, 3)

@@ -8,6 +8,7 @@ from typing import Any
 import jtorch
 from jtorch import Tensor
 
+from ..core import requiring
 from .engine import grad as tape_grad
 from .grad_mode import MODE, enable_grad
 
@@ -299,7 +300,7 @@ def hessian(
 
     def gradient(*xs: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":
-            xs = tuple([x.requires_grad_() if x.is_leaf and not x.requires_grad else x for x in xs])
+            xs = tuple([requiring(x) if x.is_leaf and not x.requires_grad else x for x in xs])
         found = jacobian(checked, xs, create_graph=True)
         return tuple([_checked_dependence(g, i, strict) for i, g in enumerate(found)])
 

@@ -18,7 +18,7 @@ from ..autograd.grad_mode import MODE
 from ..autograd.names import camel, written
 from ..binding import composite
 from ..core import Tensor, contiguous_strides, from_value, is_contiguous
-from ..engine import META, concrete, default_device, read
+from ..engine import META, concrete, default_device, meta_value, read
 from ..errors import must_be_tensor
 from ..random import Generator, examples, twister_of
 from ..writing import check_inplace
@@ -69,6 +69,8 @@ def numbers(
 def blank(like: Tensor, shape: Sequence[int]) -> Any:
     """A tensor to fill with random numbers, with a place for each of the examples that get numbers of their own."""
     levels = examples()
+    if like.is_meta:
+        return from_value(meta_value((*[level.size for level in levels], *shape), _np(like)))
     made: Any = taken(np.zeros((*[level.size for level in levels], *shape), _np(like)), like.device)
     for level in levels:
         made = level.spread(made)

@@ -383,7 +383,7 @@ def _trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
         return jnp.sum(_areas("trapezoid", y, None, dx, axis), axis=axis) / 2
     # Each point but the first and the last belongs to two areas; sums of neighbours, or of all but the ends, do not vectorise.
     x = wide(y)
-    weights = np.ones(n, x.real.dtype)
+    weights = np.ones(n, x.dtype)
     weights[[0, -1]] = 0.5
     total = jnp.sum(x * weights.reshape([n if d == axis else 1 for d in range(y.ndim)]), axis=axis)
     return float_times(to_dtype(total, y.dtype), jnp.asarray(dx))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import jtorch
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")]  # by both, with other words
 
 
 class Index:
