@@ -33,13 +33,12 @@ def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: 
         r = _new(Tensor)
         r._v = out
         return r
-    return tuple([_wrap(v) for v in out])
-
-
-def _wrap(v: Value) -> Tensor:
-    r = _new(Tensor)
-    r._v = v
-    return r
+    made = []
+    for v in out:  # hundreds for a step of an optimiser
+        r = _new(Tensor)
+        r._v = v
+        made.append(r)
+    return tuple(made)
 
 
 def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:

@@ -292,6 +292,14 @@ def _items(name: str, argument: str, position: int, items: Any, ins: list[Value]
     """Reads a list of tensors; tells which items are there."""
     if not isinstance(items, (list, tuple)):
         raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of Tensors, not {type(items).__name__}")
+    try:
+        values = [t._v for t in items]
+    except AttributeError:  # one is missing, or no tensor
+        values = [None]
+    if None not in values:
+        ins += values  # type: ignore[arg-type]
+        ts += items
+        return (True,) * len(values)
     present = []
     for i, t in enumerate(items):
         if t is None:
