@@ -104,7 +104,10 @@ def _present(module: ModuleType, name: str) -> None:
     for key, value in list(vars(module).items()):
         if isinstance(value, type) and value.__module__ in (name, "jtorch") and (public or key in places):
             with contextlib.suppress(TypeError):  # one written in C
+                line = vars(value).get("__firstlineno__")
                 value.__module__ = places.get(key, name[1:])
+                if line is not None:  # from Python 3.13 on a class forgets where it begins when it gets another module
+                    value.__firstlineno__ = line  # type: ignore[attr-defined]
     if public:
         module.__name__ = name[1:]
         sys.modules.setdefault(name[1:], module)  # where inspect and typing look a class's module up
