@@ -31,6 +31,7 @@ from .ops._declare import (
     Param,
 )
 from .ops._kernel import NUMBERS, Fixed, T, call_of
+from .static_types import STATIC_TABLES, static_of
 from .writing import check_inplace, check_overlap
 
 _EMPTY = inspect.Parameter.empty
@@ -205,13 +206,10 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     values = ", ".join(f"v_{p.name}" for p in params if p.kind == TENSOR)
     comma = "," if simple and tensors and "," not in tensors else ""
     key = f"({', '.join(keys)}{',' if len(keys) == 1 else ''})"
-    lines += [
-        f"_key = {key}",
-        "try:",
-        "    _call = _calls[_key]",
-        "except (KeyError, TypeError):",
-        "    _call = _bound.call(_key)",
-    ]
+    known = ["try:", "    _call = _calls[_key]", "except (KeyError, TypeError):", "    _call = _bound.call(_key)"]
+    if doubt := _doubt(op, names):
+        known = [f"if {doubt}:", "    _call = _bound.call(_key)", "else:", *["    " + line for line in known]]
+    lines += [f"_key = {key}", *known]
     if simple:
         lines.append(f"_ts = ({tensors}{comma})")
         lines.append(f"_r = _apply(_call, _ts, ({values}{comma}))")
@@ -228,6 +226,18 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{apart})"]
     lines.append("return _r")
     return lines
+
+
+def _doubt(op: Op, names: dict[str, Any]) -> str:
+    """An expression that is true where an internal op got what only equals an int, so that a remembered call may not be the right one.
+
+    Public functions look at the types of their arguments; composites hand theirs to internal ops as they came.
+    """
+    if op.namespace != "_C":
+        return ""
+    statics = [(p.name, static_of(p.annotation)) for p in op.params if p.kind == STATIC]
+    names |= STATIC_TABLES
+    return " or ".join(s.check(name) for name, s in statics if s is not None and int in s.types | (s.items or set()))
 
 
 def _number_or_tensor(op: Op, p: Param, position: int) -> list[str]:

@@ -108,6 +108,7 @@ def _differences(op: Any) -> Iterator[str]:
             converted, named = ours(given), ours(sample.kwargs)
         except (AttributeError, TypeError):  # of a kind that only PyTorch has
             continue
+        _error(mine, converted, named)  # remembers the call, whose arguments equal some of the wrong ones
         for place, x in _cases(given, sample.kwargs):
             if _error(theirs, *_put(given, sample.kwargs, place, x)) is not TypeError:
                 continue  # what torch takes, or refuses after it has looked at values, is the business of other tests
