@@ -12,6 +12,7 @@ def enable() -> None:
     folder = cache_folder()
     if folder is None or jax.config.jax_compilation_cache_dir is not None:
         return
+    folder /= "jax"  # apart from the programs that the engine keeps by other names
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a read-only home: run without

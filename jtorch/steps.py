@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .engine import Call
+from .engine.programs import identity
+from .ops import memory_views  # noqa: F401  (declares what ``memory_steps`` takes)
 from .ops import views as view_ops
-from .ops._declare import Op
+from .ops._declare import OPS, Op
 from .ops._kernel import Fixed, Info, T, caches, call_of
 from .storage import Step
 
@@ -29,7 +31,9 @@ def _put_call(record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -
     info = Info(Op(name=f"{record_.op.name}_put", body=fn, params=(), namespace="_C", family="put"), ())
     info.kernel = fn
     info.saved = info.checked = (False, False)  # linear in both: only shapes matter
-    return Call(fn.__name__, fn, ("i",) if dynamic else (), info)
+    known = OPS.get(record_.op.path) is record_.op
+    name = identity("put", record_.op.path, statics, dynamic) if known else None
+    return Call(fn.__name__, fn, ("i",) if dynamic else (), info, name)
 
 
 def step_of(record_: view_ops.View, statics: tuple[Any, ...]) -> Step:

@@ -7,10 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
-from .engine import Aval, Call, Value, concrete, read, record
+from .engine import Aval, Call, Value, copied, read, record
 
 _addresses = itertools.count(1)
 
@@ -75,7 +74,7 @@ class Storage:
             return True
         # The array is referred to by this slot and the call's argument alone, and owns its memory: no view of it can exist.
         if sys.getrefcount(self.host) <= 2 and self.host.base is None:
-            self.value = concrete(jnp.array(self.host))
+            self.value = copied(self.host)
             self.host = None
             return True
         return False
@@ -90,7 +89,7 @@ class Storage:
             if target is not None:
                 np.copyto(target, np.asarray(read(value)))
             else:
-                np.copyto(host, np.asarray(read(put_through(concrete(jnp.array(host)), writable(alias, chain), value))))
+                np.copyto(host, np.asarray(read(put_through(copied(host), writable(alias, chain), value))))
         else:
             assert self.value is not None
             if chain:
@@ -105,8 +104,9 @@ class Storage:
         if not self.adopt():
             found = self.host_view(alias)
             if found is not None:
-                return concrete(jnp.array(found))
-            value = concrete(jnp.array(self.host))
+                return copied(found)
+            assert self.host is not None
+            value = copied(self.host)
         else:
             assert self.value is not None
             value = self.value

@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..engine import Aval, Call, Guarded
+from ..engine.programs import identity, identity_of_steps
 from ..engine.trie import State
 from ..ops._declare import Op
 from ..ops._kernel import Info
@@ -46,11 +47,12 @@ class Backward:
         numbers: Python numbers of the steps, after those of the forward program.
     """
 
-    __slots__ = ("gradients", "kinds", "numbers", "sources", "steps")
+    __slots__ = ("gradients", "identity", "kinds", "numbers", "sources", "steps")
 
     def __init__(self, steps: Sequence[State], sources: list[tuple[str, int]], gradients: list[int | None], numbers: list[Any]) -> None:
         self.steps, self.sources, self.gradients, self.numbers = steps, sources, gradients, numbers
         self.kinds = tuple([k for s in steps for k in s.call.kinds])  # type: ignore[union-attr]
+        self.identity = identity_of_steps(steps, sources, gradients)
 
 
 def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequence[int], hidden: int, backward: Backward | None) -> Call:
@@ -58,6 +60,7 @@ def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequenc
     outs = tuple(outs)
     kinds = tuple([k for s in steps for k in s.call.kinds])  # type: ignore[union-attr]
     n_numbers = len(kinds)
+    own = identity_of_steps(steps, n_leaves, outs, hidden, kinds if backward is None else backward.identity)
     checks = tuple([c for s in steps for c in s.checks])
 
     def fn(*flat: Any) -> Any:
@@ -77,8 +80,8 @@ def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequenc
         info.differentiable = False
     else:
         kinds += backward.kinds
-        info.vjps = _Derivatives(info, backward, n_leaves, n_numbers, kinds)
-    call = Call(name, fn, kinds, info)
+        info.vjps = _Derivatives(info, backward, n_leaves, n_numbers, kinds, own)
+    call = Call(name, fn, kinds, info, own)
     call.whole = True
     return call
 
@@ -86,8 +89,11 @@ def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequenc
 class _Derivatives(dict[Any, Call]):
     """Derivative calls, made from the recorded backward steps when they are first asked for."""
 
-    def __init__(self, info: Info, backward: Backward, n_leaves: int, n_numbers: int, kinds: tuple[str, ...]) -> None:
+    def __init__(
+        self, info: Info, backward: Backward, n_leaves: int, n_numbers: int, kinds: tuple[str, ...], forward: str | None
+    ) -> None:
         self.info, self.backward, self.n_leaves, self.n_numbers, self.kinds = info, backward, n_leaves, n_numbers, kinds
+        self.forward = forward  # what the forward call is in every process
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The derivative for ``(operand avals, needed operands, given gradients, recompute, kept operands)``."""
@@ -131,4 +137,5 @@ class _Derivatives(dict[Any, Call]):
         derived.saved = derived.checked = (True,) * (n_saved + (0 if recompute else hidden) + n_given)
         derived.single = False
         derived.kernel = fn
-        return Call(fn.__name__, fn, self.kinds, derived)
+        name = self.forward and identity("vjp", self.forward, avals, needs, given, recompute, kept)
+        return Call(fn.__name__, fn, self.kinds, derived, name)

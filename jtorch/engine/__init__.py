@@ -29,6 +29,7 @@ from .values import Meta as Meta
 from .values import Value as Value
 from .values import aval_of as aval_of
 from .values import concrete as concrete
+from .values import copied as copied
 from .values import default_device as default_device
 from .values import meta_value as meta_value
 

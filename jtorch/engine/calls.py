@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import numpy as np
 
-from . import room
+from . import programs, room
 from .values import META, Aval, aval_of
 
 
@@ -46,11 +47,14 @@ class Call:
         extra: for the floor that made the call (its op, derivative calls, ...).
         whole: that it is a program by itself, worth compiling with donation even where nothing else is recorded.
         apart: that it takes long to compile and serves many shapes of its surroundings: not compiled into traces seen but once.
+        identity: what the kernel is, the same in every process (see ``programs``); None if there is no telling.
     """
 
-    __slots__ = ("name", "fn", "jitted", "kinds", "shapes", "warm", "extra", "whole", "apart", "__weakref__")
+    __slots__ = ("name", "fn", "jitted", "kinds", "shapes", "warm", "extra", "whole", "apart", "identity", "__weakref__")
 
-    def __init__(self, name: str, fn: Callable[..., Any], kinds: tuple[str, ...] = (), extra: Any = None) -> None:
+    def __init__(
+        self, name: str, fn: Callable[..., Any], kinds: tuple[str, ...] = (), extra: Any = None, identity: str | None = None
+    ) -> None:
         self.name = name
         self.fn = fn
         self.kinds = kinds
@@ -59,23 +63,25 @@ class Call:
         self.warm: set[tuple[Aval, ...]] = set()
         self.extra = extra
         self.whole = self.apart = False
+        self.identity = identity
         CALLS.add(self)
 
     def __repr__(self) -> str:
         return f"<call {self.name}>"
 
 
+_Jitted = type(jax.jit(lambda: 0))
 #: All calls there are.
 CALLS: weakref.WeakSet[Call] = weakref.WeakSet()
 
 
 class Shapes:
-    """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values."""
+    """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values; and what runs it by itself."""
 
-    __slots__ = ("checks", "mixed", "outs")
+    __slots__ = ("checks", "mixed", "outs", "run")
 
-    def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool = False) -> None:
-        self.outs, self.checks = outs, checks
+    def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool, run: Callable[..., Any]) -> None:
+        self.outs, self.checks, self.run = outs, checks, run
         #: Operands on several devices: immediate mode must bring them together first.
         self.mixed = mixed
 
@@ -99,19 +105,70 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
     if found is not None:
         return found
     place = _common_device(call, avals, device)
-    with kernel_errors(call.name):
-        result = call.jitted.eval_shape(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
-    checks: tuple[Any, ...] = ()
-    if isinstance(result, Guarded):
-        result, checks = result.outs, result.checks
-    outs = (
-        tuple(aval_of(r.shape, r.dtype, place) for r in result)
-        if isinstance(result, (tuple, list))
-        else aval_of(result.shape, result.dtype, place)
-    )
-    found = call.shapes[avals] = Shapes(outs, checks, len({a.device for a in avals}) > 1)
+    key = programs.key_of("shapes", call.identity, avals)
+    fact = programs.remembered(key)
+    if fact is not None:
+        outs, checks = _recalled(call, fact, place)
+    else:
+        warned = programs.warned
+        with kernel_errors(call.name):
+            result = call.jitted.eval_shape(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
+        checks = ()
+        if isinstance(result, Guarded):
+            result, checks = result.outs, result.checks
+        outs = (
+            tuple(aval_of(r.shape, r.dtype, place) for r in result)
+            if isinstance(result, (tuple, list))
+            else aval_of(result.shape, result.dtype, place)
+        )
+        if key is not None and warned == programs.warned:
+            _remember(key, call, outs, checks)
+    found = call.shapes[avals] = Shapes(outs, checks, len({a.device for a in avals}) > 1, call.jitted)
+    begin(call, avals, found)
     room.one_more()
     return found
+
+
+def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
+    """Has the program of a call by itself looked for, or made, when it is first run."""
+    key = None if shapes.mixed else programs.key_of("kernel", call.identity, avals)
+    if key is None:
+        shapes.run = call.jitted
+        return
+    jitted, in_pieces = call.jitted, None
+    if type(jitted) is not _Jitted:
+        jitted, in_pieces = jitted.whole, jitted.pieces
+
+    def run(*args: Any) -> Any:
+        if in_pieces is not None and (found := in_pieces(args)) is not None:
+            return found
+        if any(isinstance(a, jax.core.Tracer) for a in args):
+            return jitted(*args)
+        out: Any = 0 if type(shapes.outs) is Aval else (0,) * len(shapes.outs)
+        shapes.run = programs.ready(jitted, key, args, Guarded(out, 0, shapes.checks) if shapes.checks else out)
+        return shapes.run(*args)
+
+    shapes.run = run
+
+
+def _remember(key: str, call: Call, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...]) -> None:
+    """Keeps what tracing a call showed for the next process."""
+    named = [(programs.name_of_type(kind), message) for kind, message in checks]
+    if any(name is None for name, _ in named):
+        return
+    single = type(outs) is Aval
+    described = tuple([(a.shape, a.dtype.name) for a in ((outs,) if type(outs) is Aval else outs)])
+    extra = call.extra
+    programs.remember(key, (single, described, tuple(named), None if extra is None else (extra.single, extra.hidden)))
+
+
+def _recalled(call: Call, fact: Any, place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...]]:
+    """What an earlier process kept about a call, which also tells the floor above what it learns by tracing."""
+    single, described, named, learnt = fact
+    outs = tuple([aval_of(shape, np.dtype(name), place) for shape, name in described])
+    if learnt is not None:
+        call.extra.single, call.extra.hidden = learnt
+    return outs[0] if single else outs, tuple([(programs.type_named(name), message) for name, message in named])
 
 
 def _common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:

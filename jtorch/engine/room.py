@@ -61,6 +61,8 @@ def unload() -> None:
     if LIMIT is not None and mappings() > SHARE * LIMIT:
         for call in list(calls.CALLS):
             call.warm.clear()
+            for avals, shapes in call.shapes.items():
+                calls.begin(call, avals, shapes)
             call.jitted.clear_cache()
         gc.collect()
 

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import room
+from . import programs, room
 from .calls import Call, Guarded, Shapes, shapes_of
 from .trie import State
 from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
@@ -69,7 +69,7 @@ pending_checks: list[tuple[Any, list[tuple[Any, ...]]]] = []
 class Plan:
     """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
 
-    __slots__ = ("fn", "live", "live_set", "donated", "kept", "checks", "kinds", "cold", "used")
+    __slots__ = ("fn", "jitted", "key", "live", "live_set", "donated", "kept", "checks", "kinds", "cold", "used")
 
     def __init__(
         self,
@@ -79,8 +79,11 @@ class Plan:
         kept: tuple[int, ...],
         checks: list[Any],
         kinds: list[str],
+        key: str | None,
     ) -> None:
-        self.fn, self.live, self.donated, self.kept, self.checks = fn, live, donated, kept, checks
+        self.fn = self.jitted = fn
+        self.live, self.donated, self.kept, self.checks = live, donated, kept, checks
+        self.key = key  # under which it is kept for other processes
         self.live_set = frozenset(live)
         self.kinds = kinds
         self.cold = True  # not compiled yet: that happens in the first call
@@ -89,36 +92,38 @@ class Plan:
 
 def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     """Runs one call now. Operands may be tracers (then so is the result) or without data (then only shapes are computed)."""
+    args: Sequence[Any]
+    if len(ins) == 2 and not numbers:  # the two commonest cases, unrolled
+        v, w = ins
+        a, b = args = v.array, w.array
+        shapes = call.shapes.get((v.aval, w.aval))
+        if shapes is None or shapes.mixed or a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
+            return _immediately(call, ins, numbers)
+    elif len(ins) == 1 and not numbers:
+        v = ins[0]
+        args = (v.array,)
+        shapes = call.shapes.get((v.aval,))
+        if shapes is None or v.array is None or v.trace is SPECIAL:
+            return _immediately(call, ins, numbers)
+    else:
+        args = []
+        avals = []
+        for v in ins:
+            array = v.array
+            if array is None or v.trace is SPECIAL:
+                return _immediately(call, ins, numbers)
+            args.append(array)
+            avals.append(v.aval)
+        shapes = call.shapes.get(tuple(avals))
+        if shapes is None or shapes.mixed or not args:
+            return _immediately(call, ins, numbers)
+        args += numbers
     try:
-        if len(ins) == 2 and not numbers:  # the two commonest cases, unrolled
-            v, w = ins
-            a, b = v.array, w.array
-            shapes = call.shapes.get((v.aval, w.aval))
-            if shapes is None or shapes.mixed or a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
-                return _immediately(call, ins, numbers)
-            result = call.jitted(a, b)
-        elif len(ins) == 1 and not numbers:
-            v = ins[0]
-            a = v.array
-            shapes = call.shapes.get((v.aval,))
-            if shapes is None or a is None or v.trace is SPECIAL:
-                return _immediately(call, ins, numbers)
-            result = call.jitted(a)
-        else:
-            arrays = []
-            avals = []
-            for v in ins:
-                array = v.array
-                if array is None or v.trace is SPECIAL:
-                    return _immediately(call, ins, numbers)
-                arrays.append(array)
-                avals.append(v.aval)
-            shapes = call.shapes.get(tuple(avals))
-            if shapes is None or shapes.mixed or not arrays:
-                return _immediately(call, ins, numbers)
-            result = call.jitted(*arrays, *numbers)
+        result = shapes.run(*args)
     except jax.errors.JaxRuntimeError as error:
         raise translate(error, call.name, None) from error
+    except (TypeError, ValueError):
+        result = _again(call, shapes, args)
     if type(result) is not _ArrayImpl:
         return _several(call, shapes, result)
     # What the result is was learnt when the call was first seen: asking the array would take longer.
@@ -128,6 +133,14 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
     v.index = 0
     v.trace = v.meta = None
     return v
+
+
+def _again(call: Call, shapes: Shapes, args: Sequence[Any]) -> Any:
+    """Runs a call by itself after an error: a kept program takes only what it was made for, such as arrays laid out in one way."""
+    if shapes.run is call.jitted:
+        raise  # noqa: PLE0704 (called while an error is handled)
+    shapes.run = call.jitted
+    return call.jitted(*args)
 
 
 def _several(call: Call, shapes: Shapes, result: Any) -> Any:
@@ -207,13 +220,17 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
 
                 arrays = [v.array for v in gathered(ins)]
                 break
+    run = call.jitted
     if not any(v.trace is SPECIAL for v in ins):
-        shapes_of(call, tuple([v.aval for v in ins]), default_device())  # so that the next time takes the short way
+        shapes = shapes_of(call, tuple([v.aval for v in ins]), default_device())  # so that the next time takes the short way
+        run = shapes.run
     try:
-        result = call.jitted(*arrays, *numbers)
+        result = run(*arrays, *numbers)
     except Exception as error:
         shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
-        raise translate(error, call.name, None) from error
+        if run is call.jitted or not isinstance(error, (TypeError, ValueError)):
+            raise translate(error, call.name, None) from error
+        result = call.jitted(*arrays, *numbers)  # see ``_again``
     if type(result) is Guarded:
         _checked(call, result)
         result = result.outs
@@ -427,7 +444,8 @@ def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], 
                 results.append(out)
         return [results[i] for i in live], (jax.numpy.concatenate(flags) if flags else None)
 
-    return Plan(jax.jit(program, donate_argnums=(0,), keep_unused=True), live, donated, kept, checks, kinds)
+    key = programs.key_of("plan", programs.identity_of_steps(steps), live, donated, n_leaves)
+    return Plan(jax.jit(program, donate_argnums=(0,), keep_unused=True), live, donated, kept, checks, kinds, key)
 
 
 def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
@@ -453,17 +471,27 @@ def _execute(plan: Plan, trace: Any) -> None:
     plan.used = stats.flushes
     cold = plan.cold
     begun = time.perf_counter() if cold else 0.0
+    fn = plan.fn
+    if cold and plan.key is not None:
+        fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checks else None))
     # One C call appends the results: an interrupt cannot come between running the program, which may consume donated inputs, and
     # keeping what it returned.
     results: list[Any] = []
-    results.extend(map(plan.fn, (given,), (held,), (pools[0],), (pools[1],), (pools[2],)))
+    given_ = (given,), (held,), (pools[0],), (pools[1],), (pools[2],)
+    try:
+        results.extend(map(fn, *given_))
+    except (TypeError, ValueError):
+        if fn is plan.jitted:
+            raise
+        fn = plan.fn = plan.jitted  # a kept program takes only what it was made for, and says so before it takes anything
+        results.extend(map(fn, *given_))
     outs, flags = results[0]
     for i, a in zip(plan.live, outs):
         v = values[i]
         v.array = a
         v.trace = None
     if cold:
-        plan.cold = False
+        plan.fn, plan.cold = fn, False
         compile_seconds += time.perf_counter() - begun
     else:
         stats.replayed += 1
@@ -498,7 +526,10 @@ def _step(trace: Any, live: Sequence[int]) -> None:
             if s.avals not in call.warm:
                 call.warm.add(s.avals)
                 cold = True
-            out = call.jitted(*operands)
+            try:
+                out = call.shapes[s.avals].run(*operands)
+            except (TypeError, ValueError):
+                out = _again(call, call.shapes[s.avals], operands)
             if type(out) is _ArrayImpl:
                 results.append(out)
             else:

@@ -150,6 +150,11 @@ def concrete(array: jax.Array) -> Value:
     return v
 
 
+def copied(array: np.ndarray) -> Value:
+    """The value of a copy of a NumPy array. (``jnp.array`` would compile a program for each new shape.)"""
+    return concrete(jax.device_put(np.array(array, order="C"), default_device()))
+
+
 def meta_value(shape: tuple[int, ...], dtype: np.dtype) -> Value:
     """A value without data, on the meta device."""
     v = _new(Value)

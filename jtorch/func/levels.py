@@ -21,6 +21,7 @@ from ..autograd.grad_mode import MODE
 from ..autograd.tape import FREED, Node, _Task, next_seq
 from ..core import Tensor, from_value
 from ..engine import SPECIAL, Call, Guarded, Lifted, Value, aval_of, record
+from ..engine.programs import identity
 from ..ops._kernel import caches
 from .trees import broadcast_and_flatten, flatten, unflatten
 
@@ -149,7 +150,8 @@ def vmapped(call: Call, mine: tuple[bool, ...], numbers: int) -> Call:
             return Guarded(out.outs, _first_failure(out.flags), out.checks) if isinstance(out, Guarded) else out
 
         over_examples.__name__ = over_examples.__qualname__ = f"{call.name}_vmapped"
-        found = _vmapped[call, mine] = Call(call.name, over_examples, call.kinds, call.extra)
+        name = call.identity and identity("vmap", call.identity, mine)
+        found = _vmapped[call, mine] = Call(call.name, over_examples, call.kinds, call.extra, name)
     return found
 
 

@@ -89,6 +89,7 @@ class Op:
     host: bool = False
     random: bool = False
     apart: bool = False
+    wide: bool = False
     aten: str | None = None
     decompose: Callable[..., Any] | None = None
     family: str = "op"

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..engine import Aval, Call, Guarded
+from ..engine.programs import identity
 from ._declare import collecting
 from ._kernel import Info, _by_rule, _conj, _derived, _strong, caches
 
@@ -48,7 +49,8 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
     derived.single = False
     derived.kernel = fn
     derived.name = f"{info.name}_jvp"
-    return Call(fn.__name__, fn, call.kinds, derived)
+    name = call.identity and identity("jvp", call.identity, mine, outs)
+    return Call(fn.__name__, fn, call.kinds, derived, name)
 
 
 def _results(call: Call, primals: Sequence[Any], numbers: Sequence[Any]) -> tuple[Any, ...]:

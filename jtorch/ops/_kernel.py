@@ -14,9 +14,10 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from .. import dtypes
 from ..engine import Aval, Call, Guarded
 from ..engine.calls import NUMBER_SDS
+from ..engine.programs import identity, key_of, remember, remembered
 from ..errors import broadcast_shapes
 from . import _pieces
-from ._declare import DTYPE, NUMBER, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, Op, collecting
+from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, Op, collecting
 
 #: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
 T = "T"  # a tensor
@@ -144,6 +145,8 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
         guards: list[Any] = []
         with collecting(guards):
             out = body(*operands.args, **operands.kwargs)  # type: ignore[misc]
+        if operands.narrow is not None:
+            out = cast(out, operands.narrow)
         if forward:
             result, residuals = out
             info.single = not isinstance(result, (tuple, list))
@@ -159,12 +162,19 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
 
     fn.__name__ = fn.__qualname__ = op.name
     info.kernel = fn
-    call = Call(op.name, fn, kinds, info)
+    call = Call(op.name, fn, kinds, info, _identity(op, layout, forward))
     call.whole = op.family == "program"
     call.apart = op.apart
     if not forward and (piecewise := _pieces.FORWARD.get(op.path)) is not None:
         call.jitted = _pieces.InPieces(call.jitted, piecewise, _statics(layout))
     return call
+
+
+def _identity(op: Op, layout: tuple[Any, ...], forward: bool) -> str | None:
+    """What the call is in every process; None for ops that are not this package's."""
+    if OPS.get(op.path) is not op or op.module.partition(".")[0] not in ("jtorch", "torch"):
+        return None
+    return identity(op.path, forward, tuple([("fixed", entry.value) if isinstance(entry, Fixed) else entry for entry in layout]))
 
 
 def _statics(layout: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -226,13 +236,19 @@ def _number_kinds(op: Op, layout: tuple[Any, ...]) -> list[str]:
 class _Operands:
     """A kernel's arguments assembled from flat arrays and numbers, promoted and aligned as the op declares.
 
-    ``slots`` describes each tensor operand for the way back: (original shape, original dtype, promoted dtype).
+    ``slots`` describes each tensor operand for the way back: (original shape, original dtype, promoted dtype). ``narrow`` is the dtype
+    of the result where the op computes in float32 for it.
     """
 
-    __slots__ = ("args", "kwargs", "slots")
+    __slots__ = ("args", "kwargs", "narrow", "slots")
 
     def __init__(self, op: Op, layout: tuple[Any, ...], arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
         target = _target(op, layout, arrays)
+        self.narrow: np.dtype | None = None
+        if op.wide and target is not None and target.itemsize == 2 and jnp.issubdtype(target, jnp.floating):
+            # A number is not rounded to half precision before it is used; nor is a second operand of no dimensions and another dtype.
+            if numbers or (len(arrays) > 1 and not arrays[1].ndim and arrays[1].dtype != target):
+                self.narrow, target = target, np.dtype(np.float32)
         shape_ndim = self._ndim(op, layout, arrays) if op.broadcast else 0
         self.args: list[Any] = []
         self.kwargs: dict[str, Any] = {}
@@ -363,7 +379,11 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
     found = info.masks.get((avals, needs))
     if found is None:
         found = info.saved
-        if any(found) and not info.hidden:
+        key = key_of("kept", call.identity, avals, outs, needs) if any(found) and not info.hidden else None
+        fact = remembered(key)
+        if fact is not None:
+            found = fact
+        elif any(found) and not info.hidden:
             visible = outs[: len(outs) - info.hidden]
             derivative = vjp_of(call, avals, outs, needs, tuple([a.differentiable for a in visible]), kept=info.saved)
             saved = [a.sds for a, keep in zip(avals, info.saved, strict=True) if keep]
@@ -372,6 +392,7 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
             jaxpr = derivative.jitted.trace(*saved, *cts, *[NUMBER_SDS[k] for k in call.kinds]).jaxpr.jaxpr
             used = iter(dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))[1])
             found = tuple([keep and next(used) for keep in info.saved])
+            remember(key, found)
         info.masks[avals, needs] = found
     return found
 
@@ -425,7 +446,8 @@ def vjp_of(
     derived.saved = derived.checked = (True,) * (n_saved + n_results + n_given)
     derived.single = False
     derived.kernel = fn
-    found = info.vjps[avals, needs, given, recompute, kept] = Call(f"{op.name}_backward", fn, call.kinds, derived)
+    name = call.identity and identity("vjp", call.identity, avals, outs, needs, given, recompute, kept)
+    found = info.vjps[avals, needs, given, recompute, kept] = Call(f"{op.name}_backward", fn, call.kinds, derived, name)
     found.apart = op.apart
     if (piecewise := _pieces.DERIVATIVES.get(op.path)) is not None and all(given) and not n_saved and not n_results:
         found.jitted = _pieces.InPieces(found.jitted, _needed(piecewise, avals, needs), _statics(info.layout))
@@ -466,6 +488,8 @@ def _by_rule(
     op = info.op
     operands = _Operands(op, info.layout, arrays, numbers)
     filled = [jnp.zeros(a.shape, a.dtype) if c is None else c for c, a in zip(cts, outs, strict=True)]
+    if operands.narrow is not None:
+        filled = [cast(c, np.dtype(np.float32)) for c in filled]
     g = filled[0] if info.single else tuple(filled)
     if info.hidden:
         saved: Any = tuple(results)

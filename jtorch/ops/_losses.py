@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import jax.numpy as jnp
 import numpy as np
 
+from ..engine.programs import warn
 from ._declare import Array
 from ._numeric import is_integral, scalar_name
 
@@ -19,7 +18,7 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str)
     """
     if size_average is not None or reduce is not None:
         found = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=2)
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=2)
         return found
     return checked(reduction)
 
@@ -31,7 +30,7 @@ def checked(reduction: str) -> str:
         ValueError: if it is unknown.
     """
     if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2)
+        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2)
         return "mean"
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -32,11 +32,12 @@ class InPieces:
 
     def __call__(self, *arrays: Any) -> Any:
         """The kernel's results."""
-        if not any(isinstance(a, jax.core.Tracer) for a in arrays):
-            found = self.piecewise(arrays, *self.statics)
-            if found is not None:
-                return found
-        return self.whole(*arrays)
+        found = self.pieces(arrays)
+        return self.whole(*arrays) if found is None else found
+
+    def pieces(self, arrays: tuple[Any, ...]) -> Any:
+        """The results computed piece by piece; None where the kernel has to be run whole."""
+        return None if any(isinstance(a, jax.core.Tracer) for a in arrays) else self.piecewise(arrays, *self.statics)
 
 
 @functools.partial(jax.jit, static_argnums=2)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import jax.numpy as jnp
 from jax import lax
 
 from .. import dtypes
+from ..engine.programs import warn
 from ..errors import broadcast_shapes
 from ._declare import Array, defvjp, guard, op
 from ._losses import checked, hinge, number, reduced, reduction_of
@@ -19,7 +19,7 @@ from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL, NO_NEGATED_BOOL, no_bools
 
 def _same_sizes(input: Array, target: Array) -> None:
     if input.shape != target.shape:
-        warnings.warn(
+        warn(
             f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=2,
@@ -255,7 +255,7 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
     """
     reduction = checked(reduction)
     _same_sizes(input, target)
-    if delta <= 0:
+    if not delta > 0:  # NaN too
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _check_weight(input, weight)
     require("huber_cpu", input)
@@ -423,7 +423,7 @@ def kl_div(
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
     elif reduction == "mean":
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
@@ -523,6 +523,8 @@ def gaussian_nll_loss(
     if is_integral(variance):  # torch clamps it in place by the float ``eps``
         raise RuntimeError(f"result type Float can't be cast to the desired output type {cpp_name(variance)}")
     guard(variance < 0, ValueError, "var has negative entry/entries")
+    if is_bool(input) or is_bool(target):
+        raise RuntimeError(NO_BOOL_MINUS if is_bool(input) and is_bool(target) else NO_MINUS_BOOL)
     dtype = dtypes.from_np(variance.dtype)
     for operand in (input, target):
         dtype = dtypes.promote_types(dtype, dtypes.from_np(operand.dtype))
@@ -545,13 +547,13 @@ def soft_margin_loss(
 ) -> Array:
     """``log(1 + exp(-target * input))`` for targets 1 and -1.
 
-    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+    Shapes: ``target`` broadcasts to ``input`` -> (), or the input's shape for reduction ``"none"``.
 
     Dtypes: floating-point and complex ones; the result has the operands' common one.
 
     Raises:
         ValueError: for an unknown ``reduction``.
-        RuntimeError: for an ``input`` of integers or bool, or a complex ``target`` for a real one.
+        RuntimeError: for an ``input`` of integers or bool, a complex ``target`` for a real one, or a larger ``target``.
 
     Example:
         >>> import jtorch as torch
@@ -559,6 +561,9 @@ def soft_margin_loss(
         tensor([0.6931, 1.3133])
     """
     reduction = reduction_of(size_average, reduce, reduction)
+    full = broadcast_shapes(input.shape, target.shape)
+    if full != input.shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(full)}")
     x, t = _aligned(input, target)
     return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
 

@@ -163,7 +163,7 @@ def positive(input: Array) -> Array:
 # ---- products and quotients ------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor")
+@binary(inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor", wide=True)
 def mul(input: Array | Number, other: Array | Number) -> Array:
     """Multiplies; of bool operands it is the logical and.
 
@@ -197,7 +197,7 @@ def _check_integer_divisor(other: Array) -> None:
         guard(other == 0, RuntimeError, "ZeroDivisionError")
 
 
-@binary(inplace=True, operators="/", aliases=("divide",), saves=("input", "other"), aten="div.Tensor_mode")
+@binary(inplace=True, operators="/", aliases=("divide",), saves=("input", "other"), aten="div.Tensor_mode", wide=True)
 def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Divides ``input`` by ``other``.
 
@@ -568,7 +568,7 @@ defvjp(lerp, _lerp_rule)
 
 
 #: How torch's messages print the C++ type of these; the others by their name in lower case.
-@pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcmul")
+@pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcmul", wide=True)
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """Adds ``value * tensor1 * tensor2`` to ``input``.
 
@@ -607,7 +607,7 @@ def _no_integer_quotient(kinds: list[dtypes.dtype]) -> None:
         )
 
 
-@pointwise(inplace=True, check=_no_integer_quotient, saves=("tensor1", "tensor2"), aten="addcdiv")
+@pointwise(inplace=True, check=_no_integer_quotient, saves=("tensor1", "tensor2"), aten="addcdiv", wide=True)
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """Adds ``value * tensor1 / tensor2`` to ``input``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
+from ..engine.programs import warn
 from ._declare import Array, guard, op
 from ._numeric import scalar_name
 from .fft import _c2c, _c2r, _complex, _over_xla, _r2c, _scaled
@@ -231,7 +231,7 @@ def istft(
     guard(jnp.min(jnp.abs(envelope)) < 1e-11, RuntimeError, f"{quoted}window overlap add min: 1\n[ CPUBoolType{{{{}}}} ]")
     signal = signal / envelope[None]
     if end > expected:
-        warnings.warn(
+        warn(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
             "Please check your center and hop_length settings.",
             UserWarning,

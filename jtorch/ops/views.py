@@ -16,8 +16,7 @@ import numpy as np
 from jax import lax
 
 from ..errors import canonical_dim, canonical_dims
-from ._declare import Array, Dtype, Number, Op, defvjp, find, op
-from ._numeric import scalar_name
+from ._declare import Array, Number, Op, defvjp, find, op
 
 Ints = tuple[int, ...]
 
@@ -352,6 +351,8 @@ def _moved(ndim: int, source: int | Ints, destination: int | Ints) -> Ints:
         raise RuntimeError(f"movedim: repeated dim in `source` ({list(src)})")
     if len(set(b)) != len(b):
         raise RuntimeError(f"movedim: repeated dim in `destination` ({list(dst)})")
+    if not ndim:
+        return ()
     order = [-1] * ndim
     for s, d in zip(a, b, strict=True):
         order[d] = s
@@ -384,7 +385,8 @@ def movedim(input: Array, source: int | tuple[int, ...], destination: int | tupl
         >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
         torch.Size([3, 4, 2])
     """
-    return jnp.transpose(input, _moved(input.ndim, source, destination)) if input.ndim else input
+    order = _moved(input.ndim, source, destination)
+    return jnp.transpose(input, order) if input.ndim else input
 
 
 # ---- repetition ------------------------------------------------------------------------------------------------------------------
@@ -561,6 +563,8 @@ def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Arr
 def _unfold_dim(shape: Ints, dimension: int, size: int, step: int) -> tuple[int, int]:
     d = canonical_dim(dimension, len(shape))
     have = shape[d] if shape else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if size > have:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {have} but size is {size}")
     if step <= 0:
@@ -612,210 +616,6 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
         return input.reshape((1,))
     moved = jnp.moveaxis(input, d, 0)[_windows(n, size, step)]  # (n, size, rest)
     return jnp.moveaxis(jnp.moveaxis(moved, 0, d + 1), 0, -1) if d else jnp.moveaxis(moved, 1, -1)
-
-
-# ---- memory ----------------------------------------------------------------------------------------------------------------------
-
-
-def _flat_positions(size: Ints, stride: Ints, offset: int) -> np.ndarray:
-    found = np.full((1,) * len(size), offset, np.int64)
-    for i, (n, s) in enumerate(zip(size, stride, strict=True)):
-        found = found + (np.arange(n, dtype=np.int64) * s).reshape((n,) + (1,) * (len(size) - 1 - i))
-    return found.reshape(size)
-
-
-def _put_as_strided(parent: Array, value: Array, size: Ints, stride: Ints, offset: int) -> Array:
-    flat = parent.reshape(-1)
-    return flat.at[_flat_positions(size, stride, offset).reshape(-1)].set(value.reshape(-1)).reshape(parent.shape)
-
-
-@view(
-    _put_as_strided,
-    lambda shape, strides, size, stride, offset: (stride, offset),
-    namespace="_C",
-    name="_as_strided",
-    aten="as_strided.default",
-)
-def _as_strided(input: Array, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Array:
-    """Any strided look at the flat memory of a contiguous base."""
-    return input.reshape(-1)[_flat_positions(size, stride, offset)]
-
-
-@op(namespace="_C", method=False, saves=(), aten="as_strided.default")
-def _as_strided_part(
-    input: Array, strides: tuple[int, ...], start: int, size: tuple[int, ...], stride: tuple[int, ...], offset: int
-) -> Array:
-    """``as_strided`` of a tensor that covers a part of its storage, for derivatives: what lies outside that part counts as zeros."""
-    mine, asked = _flat_positions(input.shape, strides, start), _flat_positions(size, stride, offset)
-    total = 1 + max(mine.max(initial=0), asked.max(initial=0))
-    return jnp.zeros(total, input.dtype).at[mine.reshape(-1)].set(input.reshape(-1))[asked]
-
-
-def _as_strided_part_rule(
-    g: Array, result: Array, input: Array, strides: Ints, start: int, size: Ints, stride: Ints, offset: int
-) -> tuple[Array]:
-    mine, asked = _flat_positions(input.shape, strides, start), _flat_positions(size, stride, offset)
-    total = 1 + max(mine.max(initial=0), asked.max(initial=0))
-    memory = jnp.zeros(total, g.dtype).at[asked.reshape(-1)].add(g.reshape(-1))
-    found = memory[mine]
-    times = np.bincount(mine.reshape(-1), minlength=total)[mine]
-    return (found if times.max(initial=1) == 1 else found / jnp.asarray(times, g.dtype),)  # elements that share memory share its gradient
-
-
-defvjp(_as_strided_part, _as_strided_part_rule)
-
-
-def _put_memory(parent: Array, value: Array, order: Ints) -> Array:
-    return _put_permute(parent, value.reshape(tuple(parent.shape[i] for i in order)), order)
-
-
-@view(_put_memory, lambda shape, strides, order: ((1,), 0), namespace="_C", name="_memory")
-def _memory(input: Array, order: tuple[int, ...]) -> Array:
-    """The elements in the order in which they lie in memory, where ``order`` lists the dimensions from the outermost."""
-    return jnp.transpose(input, order).reshape(-1)
-
-
-# ---- types -----------------------------------------------------------------------------------------------------------------------
-
-
-def _complex_of(real_dtype: Any) -> Any:
-    return {np.dtype("float32"): np.dtype("complex64"), np.dtype("float64"): np.dtype("complex128")}.get(np.dtype(real_dtype))
-
-
-def _put_real(parent: Array, value: Array) -> Array:
-    return lax.complex(value, jnp.imag(parent)) if jnp.iscomplexobj(parent) else value
-
-
-def _put_imag(parent: Array, value: Array) -> Array:
-    return lax.complex(jnp.real(parent), value)
-
-
-def _geometry_part(shape: Ints, strides: Ints) -> tuple[Ints, int]:
-    return tuple(2 * s for s in strides), 0
-
-
-@view(_put_real, _geometry_part, geometric=False, namespace="_C", name="_real", aten="real.default")
-def _real(input: Array) -> Array:
-    """The real parts of a complex tensor, as a view."""
-    return jnp.real(input)
-
-
-@view(
-    _put_imag, lambda shape, strides: (tuple(2 * s for s in strides), 1), geometric=False, namespace="_C", name="_imag", aten="imag.default"
-)
-def _imag(input: Array) -> Array:
-    """The imaginary parts of a complex tensor, as a view."""
-    return jnp.imag(input)
-
-
-def _put_view_as_real(parent: Array, value: Array) -> Array:
-    return lax.complex(value[..., 0], value[..., 1])
-
-
-@view(
-    _put_view_as_real,
-    lambda shape, strides: ((*(2 * s for s in strides), 1), 0),
-    geometric=False,
-    method=False,
-    aten="view_as_real.default",
-)
-def view_as_real(input: Array) -> Array:
-    """Complex numbers as pairs of real ones in a new last dimension of size 2; a view.
-
-    Shapes: (*) -> (*, 2).
-
-    Dtypes: complex64 -> float32, complex128 -> float64.
-
-    Raises:
-        RuntimeError: for real tensors.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.view_as_real(torch.tensor([1 + 2j, 3j]))
-        tensor([[1., 2.],
-                [0., 3.]])
-    """
-    if not jnp.iscomplexobj(input):
-        raise RuntimeError("view_as_real is only supported for complex tensors")
-    return jnp.stack([jnp.real(input), jnp.imag(input)], -1)
-
-
-def _geometry_view_as_complex(shape: Ints, strides: Ints) -> tuple[Ints, int]:
-    if not shape or shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2" if shape else "Input tensor must have one or more dimensions")
-    if strides[-1] != 1:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s in strides[:-1]):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    return tuple(s // 2 for s in strides[:-1]), 0
-
-
-def _put_view_as_complex(parent: Array, value: Array) -> Array:
-    return jnp.stack([jnp.real(value), jnp.imag(value)], -1)
-
-
-@view(_put_view_as_complex, _geometry_view_as_complex, geometric=False, method=False, aten="view_as_complex.default")
-def view_as_complex(input: Array) -> Array:
-    """Pairs of real numbers in the last dimension as complex ones; a view.
-
-    Shapes: (*, 2) -> (*).
-
-    Dtypes: float32 -> complex64, float64 -> complex128.
-
-    Raises:
-        RuntimeError: unless the last dimension has size 2 and stride 1, and the dtype is a floating-point one.
-        NotImplementedError: for float16.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [0.0, 3.0]]))
-        tensor([1.+2.j, 0.+3.j])
-    """
-    if _complex_of(input.dtype) is None:
-        if input.dtype == np.float16:
-            raise NotImplementedError("view_as_complex: float16 is not offered, as there is no arithmetic on complex32")
-        raise RuntimeError(
-            "view_as_complex is only supported for half, float and double tensors, "
-            f"but got a tensor of scalar type: {scalar_name(input.dtype)}"
-        )
-    return lax.complex(input[..., 0], input[..., 1])
-
-
-def _put_view_dtype(parent: Array, value: Array, dtype: Any) -> Array:
-    return _bitcast(value, parent.dtype)
-
-
-def _bitcast(x: Array, dtype: Any) -> Array:
-    old, new = np.dtype(x.dtype), np.dtype(dtype)
-    if old == new:
-        return x
-    if old == np.bool_:
-        return _bitcast(x.astype(np.uint8), new)
-    if new == np.bool_:
-        return _bitcast(x, np.dtype(np.uint8)) != 0
-    if old.kind == "c":
-        pair = jnp.stack([jnp.real(x), jnp.imag(x)], -1)
-        return _bitcast(pair.reshape(*x.shape[:-1], -1) if x.ndim else pair, new)
-    if new.kind == "c":
-        part = np.dtype(f"f{new.itemsize // 2}")
-        pairs = _bitcast(x, part).reshape(*x.shape[:-1], -1, 2)
-        return lax.complex(pairs[..., 0], pairs[..., 1])
-    if old.itemsize == new.itemsize:
-        return lax.bitcast_convert_type(x, new)
-    if old.itemsize > new.itemsize:
-        return lax.bitcast_convert_type(x, new).reshape(*x.shape[:-1], -1)
-    ratio = new.itemsize // old.itemsize
-    return lax.bitcast_convert_type(x.reshape(*x.shape[:-1], -1, ratio), new)
-
-
-def _geometry_view_dtype(shape: Ints, strides: Ints, ratio: Any) -> tuple[Ints, int] | None:
-    return None
-
-
-@view(_put_view_dtype, _geometry_view_dtype, geometric=False, namespace="_C", name="_view_dtype", differentiable=False, aten="view.dtype")
-def _view_dtype(input: Array, dtype: Dtype) -> Array:
-    """The same bytes as another dtype; the last dimension shrinks or grows with the size of an element."""
-    return _bitcast(input, dtype)
 
 
 # ---- several views at once -------------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_taking_apart_and_joining_again(dim) -> None:
 def test_pieces_are_one_small_program(monkeypatch) -> None:
     made = spy(monkeypatch, "_element")
     rows = (torch.arange(MANY * 2.0).reshape(MANY, 2).requires_grad_() * 1).unbind()
-    assert float(rows[-1].sum()) == 4 * MANY - 3
+    assert rows[-1].sum().item() == 4 * MANY - 3
     assert len(made) == MANY
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 import jtorch as torch
@@ -102,4 +102,5 @@ def _take(tensor: torch.Tensor, at: np.ndarray) -> torch.Tensor:
     # as a whole for each batch.
     alias = tensor._al
     hosted = alias is not None and not alias.storage.adopt()
-    return torch.from_jax(jnp.asarray((tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]))  # type: ignore
+    found = (tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]  # type: ignore
+    return torch.from_jax(jax.device_put(found, jax.local_devices(backend="cpu")[0]))  # type: ignore
