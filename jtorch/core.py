@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -13,13 +13,16 @@ from . import devices, dtypes
 from .attributes import TensorBase, without
 from .autograd import grad_mode
 from .autograd.grad_mode import MODE
-from .autograd.names import plain_name
 from .autograd.nodes import shown
-from .autograd.tape import SAVING, Node, tracked
+from .autograd.tape import SAVING, Node
 from .engine import LOCAL, META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
-from .errors import not_offered
+from .layouts import contiguous_strides as contiguous_strides
+from .layouts import format_strides as format_strides
+from .layouts import is_contiguous as is_contiguous
+from .layouts import is_dense as is_dense
 from .size import Size
 from .storage import Alias, Counter, Step, Storage
+from .view_history import check_origin, refresh_history
 
 #: Where counting the changes of a tensor made in inference mode begins. It never gets to 0, and a count below 0 is the mark of such
 #: tensors: views share their base's counter, so that they need no mark of their own and other tensors no look at it.
@@ -460,32 +463,14 @@ class Tensor(TensorBase):
         base = al.base  # type: ignore[union-attr]
         if base is not None and base._rg:
             if al.gen != al.counter.n and al.origin is None:  # type: ignore[union-attr]
-                _refresh_history(self, al)  # type: ignore[arg-type]
+                refresh_history(self, al)  # type: ignore[arg-type]
             elif not self._rg and self._aval.differentiable:
                 # The base was told to require grad after this view was made: torch says that the view does too, and gives it no gradient.
                 self._rg = self._borrowed = True
 
     def _check_origin(self) -> None:
         """Raises torch's error for views whose history cannot follow a change of their base."""
-        al = self._al
-        if al.base is None or not (al.base._rg or self._node) or al.gen == al.counter.n:  # type: ignore[union-attr]
-            return
-        if al.origin == "inference":  # type: ignore[union-attr]
-            raise RuntimeError(
-                "A view was created in inference mode and its base or another view of its base has been modified inplace in normal mode."
-                + UNMIXED
-            )
-        if self._node is None:
-            which = (
-                "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad "
-                "mode enabled."
-            )
-        else:
-            name = plain_name(self._node.name())
-            of = "of a view which was created in no_grad mode " if al.origin == "no_grad" else ""  # type: ignore[union-attr]
-            mode = " with grad mode enabled" if of else ""
-            which = f"Output {self._nr} of {name} is a view {of}and its base or another view of its base has been modified inplace{mode}."
-        raise RuntimeError(which + {"no_grad": AMBIGUOUS, "function": CUSTOM}.get(al.origin, MULTI))  # type: ignore[union-attr]
+        check_origin(self, self._al)  # type: ignore[arg-type]
 
     @property
     def grad(self) -> Any:
@@ -649,56 +634,6 @@ def dtype_name(aval: Aval) -> str:
     return {"Float": "float", "Double": "double"}.get(
         n := (aval.torch_dtype.scalar_name if aval.torch_dtype else str(aval.dtype)), n.lower()
     )
-
-
-_contiguous: dict[tuple[int, ...], tuple[int, ...]] = {}
-
-
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Row-major strides."""
-    found = _contiguous.get(shape)
-    if found is None:
-        strides = [1] * len(shape)
-        for i in range(len(shape) - 2, -1, -1):
-            strides[i] = strides[i + 1] * max(shape[i + 1], 1)
-        found = _contiguous[shape] = tuple(strides)
-    return found
-
-
-def format_strides(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...]:
-    """The strides of a dense tensor in a memory format.
-
-    Raises:
-        RuntimeError: if the format does not fit the number of dimensions.
-    """
-    name = str(memory_format).removeprefix("torch.")
-    if name in ("contiguous_format", "preserve_format"):
-        return contiguous_strides(shape)
-    ndim = {"channels_last": 4, "channels_last_3d": 5}.get(name)
-    if ndim is None:
-        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
-    if len(shape) != ndim:
-        raise RuntimeError(f"required rank {ndim} tensor to use {name} format")
-    order = [0, *range(2, ndim), 1]
-    strides = [0] * ndim
-    step = 1
-    for i in reversed(order):
-        strides[i] = step
-        step *= max(shape[i], 1)
-    return tuple(strides)
-
-
-def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether strides are row-major, where sizes of 1 have any stride and empty tensors are always contiguous."""
-    if 0 in shape:
-        return True
-    expected = 1
-    for n, s in zip(reversed(shape), reversed(strides), strict=True):
-        if n != 1:
-            if s != expected:
-                return False
-            expected *= n
-    return True
 
 
 # ---- making tensors --------------------------------------------------------------------------------------------------------------
@@ -910,89 +845,3 @@ def same_memory(t: Tensor, source: Tensor, origin: str) -> Tensor:
     r._al.base = source if al.base is None else al.base  # type: ignore[union-attr]
     r._al.gen, r._al.origin = al.counter.n, origin  # type: ignore[union-attr]
     return r
-
-
-def _base_steps(al: Alias) -> Sequence[Step]:
-    """The steps from the view's base to the view.
-
-    Raises:
-        NotImplementedError: where the base was itself reshaped in place after the view was made, and does not cover the storage.
-    """
-    base = al.base
-    chain = base._al.chain
-    if al.chain[: len(chain)] == chain:
-        return al.chain[len(chain) :]
-    strides = base._strides or contiguous_strides(base._aval.shape)
-    if base._aval.size != al.storage.aval.size or not is_dense(base._aval.shape, strides):
-        raise not_offered("autograd through a view whose base was reshaped in place", "the base no longer covers the view's memory")
-    from .steps import memory_steps
-
-    return memory_steps(strides, al.aval.shape, al.strides or contiguous_strides(al.aval.shape), al.offset)
-
-
-def _refresh_history(t: Tensor, al: Alias) -> None:
-    """Makes a view's history anew from its base's after the memory was changed in place, as torch does."""
-    base = al.base
-    al.gen = al.counter.n
-    pair = (base._read(), base._edge())
-    enabled, MODE.enabled = MODE.enabled, True
-    try:
-        steps = _base_steps(al)
-        for step in steps:
-            pair = tracked(step.get, [pair], step.numbers)[0]
-    finally:
-        MODE.enabled = enabled
-    al.value, al.version = pair[0], al.storage.version
-    edge = pair[1]
-    if type(edge) is tuple and steps and all(step.geometric for step in steps):
-        edge[0].label = "AsStridedBackward0"  # torch takes such a view by its strides
-    if edge is None:
-        t._node, t._nr = None, 0
-        t._rg = False
-    else:
-        t._node, t._nr = edge
-        t._rg = True
-
-
-AMBIGUOUS = (
-    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-    "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-    "to be tracked)."
-)
-UNMIXED = (
-    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-    "inplace either both inside the inference_mode block (if you don't want the inplace to be tracked) or both outside (if you want the "
-    "inplace to be tracked)."
-)
-CUSTOM = (
-    " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
-    "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
-    "behavior is forbidden. You can fix this by cloning the output of the custom Function."
-)
-MULTI = (
-    " This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
-    "inplace. You should replace the inplace operation by an out-of-place one."
-)
-
-
-# ---- writing in place ------------------------------------------------------------------------------------------------------------
-
-
-SHARED = (
-    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
-    "clone() the tensor before performing the operation."
-)
-
-
-def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether the elements fill a stretch of memory without gaps or overlaps, in whatever order."""
-    expected = 1
-    for s, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n != 1):
-        if n == 0:
-            return True
-        if s != expected:
-            return False
-        expected *= n
-    return True
-
-

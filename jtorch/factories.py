@@ -204,6 +204,9 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
             raise must_be_tensor(op.name, op.params[0].name, 1, input)
         if layout is not None and layout is not layouts.strided:
             return _in_layout(op.name, layout, tuple(input.shape), dtype or input.dtype, device or input.device, requires_grad)
+        if len(args) > len(extra):
+            n = 1 + len(extra)
+            raise TypeError(f"{op.name}() takes {n} positional argument{'s' if n > 1 else ''} but {1 + len(args)} were given")
         arguments = {p.name: p.default for p in extra if not p.required}
         arguments.update(zip([p.name for p in extra], args, strict=False))
         for k, v in kwargs.items():

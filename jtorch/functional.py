@@ -202,7 +202,7 @@ _OWN = """atleast_1d atleast_2d atleast_3d align_tensors broadcast_shapes broadc
 def bind_everything() -> None:
     """Imports all declarations, makes their public forms, and gives Tensor its methods."""
     _import_all(ops)
-    from . import tensor_methods, tensor_numbers, view_splits, views  # noqa: F401 (they declare as they are imported)
+    from . import tensor_methods, tensor_numbers, tensor_objects, view_splits, views  # noqa: F401 (they declare as they are imported)
 
     tensor_methods.install_cast()
     bind_all()
@@ -228,7 +228,7 @@ def bind_everything() -> None:
     PUBLIC.update(_not_offered.public())
     globals().update({name: PUBLIC[name] for name in _OWN if name in PUBLIC})
     _bind_indexing()
-    _bind_tensor(tensor_methods)
+    _bind_tensor(tensor_objects)
 
 
 def _bind_tensor(methods: Any) -> None:
@@ -334,9 +334,9 @@ def _bind_indexing() -> None:
 
 def _body_of(body: Callable[..., Any], public: Any) -> Any:
     """A function's body as those below ``__torch_function__`` are told of it."""
-    from .overridable import _Caller, _Layout
+    from .callers import Caller, Layout
 
-    caller = _Caller(body, body.__name__, _Layout(inspect.signature(body), True, {}), True, True, True)
+    caller = Caller(body, body.__name__, Layout(inspect.signature(body), True, {}), True, True, True)
     caller.func, caller.all_positional = public, True
     return caller
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import dtypes
+from . import dtypes, warned_once
 from .core import Tensor, requiring, wrap
 from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
@@ -381,11 +381,8 @@ def get_deterministic_debug_mode() -> int:
     return (1 if _deterministic["warn"] else 2) if _deterministic["on"] else 0
 
 
-_warn_always = False
-
-
 def set_warn_always(b: bool, /) -> None:
-    """Remembers the wish: warnings come from Python, whose filters decide how often each is shown.
+    """Whether the warnings that are given once in the life of a program come on each occasion; Python's filters apply to all.
 
     Example:
         >>> import jtorch as torch
@@ -394,10 +391,9 @@ def set_warn_always(b: bool, /) -> None:
         True
         >>> torch.set_warn_always(False)
     """
-    global _warn_always
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    _warn_always = b
+    warned_once.state["always"] = b
 
 
 def is_warn_always_enabled() -> bool:
@@ -408,7 +404,7 @@ def is_warn_always_enabled() -> bool:
         >>> torch.is_warn_always_enabled()
         False
     """
-    return _warn_always
+    return warned_once.state["always"]
 
 
 def is_vulkan_available() -> bool:

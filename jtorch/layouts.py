@@ -1,4 +1,7 @@
-"""layout and memory_format objects. Only strided data exists here; the others are names that programs pass and compare."""
+"""How elements lie in memory: layout and memory_format objects, and strides.
+
+Of the layouts only strided data exists here; the others are names that programs pass and compare.
+"""
 
 from __future__ import annotations
 
@@ -62,3 +65,68 @@ channels_last_3d = _make(memory_format, "channels_last_3d")
 preserve_format: Any = _make(memory_format, "preserve_format")
 
 add_plain(layout, memory_format)
+
+
+# ---- strides ---------------------------------------------------------------------------------------------------------------------
+
+
+_contiguous: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides."""
+    found = _contiguous.get(shape)
+    if found is None:
+        strides = [1] * len(shape)
+        for i in range(len(shape) - 2, -1, -1):
+            strides[i] = strides[i + 1] * max(shape[i + 1], 1)
+        found = _contiguous[shape] = tuple(strides)
+    return found
+
+
+def format_strides(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...]:
+    """The strides of a dense tensor in a memory format.
+
+    Raises:
+        RuntimeError: if the format does not fit the number of dimensions.
+    """
+    name = str(memory_format).removeprefix("torch.")
+    if name in ("contiguous_format", "preserve_format"):
+        return contiguous_strides(shape)
+    ndim = {"channels_last": 4, "channels_last_3d": 5}.get(name)
+    if ndim is None:
+        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+    if len(shape) != ndim:
+        raise RuntimeError(f"required rank {ndim} tensor to use {name} format")
+    order = [0, *range(2, ndim), 1]
+    strides = [0] * ndim
+    step = 1
+    for i in reversed(order):
+        strides[i] = step
+        step *= max(shape[i], 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether strides are row-major, where sizes of 1 have any stride and empty tensors are always contiguous."""
+    if 0 in shape:
+        return True
+    expected = 1
+    for n, s in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1:
+            if s != expected:
+                return False
+            expected *= n
+    return True
+
+
+def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether the elements fill a stretch of memory without gaps or overlaps, in whatever order."""
+    expected = 1
+    for s, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n != 1):
+        if n == 0:
+            return True
+        if s != expected:
+            return False
+        expected *= n
+    return True

@@ -15,20 +15,21 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 import jtorch as torch
 
-from . import _utils, _weights_only_unpickler
+from . import _legacy_format, _weights_only_unpickler
 from ._archive import ALIGNMENT, Archive, Writer
-from ._saved_storage import DTYPE_OF, TYPED, LoadedStorage, Piece, geometry
-from ._weights_only_unpickler import StorageType, UntypedStorageType
+from ._legacy_format import MAGIC_NUMBER as MAGIC_NUMBER
+from ._legacy_format import PROTOCOL_VERSION as PROTOCOL_VERSION
+from ._saved_pickle import Storages, make_unpickler, storage_id, text, write_pickle
+from ._saved_storage import LoadedStorage
+from ._weights_only_unpickler import StorageType as StorageType
 from .errors import not_offered
-from .storages import TypedStorage, UntypedStorage
 
 __all__ = [
     "LoadEndianness",
@@ -65,8 +66,6 @@ LONG_SIZE, INT_SIZE, SHORT_SIZE = struct.Struct("=l").size, struct.Struct("=i").
 IS_WINDOWS = sys.platform == "win32"
 MAP_SHARED, MAP_PRIVATE = (None, None) if IS_WINDOWS else (mmap_module.MAP_SHARED, mmap_module.MAP_PRIVATE)
 DEFAULT_PROTOCOL = 2
-MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
-PROTOCOL_VERSION = 1001
 
 UNSAFE_MESSAGE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
@@ -441,203 +440,6 @@ def _is_zipfile(f: Any) -> bool:
 # ---- saving ------------------------------------------------------------------------------------------------------------------------------
 
 
-class _Name:
-    """Stands for a class or function that the file names, whether or not it exists here."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self.module, self.name = module, name
-
-    def __call__(self) -> None:
-        """Never called: picklers want functions that can be."""
-
-
-_NAMES = {
-    name: _Name(module, name)
-    for module, names in (
-        ("torch", [*DTYPE_OF, "device", "Size"]),
-        ("torch.storage", ["UntypedStorage"]),
-        ("torch._tensor", ["_rebuild_from_type_v2"]),
-        ("torch._utils", ["_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state"]),
-        ("torch._utils", ["_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor"]),
-        ("torch.serialization", ["_get_layout"]),
-    )
-    for name in names
-}
-
-
-class _Stored:
-    """The storage of a tensor within a pickle."""
-
-    def __init__(self, piece: Piece, typed: bool) -> None:
-        self.piece, self.typed = piece, typed
-
-
-#: What tensors are made of: attributes with defaults in the class.
-_OWN = frozenset(torch.Tensor.__annotations__)
-
-
-class _Data:
-    """A tensor without the class and attributes of its subclass."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
-
-
-def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
-    if tensor.layout is not torch.strided:
-        from .sparse._methods import parts_for_saving
-
-        return _NAMES["_rebuild_sparse_tensor"], parts_for_saving(tensor)  # type: ignore[arg-type]
-    offset, size, stride = geometry(tensor)
-    if tensor.device.type == "meta":
-        return _NAMES["_rebuild_meta_tensor_no_storage"], (tensor.dtype, size, stride, requires_grad)
-    typed = tensor.dtype in TYPED
-    common = (_Stored(Piece(tensor), typed), offset, size, stride, requires_grad, OrderedDict())
-    return (_NAMES["_rebuild_tensor_v2"], common) if typed else (_NAMES["_rebuild_tensor_v3"], (*common, tensor.dtype))
-
-
-def _attributes(tensor: torch.Tensor) -> dict[str, Any]:
-    """What a program has set on a tensor."""
-    if tensor.layout is not torch.strided:  # the parts of other layouts are attributes too
-        return {k: v for k, v in tensor.__dict__.items() if not k.startswith("_")}
-    return {k: v for k, v in getattr(tensor, "__dict__", {}).items() if k not in _OWN}
-
-
-def _reduce(obj: Any) -> Any:
-    """How objects of jtorch are written, so that PyTorch reads them as its own."""
-    kind = type(obj)
-    if isinstance(obj, torch.Tensor):
-        if kind.__reduce_ex__ is not torch.Tensor.__reduce_ex__ and not issubclass(kind, torch.nn.Parameter):
-            return NotImplemented  # a wrapper that says itself what it is made of
-        state = _attributes(obj)
-        if obj.layout is not torch.strided:
-            kind = torch.nn.Parameter if isinstance(obj, torch.nn.Parameter) else torch.Tensor
-        if kind is torch.nn.Parameter:
-            name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
-            return _NAMES[name], (_Data(obj), obj.requires_grad, OrderedDict(), *([state] if state else []))
-        if not obj.is_leaf:
-            obj.requires_grad  # noqa: B018 (brings a view's history up to date before its data is read)
-        func, args = _tensor_args(obj, obj.requires_grad)
-        if kind is torch.Tensor and not state:
-            return func, args
-        return _NAMES["_rebuild_from_type_v2"], (func, kind, args, state)
-    if kind is _Data:
-        return _tensor_args(obj.tensor, False)
-    if kind is _Name:
-        return obj.name
-    if kind is torch.dtype:
-        return str(obj).removeprefix("torch.")
-    if kind is torch.Size:
-        return _NAMES["Size"], (tuple(obj),)
-    if kind is torch.device:
-        return _NAMES["device"], (obj.type,) if obj.index is None else (obj.type, obj.index)
-    if kind is torch.layout:
-        return _NAMES["_get_layout"], (str(obj),)
-    if kind is torch.Generator:
-        return kind, (obj.device,), (obj.initial_seed(), None, obj.get_state())
-    if isinstance(obj, torch.return_types._Result):
-        return kind, (tuple(obj), {})
-    return NotImplemented
-
-
-def _elsewhere(module: str, name: str) -> Any:
-    """What PyTorch's files call by the place of its compiled code; None for everything else."""
-    if module == "torch._C":
-        # Functions are written as attributes of a class there.
-        return {"Generator": torch.Generator, "_VariableFunctionsClass": torch}.get(name)
-    if module == "torch._C._nn":
-        return getattr(torch.nn.functional, name)
-    if module == "torch.return_types":
-        made = getattr(torch.return_types, name)
-        return lambda items, names: made(items)  # noqa: ARG005 (names are of results beyond the sequence)
-    return None
-
-
-def _is_own(obj: Any) -> bool:
-    """Whether a class or function is jtorch's; some call their module ``torch``."""
-    return (getattr(obj, "__module__", None) or "").split(".")[0] in ("jtorch", "torch")
-
-
-def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
-    class Pickler(base):  # type: ignore[misc,valid-type]
-        def persistent_id(self, obj: Any) -> Any:
-            if type(obj) is _Stored:
-                return persistent_id(obj)
-            if isinstance(obj, UntypedStorage | TypedStorage):
-                typed = isinstance(obj, TypedStorage) and obj.dtype in TYPED
-                return persistent_id(_Stored(Piece(obj.untyped(), obj.dtype if typed else torch.uint8), typed))  # type: ignore[union-attr]
-            return None
-
-        def reducer_override(self, obj: Any) -> Any:
-            reduced = _reduce(obj)
-            if reduced is not NotImplemented or not hasattr(base, "reducer_override"):
-                return reduced
-            return super().reducer_override(obj)
-
-        def save_global(self, obj: Any, name: str | None = None, **options: Any) -> None:
-            if type(obj) is _Name:
-                module, found = obj.module, obj.name
-            elif type(obj) is torch.dtype:
-                module, found = "torch", name
-            elif _is_own(obj):
-                module, found = obj.__module__.removeprefix("j"), name or obj.__qualname__
-            else:
-                super().save_global(obj, name, **options)
-                return
-            if self.proto >= 4:
-                self.save(module)
-                self.save(found)
-                self.write(pickle.STACK_GLOBAL)
-            else:
-                self.write(pickle.GLOBAL + f"{module}\n{found}\n".encode())
-            self.memoize(obj)
-
-        dispatch = {**getattr(base, "dispatch", {}), type(_reduce): save_global}
-
-        def save_type(self, obj: Any) -> None:
-            if _is_own(obj):
-                self.save_global(obj)
-            else:
-                super().save_type(obj)
-
-        dispatch[type] = save_type
-
-    return Pickler
-
-
-def _pickled(obj: Any, pickle_module: Any, protocol: int, persistent_id: Callable[[Any], Any], out: Any) -> None:
-    # The pickler written in Python: only there can globals get another name than that of the module they lie in.
-    base = pickle._Pickler if pickle_module is pickle else getattr(pickle_module, "_Pickler", pickle_module.Pickler)  # type: ignore[attr-defined]
-    _make_pickler(base, persistent_id)(out, protocol=protocol).dump(obj)
-
-
-class _Storages:
-    """Numbers the storages that a pickle refers to."""
-
-    def __init__(self) -> None:
-        self.pieces: dict[int, tuple[str, Piece]] = {}
-
-    def key(self, piece: Piece) -> str:
-        """The name of a storage in the file.
-
-        Raises:
-            RuntimeError: if it was named before, as of another dtype.
-        """
-        known = self.pieces.get(piece.key)
-        if known is None:
-            known = self.pieces[piece.key] = (str(len(self.pieces)), piece)
-        elif known[1].dtype is not piece.dtype and piece.nbytes:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        return known[0]
-
-    def persistent_id(self, stored: _Stored) -> tuple[Any, ...]:
-        """How the pickle refers to a storage."""
-        piece = stored.piece
-        name = TYPED[piece.dtype] if stored.typed else "UntypedStorage"
-        numel = piece.nbytes // piece.dtype.itemsize if stored.typed else piece.nbytes
-        return ("storage", _NAMES[name], self.key(piece), location_tag(piece), numel)
-
-
 def save(
     obj: object,
     f: Any,
@@ -659,15 +461,15 @@ def save(
     """
     if not _is_path(f) and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
-    storages = _Storages()
+    storages = Storages(location_tag)
     if not _use_new_zipfile_serialization:
         if _local.skip_data:
             raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
         with _written(f) as file:
-            _legacy_save(obj, file, pickle_module, pickle_protocol, storages)
+            _legacy_format.save(obj, file, pickle_module, pickle_protocol, storages)
         return
     buffer = io.BytesIO()
-    _pickled(obj, pickle_module, pickle_protocol, storages.persistent_id, buffer)
+    write_pickle(obj, pickle_module, pickle_protocol, storages.persistent_id, buffer)
     name = os.path.splitext(os.path.basename(os.fspath(f)))[0] if _is_path(f) else "archive"
     with _written(f) as file:
         writer = Writer(file, name if name.isascii() else "archive")
@@ -679,21 +481,6 @@ def save(
         for key, piece in storages.pieces.values():
             writer.record(f"data/{key}", np.zeros(piece.nbytes, np.uint8) if _local.skip_data else piece.memory().view(np.uint8))
         writer.close()
-
-
-def _legacy_save(obj: object, file: Any, pickle_module: Any, protocol: int, storages: _Storages) -> None:
-    """The format before archives: pickles one after the other, then the storages."""
-    sizes = {"short": 2, "int": 4, "long": 4}
-    info = {"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little", "type_sizes": sizes}
-    body = io.BytesIO()
-    _pickled(obj, pickle_module, protocol, lambda stored: (*storages.persistent_id(stored), None), body)
-    for part in (MAGIC_NUMBER, PROTOCOL_VERSION, info):
-        pickle_module.dump(part, file, protocol=protocol)
-    file.write(body.getvalue())
-    pickle_module.dump([key for key, _ in storages.pieces.values()], file, protocol=protocol)
-    for _, piece in storages.pieces.values():
-        file.write(struct.pack("<q", piece.nbytes // piece.dtype.itemsize))
-        file.write(piece.memory().tobytes())
 
 
 # ---- loading -----------------------------------------------------------------------------------------------------------------------------
@@ -777,42 +564,13 @@ def load(
                     f"mmap can only be used with files saved with `torch.save({f!r}, _use_new_zipfile_serialization=True), please "
                     "torch.save your checkpoint with this option in order to use mmap."
                 )
-            return _legacy_load(file, map_location, reader, pickle_load_args)
+            return _legacy_format.load(file, _get_restore_location(map_location), reader, pickle_load_args)
         except EOFError as e:
             raise EOFError(*(e.args or ("Ran out of input: the file might be truncated",))) from None
         except pickle.UnpicklingError as e:
             if not weights_only:
                 raise
             raise pickle.UnpicklingError(_weights_only_message(str(e))) from None
-
-
-def _make_unpickler(reader: Any, persistent_load: Callable[[Any], Any]) -> type:
-    trusting = reader is not _weights_only_unpickler
-
-    class Unpickler(reader.Unpickler):
-        def find_class(self, module: str, name: str) -> Any:
-            if trusting and (module == "torch" or module.startswith("torch.")):
-                if module in ("torch", "torch.storage") and "Storage" in name:
-                    if name == "UntypedStorage":
-                        return UntypedStorageType()
-                    if name in DTYPE_OF:
-                        return StorageType(name)
-                if name == "_rebuild_from_type_v2":
-                    return _utils._rebuild_from_type_v2
-                found = _elsewhere(module, name)
-                if found is not None:
-                    return found
-                module = "j" + module  # also where torch itself is imported beside jtorch
-            return super().find_class(module, name)
-
-        def persistent_load(self, pid: Any) -> Any:
-            return persistent_load(pid)
-
-    return Unpickler
-
-
-def _text(value: Any) -> Any:
-    return value.decode("ascii") if isinstance(value, bytes) else value
 
 
 def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options: dict[str, Any]) -> Any:
@@ -829,9 +587,9 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
     storages: dict[str, Any] = {}
 
     def persistent_load(pid: Any) -> Any:
-        if isinstance(pid, tuple) and pid and _text(pid[0]) != "storage":
-            raise AssertionError(f"Unknown typename for persistent_load, expected 'storage' but got '{_text(pid[0])}'")
-        storage_type, key, location, _numel = _storage_id(pid, 5)
+        if isinstance(pid, tuple) and pid and text(pid[0]) != "storage":
+            raise AssertionError(f"Unknown typename for persistent_load, expected 'storage' but got '{text(pid[0])}'")
+        storage_type, key, location, _numel = storage_id(pid, 5)
         if key not in storages:
             name = f"data/{key}"
             if mapped is None or swapped:
@@ -841,119 +599,8 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
             else:
                 start, size = archive.offset(name)
                 data = np.memmap(mapped, np.uint8, "c", start, (size,)) if size else np.empty(0, np.uint8)
-            storages[key] = restore(LoadedStorage(data, storage_type.dtype, "cpu"), _text(location))
+            storages[key] = restore(LoadedStorage(data, storage_type.dtype, "cpu"), text(location))
         return storages[key]
 
-    unpickler = _make_unpickler(reader, persistent_load)(io.BytesIO(archive.record("data.pkl")), **options)
+    unpickler = make_unpickler(reader, persistent_load)(io.BytesIO(archive.record("data.pkl")), **options)
     return unpickler.load()
-
-
-def _storage_id(pid: Any, length: int) -> tuple[Any, str, str, int]:
-    """What a pickle says of a storage: its class, its key in the file, where it was, and its number of elements.
-
-    Raises:
-        RuntimeError: if it is anything else.
-    """
-    if isinstance(pid, tuple) and len(pid) >= length and _text(pid[0]) == "storage":
-        found = (pid[1], _text(pid[2]), _text(pid[3]), pid[4])
-        if isinstance(found[0], StorageType) and all(isinstance(n, str) for n in found[1:3]) and type(found[3]) is int and found[3] >= 0:
-            return found
-    raise RuntimeError(f"Unknown saved id: {str(pid)[:100]}. The file might be corrupted.")
-
-
-class _Stub:
-    """Stands for whatever a pickle makes while it is only searched for storages."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    def __call__(self, *args: Any, **kwargs: Any) -> _Stub:
-        return self
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        pass
-
-    def __setstate__(self, state: Any) -> None:
-        pass
-
-    def append(self, item: Any) -> None:
-        """Does nothing."""
-
-    def extend(self, items: Any) -> None:
-        """Does nothing."""
-
-    def add(self, item: Any) -> None:
-        """Does nothing."""
-
-
-def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, tuple[Any, str, int]]:
-    """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing is run."""
-    found: dict[str, tuple[Any, str, int]] = {}
-
-    # Not the one in C, which makes room for as many objects as a number in the file says.
-    class Scanner(pickle._Unpickler):  # type: ignore[name-defined]
-        if reader is _weights_only_unpickler:
-            dispatch: ClassVar[dict[int, Any]] = {code: pickle._Unpickler.dispatch[code] for code in reader.Unpickler.dispatch}  # type: ignore[attr-defined]
-
-        def find_class(self, module: str, name: str) -> Any:
-            if module in ("torch", "torch.storage") and (name in DTYPE_OF or name == "UntypedStorage"):
-                return UntypedStorageType() if name == "UntypedStorage" else StorageType(name)
-            return _Stub
-
-        def persistent_load(self, pid: Any) -> Any:
-            storage_type, key, location, numel = _storage_id(pid, 5)
-            if len(pid) > 5 and pid[5] is not None:
-                raise NotImplementedError("torch.load() of storages that are views of storages is not offered by jtorch (a format of 2017)")
-            found[key] = (storage_type, location, numel)
-            return _Stub()
-
-    try:
-        Scanner(file, **options).load()
-    except KeyError as e:
-        raise pickle.UnpicklingError(f"Unsupported operand {e.args[0]}") from None
-    except (NotImplementedError, RuntimeError, EOFError, pickle.UnpicklingError):
-        raise
-    except Exception as e:
-        raise pickle.UnpicklingError(f"The pickle is damaged: {type(e).__name__}: {e}") from e
-    return found
-
-
-def _legacy_load(file: Any, map_location: Any, reader: Any, options: dict[str, Any]) -> Any:
-    """Reads the format before archives, in which storages come after the pickle that names them."""
-    restore = _get_restore_location(map_location)
-    storages: dict[str, Any] = {}
-
-    def persistent_load(pid: Any) -> Any:
-        key = _storage_id(pid, 5)[1]
-        if key not in storages:
-            raise RuntimeError(f"There is no storage {key!r} in the file. The file might be corrupted.")
-        return storages[key]
-
-    read = _make_unpickler(reader, persistent_load)
-    if read(file, **options).load() != MAGIC_NUMBER:
-        raise RuntimeError("Invalid magic number; corrupt file?")
-    version = read(file, **options).load()
-    if version != PROTOCOL_VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
-    read(file, **options).load()
-    start = file.tell()
-    named = _storages_in(file, reader, options)
-    at = file.tell()
-    left = file.seek(0, 2) - at
-    file.seek(at)
-    keys = read(file, **options).load()
-    if not isinstance(keys, list) or not all(isinstance(_text(key), str) and _text(key) in named for key in keys):
-        raise RuntimeError("The list of storages is damaged. The file might be corrupted.")
-    for key in map(_text, keys):
-        storage_type, location, numel = named[key]
-        size = numel * (1 if storage_type.dtype is None else storage_type.dtype.itemsize)
-        header = file.read(8)
-        data = np.frombuffer(bytearray(file.read(size) if size <= left else b""), np.uint8)
-        if len(header) != 8 or data.nbytes != size:
-            raise RuntimeError("unexpected EOF. The file might be corrupted.")
-        storages[key] = restore(LoadedStorage(data, storage_type.dtype, "cpu"), location)
-    end = file.tell()
-    file.seek(start)
-    result = read(file, **options).load()
-    file.seek(end)  # several objects may follow each other in one file
-    return result

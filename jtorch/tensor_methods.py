@@ -1,8 +1,7 @@
-"""Tensor's methods that are no ops: copies and moves, gradients, construction, copying and pickling, subclasses."""
+"""Tensor's methods that are no ops: copies, conversions and moves, writing, gradients."""
 
 from __future__ import annotations
 
-import copy as copy_module
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -22,25 +21,19 @@ from .autograd.tape import Node
 from .binding import BOUND, composite
 from .core import (
     Tensor,
-    adopted,
-    alias_of,
     contiguous_strides,
-    detached,
     format_strides,
     from_host,
     from_value,
     inside_transform,
 )
-from .engine import META, SPECIAL, Value, concrete, read, record
-from .engine.record import leaf
+from .engine import META, SPECIAL, Value, concrete, read
 from .errors import broadcast_shapes, must_be_tensor
 from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
-from .storage import Counter
-from .tensor_numbers import _data, numpy
+from .ops.indexing import check_fits, too_large
+from .tensor_numbers import numpy
 from .writing import check_inplace, check_overlap
-
-_new = object.__new__
 
 
 def _cast_call(dtype: dtypes.dtype) -> Any:
@@ -407,8 +400,14 @@ def fill_(self: Any, value: Any) -> Any:
         result = apply(call_of(OPS["_C._fill"], (T, T)), (self, value), (me, v))
     else:
         value = number("fill_", "value", value)
-        if isinstance(value, complex) and not self.dtype.is_complex:
-            raise RuntimeError("value cannot be converted to type " + self.dtype.scalar_name.lower() + " without overflow")
+        dtype = me.aval.dtype
+        if not isinstance(value, complex):
+            if value:
+                check_fits(value, dtype)
+        elif dtype.kind not in "bc":
+            raise RuntimeError(too_large(dtype))
+        elif dtype.kind == "b":
+            value = bool(value)
         kind = {bool: "b", int: "i", float: "f", complex: "c"}[_type(value)]
         result = apply(call_of(OPS["_C._fill"], (T, kind)), (self,), (me,), (value,))
     return inplace(self, result)
@@ -547,93 +546,7 @@ def retain_grad(self: Any) -> Any:
     autograd_engine.retain(self)
 
 
-# ---- copying and pickling --------------------------------------------------------------------------------------------------------
-
-
-def __copy__(self: Tensor) -> Tensor:
-    if self._al is not None and self._al.storage.detach is not None:  # no data of its own
-        from .aten.wrapping import copied
-
-        return copied(self)
-    made = detached(self)
-    if made._al.counter.n < 0 and not MODE.inference:  # type: ignore[union-attr]
-        made._al.counter = Counter()  # type: ignore[union-attr]
-    made.__class__ = self.__class__
-    made.requires_grad = (self.requires_grad and self.is_leaf) or self.requires_grad
-    for k, v in self.__dict__.items():
-        if not k.startswith("_"):
-            made.__dict__[k] = v
-    return made
-
-
-@composite(namespace="Tensor", operands=("self",), native=False)
-def __deepcopy__(self: Any, memo: Any) -> Any:
-    """A copy with its own memory.
-
-    Raises:
-        RuntimeError: for tensors that have a history.
-
-    Example:
-        >>> import jtorch as torch
-        >>> import copy
-        >>> x = torch.tensor([1.0])
-        >>> copy.deepcopy(x) is x
-        False
-    """
-    if id(self) in memo:
-        return memo[id(self)]
-    if not self.is_leaf:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
-            "attempting "
-            "to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
-            "https://github.com/pytorch/pytorch/pull/103001"
-        )
-    made = _deep(self, memo)
-    cls = _type(self)
-    if cls is not Tensor:
-        if _type(self.new_empty([])) is not cls:
-            raise RuntimeError(
-                "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass types that properly "
-                "implement new_empty() and for which that function returns another instance of the same subclass. You should either "
-                "properly implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for new_empty() "
-                "to return an instance of a different type."
-            )
-        made = _retyped(made, cls)
-    memo[id(self)] = made
-    made._rg = self._rg
-    if self._grad is not None:
-        made._grad = self._grad.__deepcopy__(memo)
-    for k, v in self.__dict__.items():
-        if not k.startswith("_"):
-            made.__dict__[k] = copy_module.deepcopy(v, memo)
-    return made
-
-
-def _deep(t: Tensor, memo: Any) -> Tensor:
-    v = t._v or t._read()
-    al = t._al
-    if al is None or al.storage.host is not None or not al.chain:
-        r = from_value(v if v.aval.device == META else record(call_of(OPS["clone"], (T,)), (v,)))
-        r._strides = t._strides
-        return r
-    # Tensors that shared memory share it in the copy too.
-    key = ("storage", id(al.storage))
-    root = memo.get(key)
-    if root is None:
-        base = from_value(record(call_of(OPS["clone"], (T,)), (al.storage.value,)))  # type: ignore[arg-type]
-        base._strides = al.storage.strides
-        root = memo[key] = base
-    whole = alias_of(root)
-    r = _new(Tensor)
-    from .storage import Alias
-
-    r._al = Alias(whole.storage, al.chain, None, None, 0, al.offset)
-    r._al.aval, r._al.strides = al.aval, al.strides
-    r._strides = t._strides
-    return r
-
-
+# Pickles name it here.
 def _rebuild(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: Any, attributes: dict[str, Any]) -> Tensor:
     t = from_host(array.view(dtype.np) if array.dtype != dtype.np else array)
     if cls is not None:
@@ -641,135 +554,3 @@ def _rebuild(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: A
     t._rg = requires_grad
     t.__dict__.update(attributes)
     return t
-
-
-@composite(namespace="Tensor", operands=("self",), native=False)
-def __reduce_ex__(self: Any, protocol: Any) -> Any:
-    """Pickles data, dtype, ``requires_grad``, class and the attributes set on the instance; history is left out.
-
-    Returns: what ``pickle`` makes the tensor of again: a function and its arguments.
-
-    Example:
-        >>> import jtorch as torch
-        >>> import pickle
-        >>> pickle.loads(pickle.dumps(torch.tensor([1, 2])))
-        tensor([1, 2])
-    """
-    array = np.array(_data(self, "pickle"))
-    if array.dtype.kind not in "biufc":
-        array = array.view(f"u{array.dtype.itemsize}")
-    attributes = {k: v for k, v in self.__dict__.items() if k not in Tensor.__annotations__}
-    # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
-    cls = None if _type(self) is Tensor else _type(self)
-    return _rebuild, (array, self.dtype, self.requires_grad, cls, attributes)
-
-
-# ---- subclasses ------------------------------------------------------------------------------------------------------------------
-
-
-def as_subclass(self: Tensor, cls: Any) -> Any:
-    """The same data and history as an instance of a Tensor subclass.
-
-    Raises:
-        TypeError: for a class that does not inherit from Tensor.
-
-    Example:
-        >>> import jtorch as torch
-        >>> class Named(torch.Tensor):
-        ...     pass
-        >>> type(torch.ones(1).as_subclass(Named)).__name__
-        'Named'
-    """
-    if not issubclass(cls, Tensor):
-        raise TypeError(
-            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
-            "inherits from Tensor."
-        )
-    r = _retyped(self, cls)
-    self._read()
-    if self._rg and MODE.enabled:
-        v = self._v or self._read()
-        call = call_of(OPS["clone"], (T,))
-        r._node = Node(call, (v,), (self._edge(),), (), (v,))
-        r._node.label = "AliasBackward0"
-        r._rg = True
-        r._al.base = self._al.base if self._al.base is not None else self  # type: ignore[union-attr]
-        r._al.gen = r._al.counter.n  # type: ignore[union-attr]
-    return r
-
-
-def _retyped(t: Tensor, cls: Any) -> Any:
-    plain = detached(t)
-    r = _new(cls)
-    r._al, r._v, r._strides = plain._al, None, plain._strides
-    return r
-
-
-def _make_subclass(
-    cls: Any,
-    data: Tensor,
-    require_grad: bool = False,
-    dispatch_strides: bool = False,
-    dispatch_device: bool = False,
-    device_for_backend_keys: Any = None,
-) -> Any:
-    """``data`` detached, as a leaf of class ``cls``; the other arguments steer PyTorch's dispatcher and mean nothing here."""
-    del dispatch_strides, dispatch_device, device_for_backend_keys
-    if require_grad and not data._aval.differentiable:
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    if _type(data) is Tensor and data._al is None and not data._rg:
-        r = _new(cls)
-        # The usual case, ``Parameter(torch.empty(...))``: shares the storage only if somebody keeps ``data``.
-        al = alias_of(data)
-        r._al, r._strides = _fresh_alias(al), data._strides
-    else:
-        r = _retyped(data, cls)
-    if require_grad and r._al.counter.n < 0 and not MODE.inference:
-        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-    r._rg = require_grad
-    if require_grad and MODE.transforms:
-        adopted(r)
-    return r
-
-
-def _fresh_alias(al: Any) -> Any:
-    from .storage import Alias
-
-    mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
-    mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
-    return mine
-
-
-def _construct(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
-    """``Tensor()``, ``Tensor(2, 3)``, ``Tensor([1., 2.])``, ``Tensor(tensor)``: default dtype; sizes give uninitialised data."""
-    from .creation import tensor as make_tensor
-
-    if not args and "data" in kwargs:
-        args = (kwargs["data"],)
-    default = dtypes.get_default_dtype()
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        source = args[0]
-        made = detached(source)
-    elif len(args) == 1 and not isinstance(args[0], int) and not (isinstance(args[0], tuple) and _type(args[0]).__name__ == "Size"):
-        made = make_tensor(args[0], dtype=default, device=device)
-        if MODE.inference:
-            made._uncount()
-    else:
-        size = tuple(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
-        if not size:
-            size = (0,)
-        made = from_host(np.zeros(size, default.np), device)
-        if MODE.inference:
-            made._uncount()
-    return made if cls is Tensor else _retyped(made, cls)
-
-
-def _new_tensor(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    if cls is not Tensor and (args or kwargs) and cls.__init__ is not object.__init__ and not args:
-        return _construct(cls)
-    return _construct(cls, *args, **kwargs)
-
-
-def wrap_jax(x: Any) -> Tensor:
-    """A tensor of a ``jax.Array`` or tracer, without a copy."""
-    return from_value(leaf(x))

@@ -11,10 +11,12 @@ from typing import Any
 from .autograd.grad_mode import MODE
 from .autograd.names import plain_name
 from .autograd.tape import Node, next_seq, tracked
-from .core import AMBIGUOUS, CUSTOM, MULTI, SHARED, UNMIXED, Tensor, _base_steps, _from, contiguous_strides, is_dense
+from .core import Tensor, _from
 from .engine import SPECIAL, Lifted, Meta, Value
 from .errors import not_offered
+from .layouts import contiguous_strides, is_dense
 from .storage import OVERLAP, Alias, writable
+from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
 
 
 def check_inplace(t: Tensor, idempotent: bool | str = False) -> None:
@@ -77,6 +79,12 @@ def _not_rebased(t: Tensor, al: Alias) -> RuntimeError:
 def overlapping(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether an expanded dimension makes indices share memory; like torch, does not look for other ways of overlapping."""
     return 0 not in shape and any(s == 0 and n > 1 for n, s in zip(shape, strides, strict=True))
+
+
+SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
 
 
 def check_overlap(t: Tensor, operands: Sequence[Any], whole: bool = False) -> None:
@@ -227,7 +235,7 @@ def retain_again(t: Tensor) -> None:
 def _rebase(al: Alias, v: Value, edge: Any) -> None:
     """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it."""
     base = al.base
-    steps = _base_steps(al)
+    steps = base_steps(al)
     if any(step.put is None for step in steps):
         if base._al.chain:
             raise not_offered(
