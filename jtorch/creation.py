@@ -15,6 +15,7 @@ from .core import Tensor, from_host, requiring, share_host
 from .factories import check_dtype, check_options, factory
 from .ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from .ops._declare import OPS
+from .warned_once import warn_once
 
 # ---- what a value is -------------------------------------------------------------------------------------------------------------
 
@@ -102,7 +103,7 @@ def _values(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
         ValueError, RuntimeError: for a number that does not fit.
     """
     if not all(type(x) in _BY_PYTHON_TYPE for x in leaves):
-        leaves = [_python_number(x) for x in leaves]
+        leaves = [_python_number(x, dtype) for x in leaves]
     kind = dtype.category
     if kind == dtypes.COMPLEX:
         return np.array(leaves, np.complex128).astype(dtype.np)
@@ -116,17 +117,19 @@ def _values(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
     return _integers(leaves, dtype)
 
 
-def _python_number(leaf: Any) -> Any:
-    if isinstance(leaf, (Tensor, np.ndarray)):
-        if (leaf.numel() if isinstance(leaf, Tensor) else leaf.size) != 1:
+def _python_number(leaf: Any, dtype: dtypes.dtype) -> Any:
+    if isinstance(leaf, Tensor):
+        return leaf.__index__() if dtype.category < dtypes.FLOATING else complex(leaf) if dtype.category == dtypes.COMPLEX else float(leaf)
+    if isinstance(leaf, np.ndarray):
+        if leaf.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return leaf.item()
     if isinstance(leaf, np.generic):
         return leaf.item()
     if isinstance(leaf, (bool, int, float, complex)):
         return leaf
-    if isinstance(leaf, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type(leaf).__name__}'")
+    if dtype.category >= dtypes.FLOATING:
+        raise TypeError(f"must be real number, not {type(leaf).__name__}")
     raise TypeError(f"'{type(leaf).__name__}' object cannot be interpreted as an integer")
 
 
@@ -160,13 +163,14 @@ def _host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
-        _warn_once(
+        warn_once(
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
             "numpy.ndarray with numpy.array() before converting to a tensor."
         )
     shape, leaves = _flattened(data)
-    if leaves and shape and isinstance(leaves[0], (str, bytes)) and len(leaves[0]) > 1:
-        raise ValueError(f"too many dimensions '{type(leaves[0]).__name__}'")
+    # A letter is a sequence of one letter, and so on without end.
+    if leaves and shape and isinstance(leaves[0], str):
+        raise ValueError("too many dimensions 'str'")
     wanted = dtype or _infer(leaves)
     return _values(leaves, wanted).reshape(shape)
 
@@ -194,16 +198,6 @@ def _from_array(array: np.ndarray) -> np.ndarray:
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
         )
     return array
-
-
-_warned: set[str] = set()
-
-
-def _warn_once(text: str) -> None:
-    """Gives a warning that torch gives once in the life of a program."""
-    if text not in _warned:
-        _warned.add(text)
-        warnings.warn(text, UserWarning, stacklevel=5)
 
 
 # ---- tensors from data -----------------------------------------------------------------------------------------------------------
@@ -379,7 +373,7 @@ def from_numpy(ndarray: Any) -> Any:
         kind = type(ndarray)
         raise TypeError(f"expected np.ndarray (got {kind.__module__ + '.' if kind.__module__ == 'numpy' else ''}{kind.__name__})")
     if not ndarray.flags.writeable:
-        _warn_once(
+        warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
             "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
             "it to a tensor. This type of warning will be suppressed for the rest of this program."
@@ -424,7 +418,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
         )
     if not writable:
-        _warn_once(
+        warn_once(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
             "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it "
             "writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."

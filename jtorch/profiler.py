@@ -1,6 +1,6 @@
-"""Names of ``torch.profiler``: labels go to JAX's profiler, blocks of ``profile`` write JAX's traces where a folder is asked for."""
+"""Names of ``torch.profiler``: operators timed one by one, in the steps that a schedule names."""
 
-# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+
 
 from __future__ import annotations
 
@@ -79,38 +79,113 @@ def schedule(
 
 
 class profile(_timed):
-    """A block whose wall time is measured; ``on_trace_ready`` is called at its end, and where its ``schedule`` says so."""
+    """A block whose operators run one by one, each timed, in the steps that ``schedule`` names (otherwise in all).
 
-    def __init__(self, *, activities: Any = None, schedule: Any = None, on_trace_ready: Any = None, **options: Any) -> None:
-        super().__init__(True, activities=activities, **options)
-        self.schedule, self.on_trace_ready = schedule, on_trace_ready
+    ``on_trace_ready`` is called with the profiler where a recording ends. See ``torch.autograd.profiler.profile``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as prof:
+        ...     with torch.profiler.record_function("double"):
+        ...         y = torch.ones(3) * 2
+        >>> [(event.key, event.count) for event in prof.key_averages()]
+        [('double', 1), ('aten::ones', 1), ('aten::mul', 1)]
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Any = None,
+        schedule: Any = None,
+        on_trace_ready: Any = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Any = None,
+    ) -> None:
+        super().__init__(True, record_shapes=record_shapes)
+        self.activities = set(activities) if activities else supported_activities()
+        self.schedule, self.on_trace_ready = schedule or _default_schedule_fn, on_trace_ready
+        self._scheduled = schedule is not None
+        self.profile_memory, self.with_stack, self.with_flops, self.with_modules = profile_memory, with_stack, with_flops, with_modules
         self.step_num = 0
+        self.current_action = self.schedule(0)
+        self._step: Any = None
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
 
     def start(self) -> None:
         """Begins."""
-        self.__enter__()
+        self.current_action = self.schedule(self.step_num)
+        self._arrange()
 
     def stop(self) -> None:
         """Ends."""
-        self.__exit__(None, None, None)
+        self._end_step()
+        if self._recorder is not None:
+            self._finish()
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
 
     def step(self) -> None:
         """Says that the next step begins."""
-        if self.schedule is not None and self.on_trace_ready is not None and self.schedule(self.step_num) is ProfilerAction.RECORD_AND_SAVE:
-            self.on_trace_ready(self)
+        self._end_step()
+        saved = self.current_action is ProfilerAction.RECORD_AND_SAVE
         self.step_num += 1
+        self.current_action = self.schedule(self.step_num)
+        if saved:
+            self._finish()
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
+        self._arrange()
 
-    def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
-        if self.schedule is None and self.on_trace_ready is not None:
-            self.on_trace_ready(self)
+    def _arrange(self) -> None:
+        if self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
+            if self._recorder is None:
+                self._record()
+            if self._scheduled:
+                self._step = record_function(f"ProfilerStep#{self.step_num}")
+                self._step.__enter__()
+
+    def _end_step(self) -> None:
+        if self._step is not None:
+            self._step.__exit__(None, None, None)
+            self._step = None
+
+    def events(self) -> Any:
+        """The events of the last recording."""
+        return self._measured()
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[Any], None]:
-    """Not offered: use ``jax.profiler.trace(dir_name)``, which TensorBoard reads."""
-    from .errors import not_offered
+    """What writes each recording as a file of the folder, for ``on_trace_ready``."""
+    import gzip
+    import os
+    import socket
+    import time
 
-    raise not_offered("torch.profiler.tensorboard_trace_handler", "operations are fused; jax.profiler.trace writes what TensorBoard reads")
+    def handler(prof: Any) -> None:
+        os.makedirs(dir_name, exist_ok=True)
+        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        path = os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json")
+        prof.export_chrome_trace(path)
+        if use_gzip:
+            with open(path, "rb") as plain, gzip.open(path + ".gz", "wb") as packed:
+                packed.write(plain.read())
+            os.remove(path)
+
+    return handler
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -295,7 +295,12 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
     if len(op.params) == 1 or sign in ("neg", "pos", "abs", "invert"):
         signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
         found[plain_name] = specialise(
-            _one(core), f"torch.Tensor.{plain_name}", ["self"], signature=signature, reports=made, doc=op.body.__doc__
+            _inverted(core) if sign == "invert" else _one(core),
+            f"torch.Tensor.{plain_name}",
+            ["self"],
+            signature=signature,
+            reports=made,
+            doc=op.body.__doc__,
         )
         return found
     signature = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in ("self", "other")])
@@ -334,6 +339,19 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
 
         found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, **options)
     return found
+
+
+def _inverted(core: Any) -> Callable[..., Any]:
+    def inverted(self: Any) -> Any:
+        try:
+            return core(self)
+        except NotImplementedError as e:
+            if not str(e).startswith('"bitwise_not_cpu"'):
+                raise
+            # The operator has words of its own for numbers that have no bits.
+            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors") from None
+
+    return inverted
 
 
 def _one(core: Callable[..., Any]) -> Callable[[Any], Any]:

@@ -161,3 +161,16 @@ def test_no_warning_without_reason() -> None:
         warnings.simplefilter("error")
         torch.tensor([1, 2])
         torch.from_numpy(np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "error", "words"),
+    [
+        (["a"], None, ValueError, "too many dimensions 'str'"),
+        ([1, "a"], torch.int32, TypeError, "'str' object cannot be interpreted as an integer"),
+        ([1, None], torch.float32, TypeError, "must be real number, not NoneType"),
+    ],
+)
+def test_leaves_that_are_no_numbers(data: list[object], dtype: torch.dtype | None, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        torch.tensor(data, dtype=dtype)

@@ -75,7 +75,7 @@ def replay(node: Node, grads: list[Any], create_graph: bool) -> list[Any]:
     if saved is None:
         raise RuntimeError(FREED)
     if node.hooked is not None:
-        saved = [v for v, _ in node.unpack()]
+        saved = node.unpack()
     else:
         for v in saved:
             if v.meta is not None:

@@ -12,7 +12,7 @@ from ..engine import Value, record
 from ..ops._declare import OPS
 from ..ops._kernel import Fixed, call_of
 from .engine import _item, _tensor
-from .grad_mode import MODE
+from .grad_mode import MODE, enable_grad
 from .nodes import Shown
 from .tape import FREED, Edge, Node, next_seq
 
@@ -188,7 +188,8 @@ class FunctionNode(Node):
             if hooks is not None:
                 inner, SAVING.hooks = SAVING.hooks, []
                 try:
-                    kept.append((hooks[0](t if place is None else detached(t)), None, place, hooks[1]))
+                    packed = hooks[0](t if place is None else detached(t))
+                    kept.append((packed, t._edge() if place is None else None, place, hooks[1]))
                 finally:
                     SAVING.hooks = inner
             else:
@@ -203,7 +204,7 @@ class FunctionNode(Node):
         t: Any
         for t, version, place, unhook in self.stored:
             if unhook is not None:
-                t = unhook(t)
+                t = _with_history(unhook(t), version)
             elif t is not None and t._writes != version:
                 self._stale(t, version, place)
             if place is not None:
@@ -284,6 +285,18 @@ class FunctionNode(Node):
                 continue
             result.append(_fitted(name, i, g, aval))
         return result
+
+
+def _with_history(t: Tensor, edge: Edge) -> Tensor:
+    """What an unpack hook made of a saved tensor, with the history that the tensor had."""
+    if edge is None or t is edge:
+        return t
+    r = from_value(t._read())
+    if type(edge) is not tuple:  # a leaf, which has no node to name: that of a view leads to it
+        with enable_grad():
+            edge = edge.view_as(edge)._edge()
+    r._node, r._nr, r._rg = edge[0], edge[1], True
+    return r
 
 
 def _backward_of(function: Any) -> Any:

@@ -98,10 +98,10 @@ class Node(Shown):
             saved += results
         self.saved: list[Any] | None = saved
         self.hooked = None
+        self.edges = edges
         if SAVING.hooks:
             self.pack()
         self.visible = len(results) - info.hidden
-        self.edges = edges
         self.numbers = numbers
         self.seq = _numbers()
         self.rare: Rare | None = None
@@ -137,7 +137,7 @@ class Node(Shown):
         if saved is None:
             raise RuntimeError(FREED)
         if self.hooked is not None:
-            saved = [v for v, _ in self.unpack()]
+            saved = self.unpack()
         else:
             for v in saved:
                 if v.meta is not None:
@@ -173,40 +173,52 @@ class Node(Shown):
         given = tuple([g is not None for g in grads])
         kept = self.kept
         if self.hooked is not None:
-            ins = self.unpack()
-            if info.hidden:
-                ins = ins[: sum(kept)]
+            saved = self.unpack()
         else:
             for v in saved:
                 if v.meta is not None:
                     _check_version(self, v)
-            n_saved = sum(kept)
-            ins = list(zip(saved, [e for e, keep in zip(self.edges, kept, strict=True) if keep], strict=False))
-            if not info.hidden and saved_results(info, len(self.outs)):
-                ins += [(v, (self, j)) for j, v in enumerate(saved[n_saved:])]
+        origins = self.origins()
+        ins = list(zip(saved[: sum(kept)] if info.hidden else saved, origins, strict=False))
         derivative = vjp_of(call, self.avals, self.outs, needs, given, recompute=bool(info.hidden), kept=kept)
         ins += [g for g in grads if g is not None]
         found = iter(tracked(derivative, ins, self.numbers))
         return [next(found) if need else None for need in needs]
 
+    def origins(self) -> list[Edge]:
+        """The history of what is saved: the operands' edges, then the results as this node's own; hidden residuals have none."""
+        found = [e for e, keep in zip(self.edges, self.kept, strict=True) if keep]
+        info = self.call.extra  # type: ignore[union-attr]
+        if not info.hidden and saved_results(info, len(self.outs)):
+            found += [(self, j) for j in range(len(self.outs))]
+        return found
+
     def pack(self) -> None:
-        """Gives what is saved to the innermost ``saved_tensors_hooks``."""
+        """Gives what is saved to the innermost ``saved_tensors_hooks``: leaves themselves, other tensors with their history."""
         pack, unpack = SAVING.hooks[-1]
         assert self.saved is not None
         inner, SAVING.hooks = SAVING.hooks, []
+        origins = self.origins()
         try:
-            self.hooked = [(pack(SAVING.wrap(v)), unpack) for v in self.saved]
+            hooked = []
+            for i, v in enumerate(self.saved):
+                origin = origins[i] if i < len(origins) else None
+                t = SAVING.wrap(v)
+                if type(origin) is tuple:
+                    t._node, t._nr, t._rg = origin[0], origin[1], True
+                elif origin is not None and origin._v is v:
+                    t = origin
+                packed = pack(t)
+                # A result that is kept as it is would keep its own node alive.
+                hooked.append((SAVING.wrap(v) if packed is t and type(origin) is tuple and origin[0] is self else packed, unpack))
+            self.hooked = hooked
         finally:
             SAVING.hooks = inner
         self.saved = []
 
-    def unpack(self) -> list[tuple[Value, Edge]]:
-        """What was saved, as the hooks give it back, with its history where that is still the one that was saved."""
-        found = []
-        for packed, unpack in self.hooked or ():
-            t = unpack(packed)
-            found.append((t._read(), t._edge()))
-        return found
+    def unpack(self) -> list[Value]:
+        """What was saved, as the hooks give it back."""
+        return [unpack(packed)._read() for packed, unpack in self.hooked or ()]
 
 
 FREED = (

@@ -31,9 +31,13 @@ def _padded(
     batch_first: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     def run(x: Any, h: Any, w: Any, layers: int) -> Any:
-        return _C._rnn(x, h, w, mode, has_biases, layers, bidirectional, batch_first)
+        return _C._rnn(x, h, w, mode, has_biases, layers, bidirectional, False)
 
-    return _layers(run, input, hx, params, num_layers, dropout, train)
+    if not batch_first:
+        return _layers(run, input, hx, params, num_layers, dropout, train)
+    # Time comes first in memory, as in PyTorch: dropout, between layers and after them, draws its numbers in that order.
+    output, *finals = _layers(run, input.transpose(0, 1), hx, params, num_layers, dropout, train)
+    return output.transpose(0, 1) if mode == "LSTM" else output.transpose_(0, 1), *finals
 
 
 def _packed(

@@ -88,7 +88,7 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tu
         if not -arg.dim() <= dim < arg.dim():
             raise ValueError(
                 f"{what}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {arg.dim()} so expected in_dim to "
-                f"satisfy {-arg.dim()} <= in_dim < {arg.dim()}."
+                f"satisfy -{arg.dim()} <= in_dim < {arg.dim()}."
             )
         dims[i] = dim % arg.dim()
         sizes.append(arg.size(dim))

@@ -1,6 +1,6 @@
-"""``torch.jit``: scripted and traced functions are the Python functions themselves; recorded execution compiles them.
+"""``torch.jit``: scripted and traced functions run as the Python that they are; recorded execution compiles them.
 
-There is no TorchScript, hence nothing to save or load.
+There is no TorchScript: nothing can be saved as a program.
 """
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
@@ -8,6 +8,7 @@ There is no TorchScript, hence nothing to save or load.
 from __future__ import annotations
 
 import contextlib
+import types
 import typing
 import warnings
 from collections.abc import Callable
@@ -16,23 +17,13 @@ from typing import Any, NoReturn
 from .. import _refusals
 from ..errors import not_offered
 from ..futures import Future as Future
+from . import _script
 from . import annotations as annotations
-
-_WHY = "TorchScript is a program format of its own; keep the module's code and save its state_dict"
-
-
-class ScriptModule:
-    """The type of scripted modules; nothing is one here, as ``script`` returns the module itself."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise not_offered("torch.jit.ScriptModule", _WHY)
-
-
-class ScriptFunction:
-    """The type of scripted functions; nothing is one here."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise not_offered("torch.jit.ScriptFunction", _WHY)
+from ._script import RecursiveScriptModule as RecursiveScriptModule
+from ._script import ScriptFunction as ScriptFunction
+from ._script import ScriptModule as ScriptModule
+from ._script import TopLevelTracedModule as TopLevelTracedModule
+from ._script import TracedModule as TracedModule
 
 
 class TracerWarning(Warning):
@@ -50,12 +41,36 @@ class TracingCheckError(Exception):
 
 Error = RuntimeError
 Final = typing.Final
-RecursiveScriptModule = TopLevelTracedModule = ScriptModule
 
 
 def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
-    """``obj`` itself: it runs as Python, and is compiled as it is recorded."""
-    return obj
+    """A scripted copy of a module, a function as a ``ScriptFunction``, a class itself: all run as Python, and are compiled as recorded.
+
+    Raises:
+        TypeError, RuntimeError: for what is neither.
+
+    Differs from torch: a scripted module is an instance of the module's class too, and what TorchScript cannot compile runs.
+    """
+    from jtorch import nn
+
+    if isinstance(obj, (ScriptModule, ScriptFunction)):
+        return obj
+    if isinstance(obj, nn.Module):
+        return _script.scripted(obj)
+    if isinstance(obj, type):
+        if issubclass(obj, nn.Module):
+            raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, pass an instance instead")
+        return obj
+    if isinstance(obj, (dict, list)):
+        return obj
+    if not callable(obj):
+        raise TypeError(f"{type(obj)} is a built-in class")
+    return ScriptFunction(obj)
+
+
+def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The method itself."""
+    return fn
 
 
 def trace(
@@ -72,21 +87,52 @@ def trace(
     example_kwarg_inputs: Any = None,
     _store_inputs: bool = True,
 ) -> Any:
-    """``func`` itself, after it was run once on the example inputs, so that its errors show here.
+    """``func`` as a traced module or function, after it was run on the example inputs, so that its errors show here.
 
-    Differs from torch: control flow that depends on values stays.
+    Differs from torch: control flow that depends on values stays, as do the modes of layers.
     """
-    if example_inputs is not None or example_kwarg_inputs is not None:
-        args = () if example_inputs is None else tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-        func(*args, **(example_kwarg_inputs or {}))
-    return func
+    args = () if example_inputs is None else tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    return _traced(func, [lambda: func(*args, **(example_kwarg_inputs or {}))], check_trace)
 
 
-def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """``mod`` itself, after the named methods were run on their inputs."""
-    for name, given in inputs.items():
-        getattr(mod, name)(*(given if isinstance(given, (tuple, list)) else (given,)))
-    return mod
+def _traced(func: Any, runs: list[Callable[[], Any]], check: bool) -> Any:
+    from jtorch import nn
+
+    if isinstance(func, (ScriptModule, ScriptFunction)):
+        return func
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, nn.Module) and getattr(func, "__name__", None) == "forward":
+        func = owner
+    for run in runs:
+        _script.traced_runs(func, run, check)
+    if isinstance(func, nn.Module):
+        return _script.scripted(func, TopLevelTracedModule, TracedModule)
+    return ScriptFunction(func)
+
+
+def trace_module(
+    mod: Any,
+    inputs: dict[str, Any],
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
+    """``mod`` as a traced module, after the named methods were run on their inputs."""
+
+    def runner(name: str, given: Any) -> Callable[[], Any]:
+        method = mod if name == "forward" else getattr(mod, name)
+        if example_inputs_is_kwarg:
+            return lambda: method(**given)
+        return lambda: method(*(given if isinstance(given, (tuple, list)) else (given,)))
+
+    return _traced(mod, [runner(name, given) for name, given in inputs.items()], check_trace)
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,13 +177,21 @@ def _script_if_tracing(fn: Any) -> Any:
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """``mod`` itself."""
-    return mod
+    """A scripted module, in evaluation mode, that has no parameters and submodules of its own; ``preserved_attrs`` stay attributes.
+
+    Raises:
+        RuntimeError: if ``mod`` is not scripted, or in training mode.
+    """
+    return _script.frozen(mod, preserved_attrs)
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """``mod`` itself."""
-    return mod
+    """``freeze(mod)``: recorded execution does what else there is to be done."""
+    return _script.frozen(mod, other_methods)
+
+
+def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: Any = None) -> None:
+    """Without effect: recorded execution optimizes what it compiles."""
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -146,8 +200,27 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 
 
 def isinstance_(obj: Any, target_type: Any) -> bool:
-    """Python's ``isinstance``."""
-    return isinstance(obj, target_type)
+    """Whether ``obj`` is of a type, which may be a container with the types of its items, and all of those are of theirs.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance([1, "a"], list[int])
+        (True, False)
+    """
+    if isinstance(target_type, tuple):
+        return any(isinstance_(obj, t) for t in target_type)
+    origin, items = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin is None:
+        return obj is None if target_type in (None, type(None)) else isinstance(obj, target_type)
+    if origin in (typing.Union, types.UnionType):
+        return any(isinstance_(obj, t) for t in items)
+    if not isinstance(obj, origin):
+        return False
+    if origin is tuple:
+        return len(obj) == len(items) and all(map(isinstance_, obj, items))
+    if origin is dict:
+        return all(isinstance_(k, items[0]) and isinstance_(v, items[1]) for k, v in obj.items())
+    return all(isinstance_(item, items[0]) for item in obj)
 
 
 class Attribute:
@@ -180,13 +253,13 @@ def wait(future: Any) -> Any:
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
-    """Not offered."""
-    raise not_offered("torch.jit.save", _WHY)
+    """Not offered: there is no program to write. ``torch.save(module.state_dict(), f)`` writes what can be read everywhere."""
+    raise not_offered("torch.jit.save", f"{_script.NO_PROGRAM}; save the state_dict instead")
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> NoReturn:
     """Not offered."""
-    raise not_offered("torch.jit.load", _WHY)
+    raise not_offered("torch.jit.load", _script.NO_PROGRAM)
 
 
 @contextlib.contextmanager

@@ -192,6 +192,8 @@ def _scatter_add_rule(g, result, input, dim, index, src):
 defvjp(scatter_add, _scatter_add_rule)
 
 _HOW = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "max", "amin": "min"}
+# Other words for extrema that scatter_reduce computes with, though it has no derivative under them.
+_ALSO = {"max": "amax", "min": "amin"}
 
 
 def _identity(reduce: str, dtype: np.dtype) -> Any:
@@ -282,13 +284,14 @@ def _reduce_gradients(
 def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ``include_self`` is False.
 
-    ``reduce`` is ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``. Elements that nothing is sent to keep their value.
+    ``reduce`` is ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` (or ``"max"``) or ``"amin"`` (or ``"min"``). Elements that nothing is sent
+    to keep their value.
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 
     Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32.
 
-    Gradient: equal maxima or minima share theirs.
+    Gradient: equal maxima or minima share theirs; none under the names ``"max"`` and ``"min"``.
 
     Raises:
         RuntimeError: if ``reduce`` is unknown, shapes or dtypes do not fit, or a position is out of range or negative.
@@ -302,6 +305,7 @@ def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str
         >>> x.scatter_reduce(0, where, torch.tensor([1.0, 2.0, 30.0]), "sum", include_self=False)
         tensor([ 3., 30.])
     """
+    reduce = _ALSO.get(reduce, reduce)
     if reduce not in _HOW:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce == "mean" and input.dtype == np.bool_:
@@ -316,6 +320,8 @@ def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str
 
 
 def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_self=True):
+    if reduce in _ALSO:
+        raise RuntimeError(f"Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got {reduce}.")
     x, axis, i, s = _scatter_operands(input, dim, index, src)
     if index.size == 0:
         return (g, None, jnp.zeros(src.shape, g.dtype))

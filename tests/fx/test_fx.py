@@ -174,3 +174,23 @@ def test_table(capsys: Any) -> None:
         "call_method  abs_1   abs       (x,)      {}",
         "output       output  output    (abs_1,)  {}",
     ]
+
+
+def test_convolutions_take_in_normalizations_and_dropout_goes() -> None:
+    from jtorch.fx.experimental.optimization import extract_subgraph, fuse, optimize_for_inference, remove_dropout
+
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Dropout(0.5), nn.Conv2d(2, 2, 1), nn.ReLU(), nn.BatchNorm2d(2)).eval()
+    with torch.no_grad():
+        net[1].running_mean.add_(0.5)
+    x = torch.randn(1, 1, 5, 5)
+    fused = fuse(net)
+    assert [str(n.target) for n in fused.graph.nodes if n.op == "call_module"] == ["0", "2", "3", "4", "5"]
+    assert torch.allclose(fused(x), net(x), atol=1e-5) and isinstance(net[1], nn.BatchNorm2d)
+    assert [str(n.target) for n in remove_dropout(net).graph.nodes if n.op == "call_module"] == ["0", "1", "3", "4", "5"]
+    nodes = list(torch.fx.symbolic_trace(net).graph.nodes)
+    part = extract_subgraph(net, nodes[1:3], nodes[:1], nodes[2:3])
+    assert torch.equal(part(x)[0], net[1](net[0](x)))
+    with pytest.raises(AssertionError, match="Fusion only for eval!"):
+        fuse(net.train())
+    with pytest.raises(NotImplementedError, match="MKL-DNN"):
+        optimize_for_inference(net)

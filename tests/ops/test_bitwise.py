@@ -40,8 +40,15 @@ def test_bool_bits_are_logic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "kernel"), [(lambda x: x & x, "bitwise_and_cpu"), (lambda x: x << 1, "lshift_cpu"), (lambda x: ~x, "bitwise_not_cpu")]
+    ("call", "kernel"), [(lambda x: x & x, "bitwise_and_cpu"), (lambda x: x << 1, "lshift_cpu"), (torch.bitwise_not, "bitwise_not_cpu")]
 )
 def test_floats_have_no_bits(call: object, kernel: str) -> None:
     with pytest.raises(NotImplementedError, match=f"\"{kernel}\" not implemented for 'Float'"):
         call(torch.ones(2))  # type: ignore[operator]
+
+
+def test_the_operator_of_numbers_without_bits_has_words_of_its_own() -> None:
+    for x in (torch.ones(1), torch.ones(1, dtype=torch.complex64)):
+        with pytest.raises(TypeError, match=r"~ \(operator.invert\) is only implemented on integer and Boolean-type tensors"):
+            ~x
+    assert (~torch.tensor([5])).item() == -6

@@ -151,3 +151,11 @@ def test_refuses(call, error: type[Exception], words: str) -> None:
     with pytest.raises(error) as caught:
         call(torch.zeros(2, 2), torch.zeros(2, 2, dtype=torch.int64)).tolist()
     assert words in str(caught.value)
+
+
+def test_scatter_reduce_takes_max_and_min_without_a_derivative() -> None:
+    index, src = torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, -2.0])
+    assert torch.zeros(2).scatter_reduce(0, index, src, "max").tolist() == [3.0, 0.0]
+    assert torch.zeros(2).scatter_reduce(0, index, src, "min", include_self=False).tolist() == [1.0, -2.0]
+    with pytest.raises(RuntimeError, match="Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got max"):
+        torch.zeros(2).scatter_reduce(0, index, src.requires_grad_(), "max").sum().backward()

@@ -1,0 +1,143 @@
+"""Scripted and traced modules and functions, and the files they are saved to."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from pathlib import Path
+
+import pytest
+
+import jtorch as torch
+from jtorch import nn
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+        self.factor = 3
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return self.layers(x) * self.factor
+
+
+def plus_one(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+class ByHand(torch.jit.ScriptModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(1, 1)
+
+    @torch.jit.script_method
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.helper(x) * 2
+
+    @torch.jit.script_method
+    def helper(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
+def test_script_makes_a_module_that_shares_tensors_and_nothing_else() -> None:
+    net = Net()
+    scripted = torch.jit.script(net)
+    assert scripted is not net and isinstance(scripted, torch.jit.ScriptModule) and torch.jit.script(scripted) is scripted
+    assert type(scripted).__name__ == "RecursiveScriptModule" and scripted.original_name == "Net"
+    assert scripted.layers[0].weight is net.layers[0].weight
+    scripted.eval()
+    scripted.factor = 5
+    assert net.training and not scripted.training and net.factor == 3
+    x = torch.ones(1, 2)
+    assert torch.allclose(scripted(x) * 3, net(x) * 5) and net.calls.item() == 2
+    assert list(scripted.state_dict()) == list(net.state_dict())
+
+
+def test_repr_of_scripted_and_traced_modules() -> None:
+    scripted = "  original_name=Net\n  (layers): {0}(\n    original_name=Sequential\n    (0): {1}(original_name=Linear)\n"
+    assert repr(torch.jit.script(Net())).startswith(
+        "RecursiveScriptModule(\n" + scripted.format("RecursiveScriptModule", "RecursiveScriptModule")
+    )
+    traced = torch.jit.trace(Net(), torch.ones(1, 2))
+    assert repr(traced).startswith("Net(\n" + scripted.format("Sequential", "Linear")) and type(traced).__name__ == "TopLevelTracedModule"
+
+
+def test_submodules_of_modules_written_by_hand_are_scripted() -> None:
+    module = ByHand()
+    assert repr(module) == "ByHand(\n  (inner): RecursiveScriptModule(original_name=Linear)\n)"
+    assert module(torch.ones(1)).item() == 4
+
+
+def test_functions_and_classes() -> None:
+    function = torch.jit.script(plus_one)
+    assert isinstance(function, torch.jit.ScriptFunction) and function.name == "plus_one" and function(x=torch.ones(1)).item() == 2
+    assert isinstance(torch.jit.trace(lambda x: x * 2, torch.ones(1)), torch.ScriptFunction)
+    assert torch.jit.script(Path) is Path
+    with pytest.raises(RuntimeError, match=r"cannot be compiled since it inherits from nn\.Module, pass an instance instead"):
+        torch.jit.script(Net)
+    with pytest.raises(NotImplementedError, match="TorchScript"):
+        _ = function.code
+
+
+def test_nothing_is_saved_or_loaded_as_a_program(tmp_path: Path) -> None:
+    scripted = torch.jit.script(Net())
+    file = tmp_path / "net.pt"
+    for write in (
+        lambda: torch.jit.save(scripted, file),
+        lambda: scripted.save(file),
+        scripted.save_to_buffer,
+        lambda: torch.jit.save(torch.jit.script(plus_one), io.BytesIO()),
+        lambda: torch.jit.load(file),
+    ):
+        with pytest.raises(NotImplementedError, match=r"torch\.jit\..*TorchScript"):
+            write()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(RuntimeError, match=r"Tried to serialize object __torch__\.Net"):
+        pickle.dumps(scripted)
+    with pytest.raises(pickle.PickleError, match="ScriptFunction cannot be pickled"):
+        pickle.dumps(torch.jit.script(plus_one))
+
+
+def test_copies_are_apart() -> None:
+    scripted = torch.jit.script(Net())
+    other = copy.deepcopy(scripted)
+    assert type(other) is type(scripted) and torch.equal(other.layers[0].weight, scripted.layers[0].weight)
+    with torch.no_grad():
+        other.layers[0].weight.add_(1)
+    assert not torch.equal(other.layers[0].weight, scripted.layers[0].weight)
+
+
+def test_frozen_modules_have_no_parameters() -> None:
+    net = torch.jit.script(Net())
+    with pytest.raises(RuntimeError, match="only implemented for modules in eval mode"):
+        torch.jit.freeze(net)
+    with pytest.raises(RuntimeError, match="expects a ScriptModule"):
+        torch.jit.freeze(Net())
+    frozen = torch.jit.freeze(net.eval(), ["factor"])
+    x = torch.ones(1, 2)
+    assert list(frozen.parameters()) == [] and repr(frozen) == "RecursiveScriptModule(original_name=Net)" and frozen.factor == 3
+    assert torch.equal(frozen(x), net(x)) and not frozen(x).requires_grad
+
+
+def test_tracing_runs_the_example_as_often_as_it_shows() -> None:
+    norm = nn.BatchNorm1d(2)
+    torch.jit.trace(norm, torch.ones(2, 2), check_trace=False)
+    assert norm.num_batches_tracked.item() == 1
+    torch.jit.trace(norm, torch.ones(2, 2))
+    assert norm.num_batches_tracked.item() == 6
+    torch.manual_seed(0)
+    draws = torch.rand(5)
+    torch.manual_seed(0)
+    torch.jit.trace(lambda x: x + torch.rand(1), torch.ones(1))
+    assert torch.rand(1).item() == draws[4].item()
+
+
+def test_isinstance_of_containers() -> None:
+    check = getattr(torch.jit, "isinstance")  # noqa: B009  (Python's own name)
+    assert check([1], list[int]) and not check([1.0], list[int]) and check(None, int | None)
+    assert check({"a": (1, "b")}, dict[str, tuple[int, str]])
+    assert not check((1,), tuple[int, int]) and check(1, (str, int))
