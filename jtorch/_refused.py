@@ -63,7 +63,10 @@ _LINES: dict[str, str] = {
         distributed._shard.sharded_tensor: ShardedTensor
     """,
     _PROCESSES: """
-        distributed: ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI PrefixStore rendezvous new_subgroups_by_enumeration
+        distributed: ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI PrefixStore rendezvous new_subgroups_by_enumeration new_subgroups
+            split_group shrink_group register_rendezvous_handler AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions
+            BroadcastOptions GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions BackendConfig BuiltinCommHookType GradBucket
+            Reducer all_gather_coalesced all_reduce_coalesced get_backend_config
         distributed.distributed_c10d: PrefixStore ProcessGroupGloo _new_process_group_helper
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
     """,
@@ -145,7 +148,6 @@ _LINES: dict[str, str] = {
             fetch_sym_proxy get_proxy_slot track_tensor_tree
     """,
     _PROFILER: """
-        autograd.profiler: EventList FunctionEvent
         autograd.profiler_legacy: profile
     """,
     _GRAPHS: """
@@ -211,6 +213,9 @@ SAME = {
     "distributed.checkpoint.planner": "distributed.checkpoint",
     "distributed.checkpoint.state_dict_saver": "distributed.checkpoint",
     "distributed.checkpoint.storage": "distributed.checkpoint",
+    "masked.maskedtensor": "masked",
+    "masked.maskedtensor.core": "masked",
+    "masked.maskedtensor.creation": "masked",
     "quantization": "ao.quantization",
     "onnx._internal.torchscript_exporter.symbolic_helper": "onnx.symbolic_helper",
     "onnx._internal.torchscript_exporter.symbolic_opset9": "onnx.symbolic_opset9",

@@ -30,6 +30,8 @@ _JITERATOR = "it compiles strings of CUDA; write the function with torch operati
 _TWO_IN_FOUR = "XLA has no kernels for two-in-four sparsity"
 _EXPERIMENTAL = "it is an experiment on CUDA's kernels in PyTorch; use torch.nn.functional.scaled_dot_product_attention"
 
+_COMPARED = "assert_close compares in one pass, without objects for the pairs; it takes a function as msg"
+
 #: Reason -> lines.
 LINES: dict[str, str] = {
     _CUDA: """
@@ -104,6 +106,7 @@ LINES: dict[str, str] = {
     """,
     _CPP: """
         utils.cpp_extension: remove_extension_h_precompiler_headers
+        nn.cpp: ModuleWrapper OrderedDictWrapper
     """,
     _PROFILER: """
         autograd.profiler: EnforceUnique KinetoStepTracker MemRecordsAcc emit_itt load_nvprof parse_nvprof_trace
@@ -176,6 +179,10 @@ LINES: dict[str, str] = {
     _TWO_IN_FOUR: """
         sparse.semi_structured: SparseSemiStructuredTensor SparseSemiStructuredTensorCUTLASS
             SparseSemiStructuredTensorCUSPARSELT to_sparse_semi_structured
+    """,
+    _COMPARED: """
+        testing._comparison: Pair BooleanPair NonePair NumberPair ObjectPair TensorLikePair ErrorMeta UnsupportedInputs originate_pairs
+            not_close_error_metas make_scalar_mismatch_msg make_tensor_mismatch_msg
     """,
     _EXPERIMENTAL: """
         nn.attention.experimental._paged_attention: PagedAttention

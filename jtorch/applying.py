@@ -260,7 +260,7 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         written = [write_out(r, o, name, operands, whole) for r, o in zip(result, out, strict=True)]
-        return type(result)(written)
+        return getattr(type(result), "_written", type(result))(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if MODE.enabled and (result._rg or out._rg):

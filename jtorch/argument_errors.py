@@ -74,7 +74,7 @@ class Parameter:
     def accepts(self, value: Any, numbers_do: bool) -> bool:
         """Whether a value is of the type, as far as can be told."""
         if value is None:
-            return self.optional or self.default is None
+            return self.optional or self.default is None or self.default == []
         kind = self.type
         if kind == "Tensor":
             return isinstance(value, Tensor) or (numbers_do and _is_number(value))

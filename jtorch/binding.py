@@ -417,7 +417,7 @@ def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
 
     for i, (p, value) in enumerate(zip(op.params, given, strict=True)):
         if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC):
-            if value is None or (p.kind != TENSOR and not isinstance(value, Tensor) and isinstance(value, (bool, int, float, complex))):
+            if p.kind != TENSOR and (value is None or (not isinstance(value, Tensor) and isinstance(value, (bool, int, float, complex)))):
                 found = value
             else:
                 found = host(i, p, value)

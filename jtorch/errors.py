@@ -99,6 +99,21 @@ _EXACT_OUT: dict[str, str] = {
         ("vecdot", "linalg.vecdot: Expected out of dtype{its} but found {mine}"),
         ("multi_dot", "multi_dot(): expected out tensor to have dtype {its_cpp} but got {mine_cpp}"),
         ("matrix_norm", "linalg.matrix_norm expected out tensor dtype {its} but got: {mine}"),
+        ("argmax argmin isin", "Expected out tensor to have dtype {its_cpp}, but got {mine_cpp} instead"),
+        ("all any", "{name} only supports bool tensor for result, got: {mine}"),
+        ("isneginf isposinf signbit", "{name} does not support non-boolean outputs."),
+        ("bitwise_not clamp", "Found dtype {mine} but expected {its}"),
+        ("nonzero nonzero_static", "{name}: Expected out tensor to have scalar type {its} but got scalar type{mine}"),
+        ("float_power", "the output given to float_power has dtype {mine} but the operation's result requires dtype {its}"),
+        ("hash_tensor", "Expected result to be of dtype uint64, but got {mine}"),
+        ("histc", "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {its_cpp} and hist {mine_cpp}"),
+        (
+            "searchsorted bucketize",
+            (
+                "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
+                "out_int32 flag is True, but we got output tensor's dtype {mine} and out_int32 flag is {flag}"
+            ),
+        ),
     )
     for name in names.split()
 }  # fmt: skip
@@ -118,9 +133,9 @@ def check_out_dtype(name: str, result: str, out: str) -> None:
         RuntimeError: in the function's own words.
     """
     words = _EXACT_OUT.get(name)
-    if words is not None:
+    if words is not None and not (out == "Byte" and name in ("all", "any")):
         cpp = {"its_cpp": _CPP.get(result, result), "mine_cpp": _CPP.get(out, out)}
-        raise RuntimeError(words.format(name=name, its=result, mine=out, **cpp))
+        raise RuntimeError(words.format(name=name, its=result, mine=out, flag="True" if result == "Int" else "False", **cpp))
 
 
 #: The types whose C counterparts PyTorch names with their module.

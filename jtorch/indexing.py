@@ -413,10 +413,21 @@ def _copy_to(target: Tensor, value: Any, whole: bool = False) -> None:
         shape = target._aval.shape
         target.copy_(value if value._aval.shape == shape or value._aval.ndim > len(shape) else value.expand(shape))  # type: ignore[attr-defined]
     else:
-        if type(value) is complex and not target.dtype.is_complex:
-            raise RuntimeError(too_large(target._aval.dtype))
+        value = _number_for(target, value)
         check_inplace(target)
         target.fill_(value)  # type: ignore[attr-defined]
+
+
+def _number_for(target: Tensor, value: Any) -> Any:
+    """A number to be written: PyTorch makes a tensor of it first, so that what halves cannot hold is infinite and no error."""
+    dtype = target._aval.dtype
+    half = dtype.itemsize == 2 and dtype.kind not in "iu"
+    if type(value) is complex and dtype.kind not in "bc":
+        raise RuntimeError(too_large(np.dtype(np.float64) if half else dtype))
+    if not half or not isinstance(value, (int, float)):
+        return value
+    with np.errstate(over="ignore"):
+        return float(np.float64(value).astype(dtype))
 
 
 def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
@@ -480,7 +491,7 @@ def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:
     rest = target._aval.ndim - dim - max(mask._aval.ndim, 1)
     if rest or mask._aval.ndim == 0:
         mask = mask.reshape((*(mask._aval.shape or (1,)), *(1,) * rest))  # type: ignore[attr-defined]
-    written(inplace(target, _masked_fill(target, mask, value)), "IndexPutBackward0")
+    written(inplace(target, _masked_fill(target, mask, _number_for(target, value))), "IndexPutBackward0")
 
 
 def _check_dtype(target: Tensor, value: Tensor) -> None:

@@ -9,10 +9,12 @@ import jax
 import numpy as np
 
 from . import dtypes
+from .autograd.grad_mode import MODE
 from .binding import composite
 from .core import Tensor, alias_of, contiguous_strides, detached, from_host
 from .engine import META, SPECIAL, Lifted, read
 from .errors import not_offered
+from .warned_once import warn_of_scalar
 
 
 def _data(t: Tensor, what: str) -> Any:
@@ -190,6 +192,8 @@ def __float__(self: Any) -> Any:
         >>> float(torch.tensor([3]))
         3.0
     """
+    if self.requires_grad and MODE.enabled:
+        warn_of_scalar()
     return float(_scalar(self, "float", "double"))
 
 
@@ -220,6 +224,8 @@ def __complex__(self: Any) -> Any:
         >>> complex(torch.tensor(2.0))
         (2+0j)
     """
+    if self.requires_grad and MODE.enabled:
+        warn_of_scalar()
     return complex(_scalar(self, "complex"))
 
 

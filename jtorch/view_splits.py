@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import dtypes
 from .arguments import whole
 from .autograd.grad_mode import MODE
 from .autograd.names import named
@@ -222,6 +223,11 @@ def tensor_split(
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
                 f"tensor with {indices_or_sections.dim()} dims"
+            )
+        if indices_or_sections.dtype is not dtypes.int64:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{indices_or_sections.dtype.scalar_name}"
             )
         indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
     if not isinstance(indices_or_sections, (tuple, list)):

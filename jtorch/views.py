@@ -405,9 +405,9 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """
     _check_tensor("flatten", input)
     shape = input._aval.shape
+    a, b = canonical_dim(start_dim, len(shape)), canonical_dim(end_dim, len(shape))
     if not shape:
         return reshape(input, (1,))
-    a, b = canonical_dim(start_dim, len(shape)), canonical_dim(end_dim, len(shape))
     if a > b:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if a == b:

@@ -9,7 +9,7 @@ from ..applying import write_out
 from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor
-from ..errors import broadcast_shapes
+from ..errors import broadcast_shapes, type_name
 from ..functional import _C
 from ..indexing import as_positions
 from ..views import _slice
@@ -89,6 +89,8 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
         >>> x.index_put((torch.tensor([0, 2, 2]),), torch.tensor([1, 2, 3]), accumulate=True)
         tensor([1, 0, 5])
     """
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put(): argument 'indices' (position 2) must be tuple of Tensors, not {type_name(indices)}")
     for position, index in enumerate(indices):
         if not isinstance(index, Tensor):
             raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(index).__name__}")
@@ -103,7 +105,14 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
             "Index put requires the source and destination dtypes match, "
             f"got {input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
         )
-    return _C._index_put(input, as_positions(input, advanced), values, accumulate)
+    positions = as_positions(input, advanced)
+    room = input.dim() - len(positions) + max((p.dim() for p in positions if p is not None), default=0)
+    if values.dim() > room:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(input[tuple(indices)].shape)}"
+        )
+    return _C._index_put(input, positions, values, accumulate)
 
 
 def _over(part: Any, src: Any, result: Any, name: str) -> Any:

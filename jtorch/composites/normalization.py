@@ -58,8 +58,7 @@ def batch_norm(
             count *= n
         if count == 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
-        if (running_mean is None) != (running_var is None):
-            raise ValueError("running_mean and running_var must either both be None or neither be None")
+        _check_statistics(running_mean, running_var)
         if eps <= 0.0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
@@ -75,6 +74,11 @@ def batch_norm(
     if running_var is None:
         raise RuntimeError("running_var must be defined in evaluation mode")
     return _C._batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+
+
+def _check_statistics(running_mean: Any, running_var: Any) -> None:
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
 
 
 def _empty(input: Any, weight: Any, bias: Any) -> Any:
@@ -161,6 +165,7 @@ def instance_norm(
             count *= n
         if count == 1:
             raise ValueError(f"Expected more than 1 spatial element when training, got input size {shape}")
+        _check_statistics(running_mean, running_var)
     return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
@@ -329,6 +334,9 @@ def native_batch_norm(
     if not training:
         found = PUBLIC["nn.functional.batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
         return found, input.new_zeros((0,)), input.new_zeros((0,))
+    _check_statistics(running_mean, running_var)
+    if not input.numel():
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
     dims = (0, *range(2, input.dim()))
     variance, mean = PUBLIC["var_mean"](input, dims, correction=0)
     return _trained(input, running_mean, running_var, weight, bias, momentum, eps), mean.detach(), (variance + eps).rsqrt().detach()

@@ -10,6 +10,7 @@ from typing import Any
 from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor
+from ..errors import must_be_tensor
 from ..functional import _C, PUBLIC
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -232,4 +233,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-06, keep
         >>> torch.nn.functional.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2))
         tensor([5.0000])
     """
+    for i, (name, x) in enumerate((("x1", x1), ("x2", x2)), 1):
+        if not isinstance(x, Tensor):
+            raise must_be_tensor("pairwise_distance", name, i, x)
     return named(PUBLIC["linalg.vector_norm"](x1 - x2 + eps, p, -1, keepdim), "NormBackward1")

@@ -237,6 +237,7 @@ def unravel_index(indices: Any, shape: Any) -> Any:
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    indices = indices.long()
     found = []
     step = 1
     for n in reversed(sizes):

@@ -34,6 +34,11 @@ from .collectives import scatter as scatter
 from .collectives import scatter_object_list as scatter_object_list
 from .collectives import send as send
 from .collectives import send_object_list as send_object_list
+from .constants import default_pg_timeout as default_pg_timeout
+from .debugging import DebugLevel as DebugLevel
+from .debugging import get_debug_level as get_debug_level
+from .debugging import set_debug_level as set_debug_level
+from .debugging import set_debug_level_from_env as set_debug_level_from_env
 from .group import Backend as Backend
 from .group import DistBackendError as DistBackendError
 from .group import DistError as DistError

@@ -1,8 +1,11 @@
-"""How long the collectives of a group may take, where nothing else is said."""
+"""``torch.distributed.constants``: how long process groups wait by default."""
 
 from __future__ import annotations
 
-import datetime
+from datetime import timedelta
 
-default_pg_timeout = datetime.timedelta(minutes=30)
-default_pg_nccl_timeout = datetime.timedelta(minutes=10)
+__all__ = ["default_pg_timeout", "default_pg_nccl_timeout"]
+
+default_pg_timeout: timedelta = timedelta(minutes=30)
+#: None: there is no NCCL.
+default_pg_nccl_timeout: timedelta | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
+from .. import _refusals
 from ..wrappers.masked import MaskedTensor as MaskedTensor
 from ..wrappers.masked import amax as amax
 from ..wrappers.masked import amin as amin
@@ -70,3 +71,6 @@ def _combine_input_and_mask(op: Callable[..., Any], input: torch.Tensor, mask: t
     if is_masked_tensor(input):
         input, mask = input.get_data(), input.get_mask()
     return _filled(op.__name__, input, mask, *args)
+
+
+__getattr__ = _refusals.missing(__name__)

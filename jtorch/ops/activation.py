@@ -12,6 +12,7 @@ import numpy as np
 
 from ._declare import Array, Number, defvjp, unary
 from ._numeric import is_bool, is_complex, require, scalar_name, unsupported, wide, zeros_where
+from .indexing import number_as
 
 #: Pointwise functions that take element types as they come.
 _activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
@@ -250,6 +251,8 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
     """
     if is_bool(input) or is_complex(input):
         raise unsupported("threshold_cpu", input)
+    if input.dtype.kind in "iu":
+        return jnp.where(input <= number_as(threshold, input.dtype), number_as(value, input.dtype), input)
     return jnp.where(input <= _as(threshold, input), _as(value, input), input)
 
 

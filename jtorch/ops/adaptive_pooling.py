@@ -22,7 +22,9 @@ def _sizes(function: str, output_size: Sizes, input: Array, n: int) -> tuple[int
     """``output_size`` for each of ``n`` dimensions; None keeps the input's."""
     if isinstance(output_size, int):
         return (output_size,) * n
-    given = (None,) * n if output_size is None else tuple(output_size)
+    if output_size is None:
+        raise TypeError("object of type 'NoneType' has no len()")
+    given = tuple(output_size)
     if n == 1:
         if len(given) != 1:
             raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(given)})")
@@ -30,8 +32,6 @@ def _sizes(function: str, output_size: Sizes, input: Array, n: int) -> tuple[int
     if input.ndim <= len(given):  # torch looks before the kernel does
         raise ValueError(f"Input dimension should be at least {len(given) + 1}")
     given = tuple(size if want is None else want for want, size in zip(given, input.shape[input.ndim - len(given) :], strict=True))
-    if len(given) == 1:
-        return given * n  # type: ignore[return-value]
     if len(given) != n:
         raise RuntimeError(
             f"{function}(): internal error: output_size.size() must be {n}" if "max" in function else f"{function}: output_size must be {n}"

@@ -114,7 +114,7 @@ def _check_close(input: Array, other: Array, rtol: float, atol: float) -> None:
     if input.dtype != other.dtype:
         raise RuntimeError(f"{scalar_name(input.dtype)} did not match {scalar_name(other.dtype)}")
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if value < 0:
+        if not value >= 0:  # NaN too
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
 
 

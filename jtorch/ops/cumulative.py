@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -30,11 +31,11 @@ def _products(x: Array, axis: int) -> Array:
     return running(x, axis, lax.mul, lax.cumprod, jnp.prod)
 
 
-def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, of_bool: Any) -> Array:
+def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, kernel: str) -> Array:
     axis = canonical_dim(dim, input.ndim)
     x = accumulated(input, dtype)
     if x.dtype == np.bool_:
-        return to_dtype(_scanned(x.astype(np.int8), axis, lambda a, d: of_bool(a, axis=d)), np.bool_)
+        raise NotImplementedError(f"\"{kernel}_out_cpu\" not implemented for 'Bool'")
     return to_dtype(_scanned(wide(x), axis, scan), x.dtype)
 
 
@@ -54,7 +55,7 @@ def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
         tensor([[1, 3],
                 [3, 7]])
     """
-    return _running(input, dim, dtype, _sums, lax.cummax)
+    return _running(input, dim, dtype, _sums, "cumsum")
 
 
 @reduction(inplace=True, saves=("input",), aten="cumprod")
@@ -73,7 +74,7 @@ def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
         >>> torch.cumprod(torch.tensor([1.0, 2.0, 0.5]), 0)
         tensor([1., 2., 1.])
     """
-    return _running(input, dim, dtype, _products, lax.cummin)
+    return _running(input, dim, dtype, _products, "cumprod")
 
 
 def _cumsum_rule(g: Array, result: None, input: Array, dim: int, *, dtype: Dtype | None = None) -> tuple[Array]:
@@ -306,6 +307,8 @@ def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, 
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0 and prepend is None and append is None:
+        return input
     axis = canonical_dim(dim, input.ndim)
     _check_neighbour(input, prepend, axis)
     _check_neighbour(input, append, axis)
@@ -336,12 +339,18 @@ def _steps(name: str, y: Array, x: Array, axis: int) -> Array:
     return after - before
 
 
+def _no_bools(name: str) -> Callable[[list[dtypes.dtype]], None]:
+    def check(kinds: list[dtypes.dtype]) -> None:
+        if dtypes.bool_ in kinds:
+            raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+
+    return check
+
+
 def _areas(name: str, y: Array, x: Array | None, dx: Number, axis: int) -> Array:
     """Twice the area under each pair of neighbours along ``axis``."""
     if y.dtype == np.bool_:
         raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
-    if x is not None and x.dtype == np.bool_:
-        raise RuntimeError(f"{name}: received a bool input for `x`, but bool is not supported")
     before, after = _ends(y, axis)
     pair = before + after
     steps = jnp.asarray(dx) if x is None else _steps(name, y, x, axis)
@@ -363,7 +372,7 @@ def float_times(a: Array, b: Array) -> Array:
     return default_float(a * b)
 
 
-@op(namespace="_C", promote="common", aten="trapezoid.x")
+@op(namespace="_C", promote="common", check=_no_bools("trapezoid"), aten="trapezoid.x")
 def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     """The area under ``y`` over the points ``x`` along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
@@ -393,7 +402,7 @@ def _nothing(y: Array, axis: int) -> Array:
     return jnp.zeros([n for d, n in enumerate(y.shape) if d != axis], y.dtype)
 
 
-@op(namespace="_C", promote="common", aten="cumulative_trapezoid.x")
+@op(namespace="_C", promote="common", check=_no_bools("cumulative_trapezoid"), aten="cumulative_trapezoid.x")
 def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     """The running areas under ``y`` over the points ``x`` along ``dim``."""
     if y.ndim == 0:

@@ -47,7 +47,7 @@ def _check_cdist(x1: Array, x2: Array, p: float) -> None:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    if p < 0:
+    if not p >= 0:  # NaN too
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype != x2.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(x1.dtype)} but found {scalar_name(x2.dtype)}")
@@ -163,6 +163,8 @@ def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-08) ->
     """
     if not is_float(x1):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {scalar_name(x1.dtype)}")
+    if not eps >= 0:  # NaN too
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     shape = broadcast_shapes(x1.shape, x2.shape)
     axis = canonical_dim(dim, len(shape)) if shape else None
     x1, x2 = jnp.broadcast_to(x1, shape), jnp.broadcast_to(x2, shape)

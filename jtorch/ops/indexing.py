@@ -6,6 +6,7 @@ Positions are checked by ``guard``, so the gathers and scatters themselves may a
 
 from __future__ import annotations
 
+import functools
 import math
 
 import jax.numpy as jnp
@@ -385,6 +386,32 @@ def too_large(dtype: np.dtype) -> str:
     return f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name)} without overflow"
 
 
+@functools.cache
+def _limits(dtype: np.dtype) -> tuple[float, float, float]:
+    """The smallest whole number, the smallest fraction and the largest number that may be converted to a dtype."""
+    if dtype.kind in "iu":
+        info = jnp.iinfo(dtype)
+        # torch lets negative whole numbers wrap around in unsigned types.
+        return (-int(info.max) if dtype.kind == "u" else int(info.min)), int(info.min), int(info.max)
+    if dtype.kind in "bc":
+        return -math.inf, -math.inf, math.inf
+    largest = float(jnp.finfo(dtype).max)
+    return -largest, -largest, largest
+
+
+def check_fits(value: float, dtype: np.dtype) -> None:
+    """Refuses a Python number that ``dtype`` cannot hold; infinities and NaN fit into floating-point types.
+
+    Raises:
+        RuntimeError: in torch's words.
+    """
+    low, low_fraction, high = _limits(dtype)
+    if (low if type(value) is int else low_fraction) <= value <= high or dtype.kind in "bc":
+        return
+    if dtype.kind in "iu" or math.isfinite(value):
+        raise RuntimeError(too_large(dtype))
+
+
 def fill_value(value: Array | Number, input: Array, name: str) -> Array:
     """``value`` in the dtype of ``input``, with torch's errors for what that cannot hold.
 
@@ -414,14 +441,17 @@ def number_as(value: Array | Number, dtype: np.dtype) -> Array:
         return value.astype(dtype)
     if dtype.kind in "iu":
         info = jnp.iinfo(dtype)
-        # torch lets negative numbers wrap around in unsigned types.
-        low = -info.max if dtype.kind == "u" else info.min
+        # torch lets negative whole numbers wrap around in unsigned types.
+        low = -info.max if dtype.kind == "u" and value.dtype.kind != "f" else info.min
         if value.dtype.kind == "f":
             guard(~((value >= low) & (value <= info.max)), RuntimeError, message)
         elif dtype.itemsize < value.dtype.itemsize:
             guard((value < low) | (value > info.max), RuntimeError, message)
         return (value.astype(np.int64) if low < 0 and dtype.kind == "u" else value).astype(dtype)
-    if value.dtype.kind != "V" and jnp.issubdtype(value.dtype, jnp.floating) and value.dtype.itemsize > dtype.itemsize:
+    inexact = value.dtype.kind != "V" and jnp.issubdtype(value.dtype, jnp.floating) and value.dtype.itemsize > dtype.itemsize
+    if value.dtype.kind in "iu" and dtype == np.float16:
+        value, inexact = value.astype(np.float64), True
+    if inexact:
         guard(jnp.isfinite(value) & (jnp.abs(value) > float(jnp.finfo(dtype).max)), RuntimeError, message)
     return value.astype(dtype)
 

@@ -31,6 +31,22 @@ class Table:
     weights: np.ndarray
     size: int
 
+    @property
+    def weighs(self) -> bool:
+        """Whether it does more than to pick elements."""
+        return self.places.shape[1] > 1 or bool((self.weights != 1).any())
+
+    def apply_to_bytes(self, x: Array, axis: int) -> Array:
+        """``apply`` for bytes, in integers: weights of 16 bits with as many binary places as the largest of them leaves room for."""
+        largest = float(max(self.weights.max(initial=0), 0))
+        digits = 0
+        while digits < 22 and int(0.5 + largest * (1 << (digits + 1))) < 1 << 15:
+            digits += 1
+        scaled = self.weights * (1 << digits)
+        whole = dataclasses.replace(self, weights=np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32))
+        total = whole.apply(x.astype(np.int32), axis) + np.int32(1 << digits >> 1)
+        return jnp.clip(total >> np.int32(digits), 0, 255).astype(np.uint8)
+
     def transposed(self) -> Table:
         """The table of the gradient."""
         out, taps = self.places.shape
@@ -56,7 +72,10 @@ class Table:
         if taps > _MAX_TAPS:
             matrix = np.zeros((len(self.places), self.size), self.weights.dtype)
             np.add.at(matrix, (np.arange(len(self.places))[:, None], self.places), self.weights)
-            return jnp.moveaxis(jnp.tensordot(x, jnp.asarray(matrix, x.dtype), ((axis,), (1,))), -1, axis)
+            # Sums of weighted bytes are exact in float64, whose matrix products are fast.
+            d = np.dtype(np.float64) if x.dtype == np.int32 else x.dtype
+            product = jnp.tensordot(x.astype(d), jnp.asarray(matrix, d), ((axis,), (1,)))
+            return jnp.moveaxis(product.astype(x.dtype), -1, axis)
         shape = [-1 if i == axis else 1 for i in range(x.ndim)]
         total = None
         for t in range(taps):
@@ -140,6 +159,21 @@ _FILTERS: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {
     "bicubic": (4, lambda x: _cubic(x, -0.5)),
     "lanczos": (6, _lanczos),
 }
+
+
+def _byte_table(size: int, out: int, scale: float | None, align_corners: bool, mode: str) -> Table:
+    """Weights for bytes: those of elements beyond an edge are added to the edge's."""
+    taps, shape = (2, _FILTERS["bilinear"][1]) if mode == "bilinear" else (4, lambda x: _cubic(x, -0.75))
+    source = _sources(size, out, scale, align_corners, np.float64)
+    if mode == "bilinear":
+        source = np.maximum(source, 0.0)
+    first = np.floor(source).astype(np.int64) - taps // 2 + 1
+    places = first[:, None] + np.arange(taps)
+    parts, weights = shape(places - source[:, None]), np.zeros(places.shape)
+    start = np.clip(first, 0, size - 1)[:, None]
+    # The sums are rounded to integers, not what they are made of.
+    np.add.at(weights, (np.arange(out)[:, None], np.clip(places, 0, size - 1) - start), parts)
+    return Table(np.minimum(start + np.arange(taps), size - 1), weights, size)
 
 
 def _antialias_table(size: int, out: int, scale: float | None, align_corners: bool, mode: str, precision: type) -> Table:
@@ -228,17 +262,24 @@ def _check_mode(input: Array, mode: str, align_corners: bool | None, antialias: 
         )
 
 
-def _check_sizes(input: Array, sizes: tuple[int, ...], mode: str) -> None:
+def _check_sizes(input: Array, sizes: tuple[int, ...], mode: str, antialias: bool) -> None:
     letters = "DHW"[-len(sizes) :]
     if any(s <= 0 for s in (*input.shape[2:], *sizes)):
         shown = [", ".join(f"{a}: {s}" for a, s in zip(letters, values, strict=True)) for values in (input.shape[2:], sizes)]
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}) and output ({shown[1]})")
+        joint = " and" if len(sizes) == 1 else ""
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}){joint} output ({shown[1]})")
     if input.shape[1] == 0:
         raise RuntimeError(f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes {list(input.shape)}")
     d = dtypes.from_np(input.dtype)
-    if d.category != dtypes.FLOATING and not (d is dtypes.uint8 and mode != "area"):
-        stem = "nearest" if mode.startswith("nearest") else mode
-        raise NotImplementedError(f"\"upsample_{stem}{len(sizes)}d\" not implemented for '{d.scalar_name}'")
+    whole = antialias and input.shape[2:] == sizes  # copied, whatever it is
+    if not (whole or d.category == dtypes.FLOATING or (d is dtypes.uint8 and mode not in ("area", "linear", "trilinear"))):
+        if antialias:
+            kernel = "compute_index_ranges_weights"
+        elif len(sizes) == 2 and mode != "bicubic":
+            kernel = f"upsample_{mode.removesuffix('-exact')}2d_channels_last"
+        else:
+            kernel = f"compute_indices_weights_{'cubic' if mode == 'bicubic' else 'nearest' if mode.startswith('nearest') else 'linear'}"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.scalar_name}'")
 
 
 def _tables(input, size, scale_factor, mode, align_corners, recompute, antialias) -> list[Table] | tuple[int, ...]:  # type: ignore[no-untyped-def]
@@ -249,15 +290,20 @@ def _tables(input, size, scale_factor, mode, align_corners, recompute, antialias
     _check_mode(input, mode, align_corners, antialias)
     if mode == "area":
         return sizes
-    _check_sizes(input, sizes, mode)
+    _check_sizes(input, sizes, mode, antialias)
     align = bool(align_corners)
-    precision = np.float64 if input.dtype == np.float64 else np.float32
+    bytes_in = input.dtype == np.uint8
+    precision = np.float64 if bytes_in or input.dtype == np.float64 else np.float32
     found = []
     for n, out, scale in zip(input.shape[2:], sizes, scales, strict=True):
         if mode.startswith("nearest"):
             table = _nearest_table(n, out, scale, mode == "nearest-exact")
+        elif n == out and (antialias or bytes_in):
+            table = _nearest_table(n, out, None, False)  # whatever the scale says
         elif antialias:
             table = _antialias_table(n, out, scale, align, mode, precision)
+        elif bytes_in:
+            table = _byte_table(n, out, scale, align, mode)
         elif mode == "bicubic":
             table = _cubic_table(n, out, scale, align, precision)
         else:
@@ -267,15 +313,11 @@ def _tables(input, size, scale_factor, mode, align_corners, recompute, antialias
 
 
 def _resample(x: Array, tables: list[Table]) -> Array:
-    """The tables applied from the last dimension on, in float32 for halves and bytes."""
-    if all(t.places.shape[1] == 1 and (t.weights == 1).all() for t in tables):
-        wide = x
-    else:
-        wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
+    """The tables applied from the last dimension on, in float32 for halves; bytes are rounded to bytes after each dimension."""
+    wide = x.astype(np.float32) if x.dtype in (np.float16, jnp.bfloat16) and any(t.weighs for t in tables) else x
     for axis in reversed(range(2, x.ndim)):
-        wide = tables[axis - 2].apply(wide, axis)
-    if x.dtype == np.uint8 and wide.dtype != x.dtype:
-        wide = jnp.clip(jnp.round(wide), 0, 255)
+        table = tables[axis - 2]
+        wide = table.apply_to_bytes(wide, axis) if x.dtype == np.uint8 and table.weighs else table.apply(wide, axis)
     return wide.astype(x.dtype)
 
 
@@ -295,14 +337,12 @@ def interpolate(
     ``lanczos`` (with ``antialias``).
 
     Shapes: input (N, C, *size) with one to three spatial dimensions -> (N, C, *new size).
-    Dtypes: floating-point, and uint8 but for ``area`` -> the same; others are refused (NotImplementedError).
+    Dtypes: floating-point, and uint8 but for ``area``, ``linear`` and ``trilinear`` -> the same; others are refused (NotImplementedError).
 
     Raises:
         ValueError: if sizes and options do not fit together.
         RuntimeError: if a size is not positive.
         NotImplementedError: for a mode that has no such number of dimensions.
-
-    Differs from torch: bytes (uint8) are interpolated in float32 and rounded; torch's fixed-point results can be one off.
 
     Example:
         >>> import jtorch as torch

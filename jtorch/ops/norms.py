@@ -12,6 +12,7 @@ from .. import dtypes
 from ._axes import category, reduced_dims, restored, to_dtype
 from ._declare import Array, Dtype, defvjp, op, reduction
 from ._numeric import is_complex, scalar_name, wide
+from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL
 
 
 def _order_text(p: float) -> str:
@@ -158,7 +159,12 @@ def _vector_norm_rule(
 defvjp(vector_norm, _vector_norm_rule, saves=("input", "result"))
 
 
-@op(promote="common", broadcast=True, out=True, saves=("input", "other", "result"), aten="dist")
+def _check_no_bools(kinds: list[dtypes.dtype]) -> None:
+    if dtypes.bool_ in kinds:
+        raise RuntimeError(NO_BOOL_MINUS if set(kinds) == {dtypes.bool_} else NO_MINUS_BOOL)
+
+
+@op(promote="common", check=_check_no_bools, broadcast=True, out=True, saves=("input", "other", "result"), aten="dist")
 def dist(input: Array, other: Array, p: float = 2) -> Array:
     """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector.
 

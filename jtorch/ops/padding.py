@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, guard, shape
 from ._numeric import require
+from .indexing import number_as
 
 _MODES = ("reflect", "replicate", "circular")
 
@@ -49,7 +51,8 @@ def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Ar
                 f"which is invalid. Check dimension {axis} of your input."
             )
         config[axis] = (low, high, 0)
-    return lax.pad(input, lax.convert_element_type(value, input.dtype), config)
+    filling = number_as(value, input.dtype) if input.dtype.kind in "iu" else lax.convert_element_type(value, input.dtype)
+    return lax.pad(input, filling, config)
 
 
 @shape(namespace="nn.functional", aten="pad")
@@ -79,6 +82,8 @@ def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Numbe
         raise RuntimeError("Padding length should be less than or equal to two times the input dimension "
                            f"but got padding length {len(pad)} and input of dimension {input.ndim}")  # fmt: skip
     if mode == "constant":
+        if value is not None and input.dtype.kind in "iu":
+            value = jnp.asarray(value).astype(np.float64)  # torch's value is a float, which bytes take no negative one of
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None:
         guard(jnp.asarray(value) != 0, RuntimeError, f'Padding mode "{mode}" doesn\'t take in value argument')

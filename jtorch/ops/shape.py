@@ -557,8 +557,6 @@ def _one_hot(input: Array, num_classes: int) -> Array:
 def _pair(name: str, value: int | tuple[int, ...]) -> tuple[int, int]:
     if isinstance(value, int):
         return (value, value)
-    if len(value) == 1:
-        return (value[0], value[0])
     if len(value) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
     return (value[0], value[1])

@@ -1,0 +1,28 @@
+"""Warnings that torch gives once in the life of a program, unless ``set_warn_always`` asks for each. Floor 0."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+#: Whether each occasion warns; and the texts that were given already.
+state: dict[str, bool] = {"always": False}
+_given: set[str] = set()
+
+
+def warn_once(text: str) -> None:
+    """Gives a warning, for the line of the program that called into this package."""
+    if text in _given and not state["always"]:
+        return
+    _given.add(text)
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jtorch":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
+
+
+def warn_of_scalar() -> None:
+    """What converting a tensor that requires grad to a Python number says, but for ``item()``."""
+    warn_once(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first."
+    )
