@@ -24,6 +24,7 @@ T = "T"  # a tensor
 ABSENT = None  # None, or left at its default
 FLOAT, INT, BOOL, COMPLEX = "f", "i", "b", "c"  # Python numbers that are inputs of the trace
 NUMBERS = {float: FLOAT, int: INT, bool: BOOL, complex: COMPLEX}
+_HALVES = (dtypes.float16.np, dtypes.bfloat16.np)
 _NUMBER_DTYPES = {INT: dtypes.int64, BOOL: dtypes.bool_}
 
 
@@ -245,10 +246,9 @@ class _Operands:
     def __init__(self, op: Op, layout: tuple[Any, ...], arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
         target = _target(op, layout, arrays)
         self.narrow: np.dtype | None = None
-        if op.wide and target is not None and target.itemsize == 2 and jnp.issubdtype(target, jnp.floating):
+        if op.wide and target in _HALVES and (numbers or (len(arrays) > 1 and not arrays[1].ndim and arrays[1].dtype != target)):
             # A number is not rounded to half precision before it is used; nor is a second operand of no dimensions and another dtype.
-            if numbers or (len(arrays) > 1 and not arrays[1].ndim and arrays[1].dtype != target):
-                self.narrow, target = target, np.dtype(np.float32)
+            self.narrow, target = target, np.dtype(np.float32)
         shape_ndim = self._ndim(op, layout, arrays) if op.broadcast else 0
         self.args: list[Any] = []
         self.kwargs: dict[str, Any] = {}
