@@ -31,7 +31,7 @@ print("lowered", len(lowered), file=sys.stderr)
 def _run(code: str, folder: Path, **env: str) -> tuple[str, int]:
     """What a new process prints, and how many programs it lowered."""
     given = {k: v for k, v in os.environ.items() if k != "JTORCH_CACHE"}
-    given |= {"JTORCH_CACHE_DIR": str(folder / "xla"), "JAX_PLATFORMS": "cpu", "JTORCH_EXECUTION": "deferred", **env}
+    given |= {"JTORCH_CACHE_DIR": str(folder / "xla"), "JAX_PLATFORMS": "cpu", **env}
     program = [sys.executable, "-c", _HEAD + code + _TAIL]
     done = subprocess.run(program, env=given, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -60,10 +60,9 @@ print(a.tolist(), torch.cat([a, a]).sort(dim=1).values.tolist())
 """
 
 
-@pytest.mark.parametrize("execution", ["deferred", "immediate"])
-def test_a_second_process_lowers_nothing(tmp_path: Path, execution: str) -> None:
-    first, lowered = _run(_TRAINING, tmp_path, JTORCH_EXECUTION=execution)
-    second, again = _run(_TRAINING, tmp_path, JTORCH_EXECUTION=execution)
+def test_a_second_process_lowers_nothing(tmp_path: Path) -> None:
+    first, lowered = _run(_TRAINING, tmp_path)
+    second, again = _run(_TRAINING, tmp_path)
     assert lowered > 5
     assert (second, again) == (first, 0)
 
@@ -105,10 +104,9 @@ print(jax.jit(f)(plain), jax.grad(lambda v: f(v).sum())(plain))
 """
 
 
-@pytest.mark.parametrize("execution", ["deferred", "immediate"])
-def test_kept_programs_take_arrays_however_placed(tmp_path: Path, execution: str) -> None:
-    first, _ = _run(_PLACED, tmp_path, JTORCH_EXECUTION=execution)
-    second, _ = _run(_PLACED, tmp_path, JTORCH_EXECUTION=execution)
+def test_kept_programs_take_arrays_however_placed(tmp_path: Path) -> None:
+    first, _ = _run(_PLACED, tmp_path)
+    second, _ = _run(_PLACED, tmp_path)
     assert first == second
 
 

@@ -89,24 +89,25 @@ def test_gradients_are_the_adjoint_maps(case: str, dtype: str) -> None:
 @pytest.mark.parametrize("padding", [0, "same", "valid", (1, 2)])
 def test_function_adds_bias_and_has_second_derivatives(padding: object) -> None:
     r = np.random.RandomState(2)
-    x = torch.tensor(r.randn(2, 4, 5, 6), requires_grad=True)
-    w = torch.tensor(r.randn(3, 4, 3, 3), requires_grad=True)
+    x = torch.tensor(r.randn(1, 2, 4, 5), requires_grad=True)
+    w = torch.tensor(r.randn(3, 2, 3, 3), requires_grad=True)
     b = torch.tensor(r.randn(3), requires_grad=True)
     call = lambda x, w, b: F.conv2d(x, w, b, padding=padding)  # noqa: E731
     pads = {0: ((0, 0), (0, 0)), "valid": ((0, 0), (0, 0)), "same": ((1, 1), (1, 1)), (1, 2): ((1, 1), (2, 2))}[padding]  # type: ignore[index]
     wanted = _loops(x.detach().numpy(), w.detach().numpy(), Geometry((1, 1), pads, (1, 1), 1)) + b.detach().numpy()[:, None, None]
     np.testing.assert_allclose(call(x, w, b).detach().numpy(), wanted, 1e-10)
     assert torch.autograd.gradcheck(call, (x, w, b))
-    assert torch.autograd.gradgradcheck(call, (x, w, b))
+    if padding in (0, "same"):  # the others are made of the same pieces, and take as long to compile
+        assert torch.autograd.gradgradcheck(call, (x, w, b))
 
 
 def test_transposed_is_the_adjoint() -> None:
     r = np.random.RandomState(3)
-    x = torch.tensor(r.randn(2, 4, 5, 5), requires_grad=True)
-    w = torch.tensor(r.randn(4, 3, 3, 3), requires_grad=True)  # from 4 to 3 channels
+    x = torch.tensor(r.randn(1, 2, 4, 4), requires_grad=True)
+    w = torch.tensor(r.randn(2, 3, 3, 3), requires_grad=True)  # from 2 to 3 channels
     y = F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1)
-    assert y.shape == (2, 3, 10, 10)
-    other = torch.tensor(r.randn(2, 3, 10, 10))
+    assert y.shape == (1, 3, 8, 8)
+    other = torch.tensor(r.randn(1, 3, 8, 8))
     back = F.conv2d(other, w.detach(), stride=2, padding=1)
     np.testing.assert_allclose((y * other).sum().item(), (x * back).sum().item(), rtol=1e-10)
     assert torch.autograd.gradcheck(lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1), (x, w))
