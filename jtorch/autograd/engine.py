@@ -601,5 +601,10 @@ def _batched(outs: Any, targets: Any, given: Any, retain: bool | None, create_gr
         there[:] = [i for i, g in enumerate(found) if g is not None]
         return tuple([found[i] for i in there])
 
+    if any(not g.dim() for g in grads):
+        raise ValueError(
+            "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 so expected "
+            "in_dim to satisfy 0 <= in_dim < 0."
+        )
     rows = iter(vmap(vjp)(*grads))
     return tuple([next(rows) if i in there else None for i in range(len(targets))])
