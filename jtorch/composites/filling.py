@@ -43,7 +43,10 @@ def taken(array: np.ndarray, device: Any = None) -> Tensor:
     place = devices.placement(device)
     if place == default_device():
         # JAX's shorter way compiles a program for each shape, which pays off where very many arrays of one shape come.
-        seen = _taken[array.shape, array.dtype] = _taken.get((array.shape, array.dtype), 0) + 1
+        seen = _taken.get((array.shape, array.dtype), 0) + 1
+        if seen == 1 and len(_taken) > _MANY:
+            _taken.clear()
+        _taken[array.shape, array.dtype] = seen
         if seen > _OFTEN:
             return from_value(concrete(jnp.asarray(array)))
     return from_value(concrete(jax.device_put(array, place)))
@@ -52,6 +55,8 @@ def taken(array: np.ndarray, device: Any = None) -> Tensor:
 #: How often arrays of a shape and dtype came, and how many of them may cost 20 us more each before 15 ms are well spent.
 _taken: dict[Any, int] = {}
 _OFTEN = 500
+#: More shapes than this are not counted at once.
+_MANY = 10_000
 
 
 def numbers(

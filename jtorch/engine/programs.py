@@ -148,7 +148,7 @@ class _Place(NamedTuple):
 def _place() -> _Place | None:
     """None where nothing is kept."""
     folder = _code_cache.folder()
-    if folder is None or _trace_context is None or jax.default_backend() != "cpu" or jax.local_device_count() != 1:
+    if folder is None or _trace_context is None or jax.default_backend() != "cpu" or jax.device_count() != 1:
         return None
     named = ("XLA_FLAGS", "NPROC", "OMP_NUM_THREADS")
     settings = sorted((k, v) for k, v in os.environ.items() if k in named or k.startswith(("JTORCH_", "JAX_")))
