@@ -13,7 +13,7 @@ from . import dtypes, warned_once
 from .core import Tensor, requiring, wrap
 from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from .engine import check, flush
+from .engine import flush
 from .overridable import torch_function_dispatch
 
 __all__ = [
@@ -243,7 +243,6 @@ def synchronize() -> None:
         >>> torch.synchronize()
     """
     flush()
-    check()
     jax.effects_barrier()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..engine import Aval, Call, Guarded
+from ..engine.checks import chains
 from ..engine.programs import identity, identity_of_steps
 from ..engine.trie import State
 from ..ops._declare import Op
@@ -61,7 +62,7 @@ def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequenc
     kinds = tuple([k for s in steps for k in s.call.kinds])  # type: ignore[union-attr]
     n_numbers = len(kinds)
     own = identity_of_steps(steps, n_leaves, outs, hidden, kinds if backward is None else backward.identity)
-    checks = tuple([c for s in steps for c in s.checks])
+    checks = tuple([(kind, message, None) for s in steps for kind, message, _ in s.checks])
 
     def fn(*flat: Any) -> Any:
         flags: list[Any] = []
@@ -83,6 +84,7 @@ def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequenc
         info.vjps = _Derivatives(info, backward, n_leaves, n_numbers, kinds, own)
     call = Call(name, fn, kinds, info, own)
     call.whole = True
+    call.chains = chains(steps)
     return call
 
 

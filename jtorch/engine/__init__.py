@@ -18,7 +18,6 @@ from .record import read as read
 from .record import record as record
 from .record import set_execution as set_execution
 from .run import OutOfMemoryError as OutOfMemoryError
-from .run import check as check
 from .run import stats as stats
 from .values import META as META
 from .values import SPECIAL as SPECIAL

@@ -18,13 +18,13 @@ from .values import META, Aval, aval_of
 class Guarded:
     """A kernel's result with the checks on values that it stated.
 
-    ``flags`` is an ``int64[n, 2]`` array: whether check i failed, and the offending value; ``checks`` holds each one's exception type and
-    message.
+    ``flags`` is an ``int64[n, 2]`` array: whether check i failed, and the offending value; ``checks`` holds each one's exception type,
+    message and span (see ``checks.py``).
     """
 
     __slots__ = ("outs", "flags", "checks")
 
-    def __init__(self, outs: Any, flags: Any, checks: tuple[tuple[type[Exception], str], ...]) -> None:
+    def __init__(self, outs: Any, flags: Any, checks: tuple[Any, ...]) -> None:
         self.outs, self.flags, self.checks = outs, flags, checks
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
@@ -48,9 +48,25 @@ class Call:
         whole: that it is a program by itself, worth compiling with donation even where nothing else is recorded.
         apart: that it takes long to compile and serves many shapes of its surroundings: not compiled into traces seen but once.
         identity: what the kernel is, the same in every process (see ``programs``); None if there is no telling.
+        bounds: gives the interval of its integers from those of its operands, where its jaxpr does not show it; None otherwise.
+        chains: for a program made of recorded steps, what may answer each of its checks.
     """
 
-    __slots__ = ("name", "fn", "jitted", "kinds", "shapes", "warm", "extra", "whole", "apart", "identity", "__weakref__")
+    __slots__ = (
+        "name",
+        "fn",
+        "jitted",
+        "kinds",
+        "shapes",
+        "warm",
+        "extra",
+        "whole",
+        "apart",
+        "identity",
+        "bounds",
+        "chains",
+        "__weakref__",
+    )
 
     def __init__(
         self, name: str, fn: Callable[..., Any], kinds: tuple[str, ...] = (), extra: Any = None, identity: str | None = None
@@ -64,6 +80,8 @@ class Call:
         self.extra = extra
         self.whole = self.apart = False
         self.identity = identity
+        self.bounds: Callable[..., Any] | None = None
+        self.chains: Any = None
         CALLS.add(self)
 
     def __repr__(self) -> str:
@@ -78,10 +96,12 @@ CALLS: weakref.WeakSet[Call] = weakref.WeakSet()
 class Shapes:
     """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values; and what runs it by itself."""
 
-    __slots__ = ("checks", "mixed", "outs", "run")
+    __slots__ = ("checks", "flows", "jaxpr", "mixed", "outs", "run")
 
     def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool, run: Callable[..., Any]) -> None:
         self.outs, self.checks, self.run = outs, checks, run
+        self.jaxpr: Any = None  # once it was asked for
+        self.flows: dict[Any, Any] = {}  # where results have their elements from (see ``checks``)
         #: Operands on several devices: immediate mode must bring them together first.
         self.mixed = mixed
 
@@ -153,8 +173,8 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
 
 def _remember(key: str, call: Call, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...]) -> None:
     """Keeps what tracing a call showed for the next process."""
-    named = [(programs.name_of_type(kind), message) for kind, message in checks]
-    if any(name is None for name, _ in named):
+    named = [(programs.name_of_type(kind), message, span) for kind, message, span in checks]
+    if any(name is None for name, *_ in named):
         return
     single = type(outs) is Aval
     described = tuple([(a.shape, a.dtype.name) for a in ((outs,) if type(outs) is Aval else outs)])
@@ -168,7 +188,7 @@ def _recalled(call: Call, fact: Any, place: Any) -> tuple[Aval | tuple[Aval, ...
     outs = tuple([aval_of(shape, np.dtype(name), place) for shape, name in described])
     if learnt is not None:
         call.extra.single, call.extra.hidden = learnt
-    return outs[0] if single else outs, tuple([(programs.type_named(name), message) for name, message in named])
+    return outs[0] if single else outs, tuple([(programs.type_named(name), message, span) for name, message, span in named])
 
 
 def _common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:

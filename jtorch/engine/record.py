@@ -13,7 +13,7 @@ import jax
 
 from . import run, trie
 from .calls import Call, shapes_of
-from .handlers import caught
+from .checks import answered, failure
 from .run import immediately
 from .trie import ROOT, State, grow
 from .values import SPECIAL, Aval, Lifted, Meta, Value, concrete, default_device
@@ -33,7 +33,7 @@ HOLDING: list[Any] = []
 class Trace:
     """What one thread has recorded and not yet run."""
 
-    __slots__ = ("state", "values", "leaves", "numbers", "limit", "nbytes", "lock", "held", "__weakref__")
+    __slots__ = ("state", "values", "leaves", "numbers", "limit", "nbytes", "lock", "held", "asked", "flags", "__weakref__")
 
     def __init__(self, limit: int = MAX_OPS) -> None:
         self.state: State = ROOT
@@ -44,6 +44,8 @@ class Trace:
         self.nbytes = 0
         self.lock: threading.RLock | None = threading.RLock() if _threads.shared else None
         self.held = False  # inside ``record`` by the thread that has the lock
+        self.asked = False  # whether the last call's checks wait for an answer
+        self.flags: Any = None  # the answer, once it has run
 
 
 class _Threads:
@@ -135,6 +137,8 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
         state = _grow(trace, path, call, ins)
         if state is None:
             return record(call, gathered(ins), numbers)
+    if state.checks and not answered(call, state.checks, ins, numbers):
+        return _ask(trace, path, state, ins, numbers)
     outs = state.outs
     if type(outs) is Aval:
         trace.state = state
@@ -151,8 +155,6 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
         values.append(v)
         if index >= trace.limit:
             overflow(trace)
-        if state.checks:
-            _answer(trace, state)
         return v
     if outs is None:
         _forget(trace, path)
@@ -176,16 +178,42 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
         made.append(v)
     if index > trace.limit:
         overflow(trace)
-    if state.checks:
-        _answer(trace, state)
     return made
 
 
-def _answer(trace: Trace, state: State) -> None:
-    """Runs a trace that ends with a call that may fail for its operands' values, if the program is about to catch the error."""
-    if caught(tuple({kind for kind, _ in state.checks})):
+def _ask(trace: Trace, path: tuple[Any, ...], state: State, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    """Records a call whose checks nothing known answers, and has it answered: nobody may see anything that depends on a failed check.
+
+    Where no operand is pending, the call is run by itself, and the trace goes on. Otherwise the trace runs, and ends with this call.
+    """
+    call = state.call
+    assert call is not None
+    if state.outs is None or all(v.array is not None for v in ins):
+        _forget(trace, path)
+        if state.outs is None:
+            flush(trace)
+            return record(call, ins, numbers)
+        return run.immediately(call, ins, numbers)
+    trace.state = state
+    trace.numbers.extend(numbers)
+    outs = state.outs
+    made = []
+    for aval in (outs,) if type(outs) is Aval else outs:
+        v = _new(Value)
+        v.aval, v.array, v.trace, v.index, v.meta = aval, None, trace, len(trace.values), None
+        trace.values.append(v)
+        made.append(v)
+    if HOLDING and HOLDING[-1].trace is trace:  # what is being recorded is to become one program
+        flags = run.flags_of(trace)
+    else:
+        trace.asked = True
         flush(trace)
-        run.check()
+        flags = trace.flags
+        trace.flags = None
+    error = failure(flags, state.checks)
+    if error is not None:
+        raise error
+    return made[0] if type(outs) is Aval else made
 
 
 def _enter(trace: Trace, v: Value) -> None:
@@ -286,8 +314,6 @@ def read(v: Value) -> Any:
         flush(trace)
         if v.array is None:
             raise RuntimeError("this tensor's value could not be computed: an earlier run of the ops it depends on failed")
-    if run.pending_checks:
-        run.check()
     return v.array
 
 
@@ -341,7 +367,6 @@ def set_execution(mode: str) -> None:
     """
     if mode == "immediate":
         flush()
-        run.check()
         LOCAL.trace = None
     elif LOCAL.trace is None:
         start(LOCAL)

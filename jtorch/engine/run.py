@@ -13,6 +13,7 @@ import numpy as np
 
 from . import programs, room
 from .calls import Call, Guarded, Shapes, shapes_of
+from .checks import failure, refuted
 from .trie import State
 from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
 
@@ -62,14 +63,10 @@ class Stats:
 
 stats = Stats()
 
-#: Checks on values of runs whose results have not been waited for: (flags array, [(exception type, message, op name, line)]).
-pending_checks: list[tuple[Any, list[tuple[Any, ...]]]] = []
-
-
 class Plan:
     """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
 
-    __slots__ = ("fn", "jitted", "key", "live", "live_set", "donated", "kept", "checks", "kinds", "cold", "used")
+    __slots__ = ("fn", "jitted", "key", "live", "live_set", "donated", "kept", "checked", "kinds", "cold", "used")
 
     def __init__(
         self,
@@ -77,12 +74,13 @@ class Plan:
         live: tuple[int, ...],
         donated: tuple[int, ...],
         kept: tuple[int, ...],
-        checks: list[Any],
+        checked: bool,
         kinds: list[str],
         key: str | None,
     ) -> None:
         self.fn = self.jitted = fn
-        self.live, self.donated, self.kept, self.checks = live, donated, kept, checks
+        self.live, self.donated, self.kept = live, donated, kept
+        self.checked = checked  # whether it answers the last call's checks
         self.key = key  # under which it is kept for other processes
         self.live_set = frozenset(live)
         self.kinds = kinds
@@ -125,7 +123,7 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
     except (TypeError, ValueError):
         result = _again(call, shapes, args)
     if type(result) is not _ArrayImpl:
-        return _several(call, shapes, result)
+        return _several(shapes, result)
     # What the result is was learnt when the call was first seen: asking the array would take longer.
     v = _new(Value)
     v.aval = shapes.outs  # type: ignore[assignment]
@@ -143,13 +141,13 @@ def _again(call: Call, shapes: Shapes, args: Sequence[Any]) -> Any:
     return call.jitted(*args)
 
 
-def _several(call: Call, shapes: Shapes, result: Any) -> Any:
+def _several(shapes: Shapes, result: Any) -> Any:
     """The value, or values, of a result that is not one array: several, checks on values, or tracers.
 
     Inside a JAX transformation even concrete operands give tracers.
     """
     if type(result) is Guarded:
-        _checked(call, result)
+        _checked(result)
         result = result.outs
     avals = shapes.outs
     if type(avals) is Aval:
@@ -168,24 +166,20 @@ def _known(result: Any, aval: Aval) -> Value:
     return v
 
 
-def unguarded(call: Call, result: Any) -> Any:
+def unguarded(result: Any) -> Any:
     """What a call run by itself gave, without its checks, which are made."""
     if type(result) is Guarded:
-        _checked(call, result)
+        _checked(result)
         return result.outs
     return result
 
 
-def _checked(call: Call, result: Guarded) -> None:
+def _checked(result: Guarded) -> None:
     """Raises the first check of a call run by itself that failed; those of tracers are not made."""
-    if isinstance(result.flags, jax.core.Tracer):
-        return
-    if any(bad for bad, _ in np.asarray(result.flags).tolist()):  # faster than asking NumPy
-        from .trie import user_line
-
-        line = user_line()
-        pending_checks.append((result.flags, [(t, m, call.name, line) for t, m in result.checks]))
-        check()
+    if not isinstance(result.flags, jax.core.Tracer):
+        error = failure(result.flags, result.checks)
+        if error is not None:
+            raise error
 
 
 def _order(v: Lifted) -> int:
@@ -208,7 +202,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         arrays.append(a)
     if not arrays and not is_jax_default(default_device()):
         with placed(default_device()):
-            result = unguarded(call, call.jitted(*numbers))
+            result = unguarded(call.jitted(*numbers))
         return concrete(result) if not isinstance(result, (tuple, list)) else [concrete(r) for r in result]
     if len(ins) > 1:
         place = ins[0].aval.device
@@ -232,7 +226,9 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
             raise translate(error, call.name, None) from error
         result = call.jitted(*arrays, *numbers)  # see ``_again``
     if type(result) is Guarded:
-        _checked(call, result)
+        _checked(result)
+        if isinstance(result.flags, jax.core.Tracer) and (error := refuted(result.checks, ins, numbers)) is not None:
+            raise error
         result = result.outs
     if type(result) is tuple:
         return [concrete(r) for r in result]
@@ -246,20 +242,6 @@ def _meta(call: Call, ins: Sequence[Value]) -> Any:
     if type(outs) is Aval:
         return meta_value(outs.shape, outs.dtype)
     return [meta_value(a.shape, a.dtype) for a in outs]
-
-
-def check() -> None:
-    """Raises the first error that kernels have stated about their operands' values."""
-    while pending_checks:
-        flags, infos = pending_checks.pop(0)
-        table = np.asarray(flags).tolist()  # reading numbers one by one out of an array takes several times as long
-        for (bad, value), (exc_type, message, name, line) in zip(table, infos, strict=True):
-            if bad:
-                pending_checks.clear()
-                error = exc_type(message.replace("{}", str(value)))
-                # A note, so that the text is what programs compare and print; tracebacks show both.
-                error.add_note(f"in {name}, recorded at {line[0]}:{line[1]}" if line else f"in {name}")
-                raise error
 
 
 def _baseline() -> tuple[int, int]:
@@ -276,8 +258,6 @@ _ONLY_LIST, _ONLY_VALUE = _baseline()
 
 def run_trace(trace: Any) -> None:
     """Runs ``trace`` and makes its live values concrete. On failure those that could not be computed stay pending in it."""
-    if pending_checks:
-        check()
     device = trace.state.device
     if device is not None and not is_jax_default(device):
         with placed(device):
@@ -311,16 +291,10 @@ def _run_trace(trace: Any) -> None:
                     state.plans = None
         else:
             _step(trace, live)
-    elif _has_checks(state):
-        _step(trace, ())
     # Values that are computed left the trace as they got their arrays, and the others nothing refers to.
     for v in leaves:
         v.trace = None
     trace.values, trace.leaves, trace.numbers = [], [], []
-
-
-def _has_checks(state: State) -> bool:
-    return any(node.checks for node in state.steps())
 
 
 def _free(leaves: list[Value]) -> tuple[int, ...]:
@@ -415,7 +389,6 @@ def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], 
     live = first + tuple(o for o in live if o not in set(first))
     kept = tuple(i for i in range(n_leaves) if i not in set(donated))
     kinds = [k for s in steps for k in s.call.kinds]  # type: ignore[union-attr]
-    checks = [(t, m, s.call.name, s.line) for s in steps for t, m in s.checks]  # type: ignore[union-attr]
 
     def program(given: list[Any], held: list[Any], floats: Any, ints: Any, complexes: Any) -> tuple[list[Any], Any]:
         leaves: list[Any] = [None] * n_leaves
@@ -427,7 +400,7 @@ def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], 
         pools = {"f": floats, "i": integers, "b": integers, "c": complexes}
         numbers = [next(pools[k]) != 0 if k == "b" else next(pools[k]) for k in kinds]
         results: list[Any] = []
-        flags = []
+        flags = None
         at = 0
         for s in steps:
             call = s.call
@@ -435,17 +408,18 @@ def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], 
             k = len(call.kinds)  # type: ignore[union-attr]
             out = call.jitted(*operands, *numbers[at : at + k])  # type: ignore[union-attr]
             at += k
+            flags = None
             if isinstance(out, Guarded):
-                flags.append(out.flags)
+                flags = out.flags  # asked for the last call only: all others were answered before the next was recorded
                 out = out.outs
             if isinstance(out, (tuple, list)):
                 results.extend(out)
             else:
                 results.append(out)
-        return [results[i] for i in live], (jax.numpy.concatenate(flags) if flags else None)
+        return [results[i] for i in live], flags
 
     key = programs.key_of("plan", programs.identity_of_steps(steps), live, donated, n_leaves)
-    return Plan(jax.jit(program, donate_argnums=(0,), keep_unused=True), live, donated, kept, checks, kinds, key)
+    return Plan(jax.jit(program, donate_argnums=(0,), keep_unused=True), live, donated, kept, bool(state.checks), kinds, key)
 
 
 def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
@@ -473,7 +447,7 @@ def _execute(plan: Plan, trace: Any) -> None:
     begun = time.perf_counter() if cold else 0.0
     fn = plan.fn
     if cold and plan.key is not None:
-        fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checks else None))
+        fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checked else None))
     # One C call appends the results: an interrupt cannot come between running the program, which may consume donated inputs, and
     # keeping what it returned.
     results: list[Any] = []
@@ -495,8 +469,8 @@ def _execute(plan: Plan, trace: Any) -> None:
         compile_seconds += time.perf_counter() - begun
     else:
         stats.replayed += 1
-    if flags is not None:
-        pending_checks.append((flags, plan.checks))
+    if trace.asked:
+        trace.flags = flags
 
 
 def _step(trace: Any, live: Sequence[int]) -> None:
@@ -534,7 +508,8 @@ def _step(trace: Any, live: Sequence[int]) -> None:
                 results.append(out)
             else:
                 if type(out) is Guarded:
-                    pending_checks.append((out.flags, [(t, m, call.name, line) for t, m in s.checks]))
+                    if trace.asked and n == len(steps) - 1:
+                        trace.flags = out.flags
                     out = out.outs
                 if isinstance(out, (tuple, list)):
                     results.extend(out)
@@ -554,6 +529,25 @@ def _step(trace: Any, live: Sequence[int]) -> None:
                 v.trace = None
     if not cold:
         trace.state.spent += time.perf_counter() - begun
+
+
+def flags_of(trace: Any) -> Any:
+    """What the checks of a trace's last call say. The trace stays as it is, and its values pending."""
+    numbers, leaves = trace.numbers, trace.leaves
+    results: list[Any] = []
+    flags = None
+    for s in trace.state.steps():
+        operands = [leaves[-i - 1].array if i < 0 else results[i] for i in s.ids]
+        operands += numbers[s.numbers_at : s.numbers_at + len(s.call.kinds)]
+        out = s.call.jitted(*operands)
+        flags = None
+        if isinstance(out, Guarded):
+            flags, out = out.flags, out.outs
+        if isinstance(out, (tuple, list)):
+            results.extend(out)
+        else:
+            results.append(out)
+    return flags
 
 
 def translate(error: BaseException, name: str, line: tuple[str, int] | None) -> BaseException:

@@ -31,6 +31,8 @@ class State:
         "schedule",
         "period",
         "device",
+        "first",
+        "numbers_at",
     )
 
     def __init__(
@@ -59,6 +61,8 @@ class State:
         self.schedule: list[State] | None = None
         self.period = -1
         self.device: Any = None  # where the ops so far run
+        self.first = 0  # the number of its first result among those of the trace
+        self.numbers_at = 0  # and of its first Python number
 
     def steps(self) -> list[State]:
         """The nodes from the first op to this one."""
@@ -98,6 +102,9 @@ def grow(parent: State, key: tuple[Any, ...], call: Call, ids: tuple[int, ...], 
     global count
     node = State(parent, key, call, ids, avals, outs, checks)
     node.depth = parent.depth + 1
+    if parent.call is not None:
+        node.first = parent.first + (1 if type(parent.outs) is Aval else len(parent.outs))  # type: ignore[arg-type]
+        node.numbers_at = parent.numbers_at + len(parent.call.kinds)
     first = outs[0] if type(outs) is tuple and outs else outs
     device = first.device if type(first) is Aval else parent.device
     if device is not parent.device and parent.device is not None and device != parent.device:

@@ -108,12 +108,14 @@ class Laid(Lifted):
 
 class Meta:
     """Rare facts about a value: ``keep`` forbids donating its array; ``stale`` is set when an in-place write superseded the value,
-    and ``source`` is the value that a view's value was read from, which may become stale itself."""
+    and ``source`` is the value that a view's value was read from, which may become stale itself; ``bounds`` remembers in which intervals
+    its elements lie (see ``checks``)."""
 
-    __slots__ = ("keep", "stale", "source")
+    __slots__ = ("keep", "stale", "source", "bounds")
 
     def __init__(self, keep: bool = False, stale: Any = None, source: Any = None) -> None:
         self.keep, self.stale, self.source = keep, stale, source
+        self.bounds: dict[Any, Any] | None = None
 
 
 class _Special:

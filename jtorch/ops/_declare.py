@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import math
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import jax
+import jax.numpy as jnp
 
 Array: TypeAlias = jax.Array
 #: A Python number for the caller, a 0-d array for the kernel: what the checker takes for both.
@@ -91,6 +93,7 @@ class Op:
     apart: bool = False
     wide: bool = False
     aten: str | None = None
+    bounds: Callable[..., Any] | None = None
     decompose: Callable[..., Any] | None = None
     family: str = "op"
     rule: Callable[..., Any] | None = None
@@ -202,12 +205,17 @@ def without_derivative(body: Callable[..., Any], error: Exception) -> None:
 
 @dataclasses.dataclass(slots=True)
 class Guard:
-    """A check on values inside a kernel: raised when the trace is flushed if ``bad`` turns out true."""
+    """A check on values inside a kernel: raised by the call if ``bad`` turns out true.
+
+    ``span`` says where the elements of ``array``, an operand or a number as the kernel got it, may lie: ``(low, high, hole, skip)``.
+    """
 
     bad: Any
     exc_type: type[Exception]
     message: str
     value: Any
+    array: Any = None
+    span: tuple[float, float, float | None, float | None] | None = None
 
 
 class _Collectors(threading.local):
@@ -222,11 +230,64 @@ def guard(bad: Any, exc_type: type[Exception], message: str, value: Any = None) 
     """States in a kernel that ``bad`` (a bool array, any shape) must be false everywhere.
 
     ``{}`` in ``message`` is replaced by ``value`` (an integer array of the same shape, at the first bad place). Outside the engine, for
-    instance when a kernel is called directly or under ``jax.jit``, nothing is checked.
+    instance when a kernel is called directly or under ``jax.jit``, nothing is checked. The call runs at once, with what it depends on:
+    where the check is about the elements of one operand, ``guard_range`` costs less.
     """
     stack = _collectors.stack
     if stack and stack[-1] is not None:
         stack[-1].append(Guard(bad, exc_type, message, value))
+
+
+def guard_range(
+    x: Any,
+    low: float | None,
+    high: float | None,
+    exc_type: type[Exception],
+    message: str,
+    *,
+    hole: float | None = None,
+    skip: float | None = None,
+    of: Any = None,
+    nan: bool = False,
+) -> None:
+    """States in a kernel that ``low <= x <= high`` everywhere, and ``x != hole``; elements equal to ``skip`` may lie anywhere.
+
+    What is known of the operand answers that without running anything: its numbers where it is concrete, and where it is pending the
+    interval that the kernels before it imply.
+
+    Args:
+        x: an array of real numbers.
+        low: the least that is allowed; None for no limit.
+        high: the greatest.
+        exc_type: what is raised, with ``message``.
+        message: may hold ``{}``, for the first integer that is not allowed.
+        hole: a number in between that is not allowed.
+        skip: a number that is always allowed.
+        of: the operand, as the kernel got it, whose elements ``x`` has, if it is not ``x`` itself.
+        nan: whether NaN is allowed.
+    """
+    stack = _collectors.stack
+    if not stack or stack[-1] is None:
+        return
+    x = jnp.asarray(x)
+    if not x.size:
+        return
+    bad = None
+    for outside in (
+        None if low is None else x < low,
+        None if high is None else x > high,
+        None if hole is None else x == hole,
+    ):
+        if outside is not None:
+            bad = outside if bad is None else bad | outside
+    assert bad is not None
+    integral = jnp.issubdtype(x.dtype, jnp.integer)
+    if not integral and not nan:
+        bad = bad | jnp.isnan(x)
+    if skip is not None:
+        bad = bad & (x != skip)
+    least, most = -math.inf if low is None else low, math.inf if high is None else high
+    stack[-1].append(Guard(bad, exc_type, message, x if integral else None, x if of is None else of, (least, most, hole, skip)))
 
 
 @contextlib.contextmanager

@@ -26,6 +26,7 @@ FLOAT, INT, BOOL, COMPLEX = "f", "i", "b", "c"  # Python numbers that are inputs
 NUMBERS = {float: FLOAT, int: INT, bool: BOOL, complex: COMPLEX}
 _HALVES = (dtypes.float16.np, dtypes.bfloat16.np)
 _NUMBER_DTYPES = {INT: dtypes.int64, BOOL: dtypes.bool_}
+_KINDS = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128)}
 
 
 class Fixed:
@@ -158,7 +159,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
             info.single = not isinstance(out, (tuple, list))
         out = _strong(out) if not isinstance(out, (tuple, list)) else tuple([_strong(o) for o in out])
         if guards:
-            return Guarded(out, jnp.stack([_flag(g) for g in guards]), tuple((g.exc_type, g.message) for g in guards))
+            return Guarded(out, jnp.stack([_flag(g) for g in guards]), tuple([(g.exc_type, g.message, operands.span(g)) for g in guards]))
         return out
 
     fn.__name__ = fn.__qualname__ = op.name
@@ -166,6 +167,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     call = Call(op.name, fn, kinds, info, _identity(op, layout, forward))
     call.whole = op.family == "program"
     call.apart = op.apart
+    call.bounds = op.bounds
     if not forward and (piecewise := _pieces.FORWARD.get(op.path)) is not None:
         call.jitted = _pieces.InPieces(call.jitted, piecewise, _statics(layout))
     return call
@@ -241,7 +243,7 @@ class _Operands:
     of the result where the op computes in float32 for it.
     """
 
-    __slots__ = ("args", "kwargs", "narrow", "slots")
+    __slots__ = ("args", "kwargs", "narrow", "slots", "origins")
 
     def __init__(self, op: Op, layout: tuple[Any, ...], arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
         target = _target(op, layout, arrays)
@@ -253,6 +255,9 @@ class _Operands:
         self.args: list[Any] = []
         self.kwargs: dict[str, Any] = {}
         self.slots: list[tuple[tuple[int, ...], Any]] = []
+        #: What the kernel gets of each operand and number, in the order in which the engine counts them, with the dtype it came in.
+        self.origins: list[tuple[Any, Any]] = []
+        taken: list[tuple[Any, Any]] = []
         next_array, next_number = iter(arrays).__next__, iter(numbers).__next__
 
         promoted = op.promote if isinstance(op.promote, tuple) else None
@@ -264,6 +269,7 @@ class _Operands:
                 a = cast(a, target)
             if op.broadcast and a.ndim < shape_ndim:
                 a = lax.expand_dims(a, range(shape_ndim - a.ndim))
+            self.origins.append((a, self.slots[-1][1]))
             return a
 
         for p, entry in zip(op.params, layout, strict=True):
@@ -284,11 +290,28 @@ class _Operands:
                 value = entry.value
             else:
                 value = _number(f"{op.name}.{p.name}", entry, next_number(), target, p.kind)
+                taken.append((value, _KINDS[entry]))
             if p.keyword_only:
                 if not (entry is ABSENT and not p.required):
                     self.kwargs[p.name] = value
             else:
                 self.args.append(value)
+        self.origins += taken
+
+    def span(self, g: Any) -> tuple[Any, ...] | None:
+        """The span of a guard as the engine wants it: which operand or number it is about. None where that is not told by its elements."""
+        for at, (a, given) in enumerate(self.origins):
+            if a is g.array and g.span is not None:
+                low, high, hole, skip = g.span
+                if given != a.dtype and not np.can_cast(given, a.dtype):  # what does not fit was changed by converting it
+                    if hole is None and jnp.issubdtype(given, jnp.floating) and jnp.issubdtype(a.dtype, jnp.floating):
+                        return at, low, high, hole, skip  # rounding keeps the order
+                    if a.dtype.kind not in "iu" or given.kind not in "iub":
+                        return None
+                    info = np.iinfo(a.dtype)
+                    low, high, skip = max(low, int(info.min)), min(high, int(info.max)), None
+                return at, low, high, hole, skip
+        return None
 
     @staticmethod
     def _ndim(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> int:

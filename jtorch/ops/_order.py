@@ -7,6 +7,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
+from ..engine.intervals import in_range
 from ._axes import category, positions, take_along
 from ._declare import Array
 
@@ -39,7 +40,7 @@ def argsort_along(x: Array, axis: int, descending: bool = False) -> Array:
     if key is not None and n <= np.iinfo(np.int32).max:
         packed = (key.astype(np.int64) ^ (-1 if descending else 0)) << 32
         packed = lax.sort(packed | positions(x, axis).astype(np.int64), dimension=axis, is_stable=False)
-        return packed & 0xFFFFFFFF
+        return in_range(packed & 0xFFFFFFFF, 0, n - 1)
     if descending:  # reversing twice keeps equal elements in order
         return n - 1 - _flip(argsort_along(_flip(x, axis), axis), axis)
     return lax.sort((x, positions(x, axis)), dimension=axis, is_stable=True, num_keys=1)[1].astype(np.int64)
@@ -80,7 +81,7 @@ def selected(x: Array, axis: int, rank: Array) -> tuple[Array, Array]:
         equal = key == _key_of_rank(key, axis, rank)
     place = positions(x, axis)
     index = jnp.min(jnp.where(equal, place, jnp.full((), n, place.dtype)), axis=axis, keepdims=True)
-    return take_along(x, index, axis), index.astype(np.int64)
+    return take_along(x, index, axis), in_range(index.astype(np.int64), 0, n - 1)
 
 
 def _key_of_rank(key: Array, axis: int, rank: Array) -> Array:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine.intervals import in_range
 from ._declare import Array
 
 #: Windows of more taps are reduced one dimension after the other.
@@ -182,7 +183,7 @@ def flat_index(tap: Array, win: Windows) -> Array:
     flat = places[0]
     for size, place in zip(win.size[1:], places[1:], strict=True):
         flat = flat * size + place
-    return flat
+    return in_range(flat, 0, math.prod(win.size) - 1)
 
 
 def spread_to_tap(g: Array, tap: Array, win: Windows) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
-from ._declare import Array, defvjp, guard, op
+from ._declare import Array, defvjp, guard_range, op
 from ._pooling import Windows, add_at, flat_index, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
 
 Sizes = int | tuple[int | None, ...] | None
@@ -573,8 +573,7 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
     _refuse(f"max_unpool{max(n, 2)}d", input)
     lead, total = input.shape[:-n], math.prod(size)
     volume = "x".join(map(str, size if n > 1 else (*size, 1)))
-    outside = (indices < 0) | (indices >= total)
-    guard(outside, RuntimeError, f"Found an invalid max index: {{}} (output volumes are of size {volume})", indices)
+    guard_range(indices, 0, total - 1, RuntimeError, f"Found an invalid max index: {{}} (output volumes are of size {volume})")
     planes, count = math.prod(lead), math.prod(input.shape[-n:])
     rows = jnp.arange(planes, dtype=np.int64)[:, None]
     filled = jnp.zeros((planes, total), input.dtype).at[rows, indices.reshape(planes, count)].set(input.reshape(planes, count), mode="drop")

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._declare import Array, defvjp, guard, op
+from ._declare import Array, defvjp, guard_range, op
 from ._kernel import cast
 from ._losses import number, reduced, reduction_of
 from ._numeric import is_float, require, scalar_name, unsupported, wide
@@ -62,9 +62,7 @@ class _Classes:
         self.target = target.reshape(()) if input.ndim == 1 else target
         indices = self.target.astype(np.int32)
         self.counted = self.target != ignore_index
-        outside = self.counted & ((self.target < 0) | (self.target >= self.classes))
-        if target.size:
-            guard(outside, IndexError, "Target {} is out of bounds.", self.target)
+        guard_range(self.target, 0, self.classes - 1, IndexError, "Target {} is out of bounds.", skip=ignore_index, of=target)
         self.index = jnp.expand_dims(indices, self.axis)
         self.weight = None if weight is None else wide(weight)
         zero = number(0, x)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._declare import Array, defvjp, guard, op
+from ._declare import Array, defvjp, guard_range, op
 from ._losses import number
 
 
@@ -92,8 +92,8 @@ def _ctc_fwd(
 def _check_range(lengths: Array, most: int, message: str, name: str, where: str) -> None:
     if not lengths.size:
         return
-    guard(lengths > most, RuntimeError, message, lengths)
-    guard(lengths < 0, RuntimeError, f"Expected {name}_lengths to have value at least 0, but got value {{}} {where}", lengths)
+    guard_range(lengths, None, most, RuntimeError, message)
+    guard_range(lengths, 0, None, RuntimeError, f"Expected {name}_lengths to have value at least 0, but got value {{}} {where}")
 
 
 def _ctc_rule(

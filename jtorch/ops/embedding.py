@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import dtypes
-from ._declare import Array, defvjp, guard, op
+from ._declare import Array, defvjp, guard, guard_range, op
 from ._kernel import cast
 from ._numeric import wide
 
@@ -27,7 +27,7 @@ def _rows(weight: Array, indices: Array) -> Array:
     if n == 0:
         guard(np.asarray(indices.size > 0), IndexError, "index out of range in self")
         return jnp.zeros(indices.shape + weight.shape[1:], weight.dtype)
-    guard((indices < 0) | (indices >= n), IndexError, "index out of range in self")
+    guard_range(indices, 0, n - 1, IndexError, "index out of range in self")
     return jnp.take(weight, indices, axis=0, mode="clip")
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from .. import dtypes
 from ..errors import canonical_dim
-from ._declare import Array, defvjp, guard, op
+from ._declare import Array, defvjp, guard_range, op
 
 
 def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int) -> None:
@@ -15,8 +15,7 @@ def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int) ->
         raise NotImplementedError(f'"fake_quantize_tensor_cachemask_kernel_type_handling" not implemented for {kind.scalar_name!r}')
     if quant_min > quant_max:
         raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
-    outside = (zero_point < quant_min) | (zero_point > quant_max)
-    guard(outside, RuntimeError, "`zero_point` must be between `quant_min` and `quant_max`.")
+    guard_range(zero_point, quant_min, quant_max, RuntimeError, "`zero_point` must be between `quant_min` and `quant_max`.", nan=True)
 
 
 def _steps(input: Array, scale: Array, zero_point: Array) -> Array:

@@ -15,7 +15,7 @@ from jax import lax
 
 from ..dtypes import from_np
 from ..errors import broadcast_shapes, canonical_dim
-from ._declare import Array, Number, guard, op, shape
+from ._declare import Array, Number, guard, guard_range, op, shape
 
 _BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"
 
@@ -30,11 +30,12 @@ def list_text(sizes: tuple[int, ...]) -> str:
     return str(list(sizes))
 
 
-def in_bounds(index: Array, size: int, exc_type: type[Exception], message: str, *, wrap: bool = False) -> Array:
-    """``index`` as positions in ``range(size)``, checked by a guard; negative ones count from the end if ``wrap``."""
-    low = -size if wrap else 0
-    if index.size:
-        guard((index < low) | (index >= size), exc_type, message, index)
+def in_bounds(index: Array, size: int, exc_type: type[Exception], message: str, *, wrap: bool = False, of: Array | None = None) -> Array:
+    """``index`` as positions in ``range(size)``, checked by a guard; negative ones count from the end if ``wrap``.
+
+    ``of`` is the operand whose elements ``index`` has, if that is not the operand itself.
+    """
+    guard_range(index, -size if wrap else 0, size - 1, exc_type, message, of=of)
     # XLA's scatters are faster with 32-bit positions.
     if size < 2**31 and index.dtype == np.int64:
         index = index.astype(np.int32)
@@ -122,7 +123,7 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
                 f"Size does not match at dimension {d} expected index {list_text(index.shape)} "
                 f"to be no larger than self {list_text(input.shape)} apart from dimension {axis}"
             )
-    i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]))
+    i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]), of=index)
     return along(x, axis, i).reshape(index.shape)
 
 
@@ -147,7 +148,7 @@ def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Arra
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {scalar_name(indices)}")
     if dim is None:
         flat = input.reshape(-1)
-        i = in_bounds(indices.reshape(-1), flat.size, RuntimeError, _BOUNDS.format(dim=0, size=flat.size))
+        i = in_bounds(indices.reshape(-1), flat.size, RuntimeError, _BOUNDS.format(dim=0, size=flat.size), of=indices)
         return fetch(flat, (i,))
     if input.ndim != indices.ndim:
         raise RuntimeError(
@@ -187,7 +188,7 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
     if input.ndim == 0 and index.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
     x = as_vector(input)
-    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, "index out of range in self")
+    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, "index out of range in self", of=index)
     taken = fetch(x, at_dim(axis, i))
     return taken.reshape(()) if input.ndim == 0 else taken
 
@@ -443,16 +444,16 @@ def number_as(value: Array | Number, dtype: np.dtype) -> Array:
         info = jnp.iinfo(dtype)
         # torch lets negative whole numbers wrap around in unsigned types.
         low = -info.max if dtype.kind == "u" and value.dtype.kind != "f" else info.min
-        if value.dtype.kind == "f":
-            guard(~((value >= low) & (value <= info.max)), RuntimeError, message)
-        elif dtype.itemsize < value.dtype.itemsize:
-            guard((value < low) | (value > info.max), RuntimeError, message)
+        if value.dtype.kind == "f" or dtype.itemsize < value.dtype.itemsize:
+            guard_range(value, low, info.max, RuntimeError, message)
         return (value.astype(np.int64) if low < 0 and dtype.kind == "u" else value).astype(dtype)
     inexact = value.dtype.kind != "V" and jnp.issubdtype(value.dtype, jnp.floating) and value.dtype.itemsize > dtype.itemsize
     if value.dtype.kind in "iu" and dtype == np.float16:
         value, inexact = value.astype(np.float64), True
     if inexact:
-        guard(jnp.isfinite(value) & (jnp.abs(value) > float(jnp.finfo(dtype).max)), RuntimeError, message)
+        most = float(jnp.finfo(dtype).max)
+        # Infinities and NaN are there in every dtype of floats: only what is known to be finite answers this.
+        guard_range(jnp.where(jnp.isfinite(value), value, 0), -most, most, RuntimeError, message, of=value)
     return value.astype(dtype)
 
 

@@ -11,7 +11,7 @@ from jax import lax
 
 from ..dtypes import from_np, get_default_dtype, promote_types
 from ..errors import canonical_dim
-from ._declare import Array, defvjp, guard, op, shape
+from ._declare import Array, defvjp, guard, guard_range, op, shape
 
 
 def _common_dtype(tensors: list[Array]) -> np.dtype:
@@ -399,7 +399,7 @@ def _repeat_positions(repeats: Array) -> np.ndarray:
 def _repeat_positions_sized(repeats: Array, output_size: int) -> Array:
     """Position ``i`` written ``repeats[i]`` times where the caller knows that this gives ``output_size`` of them."""
     check_repeats(repeats)
-    guard(repeats < 0, RuntimeError, "repeats can not be negative")
+    guard_range(repeats, 0, None, RuntimeError, "repeats can not be negative")
     guard(repeats.sum() != output_size, RuntimeError, "allocated size does not match required size")
     positions = jnp.arange(repeats.size, dtype=repeats.dtype)
     return jnp.repeat(positions, repeats.reshape(-1), total_repeat_length=output_size)

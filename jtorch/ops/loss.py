@@ -10,7 +10,7 @@ from jax import lax
 from .. import dtypes
 from ..engine.programs import warn
 from ..errors import broadcast_shapes
-from ._declare import Array, defvjp, guard, op
+from ._declare import Array, defvjp, guard_range, op
 from ._losses import checked, hinge, number, reduced, reduction_of
 from ._matrix import cpp_name
 from ._numeric import default_float, is_bool, is_complex, is_integral, require, scalar_name, unsupported
@@ -306,7 +306,7 @@ def binary_cross_entropy(
     if target.dtype != input.dtype:
         raise RuntimeError(f"Found dtype {scalar_name(target.dtype)} but expected {scalar_name(input.dtype)}")
     require("binary_cross_entropy", input)
-    guard(~((input >= 0) & (input <= 1)), RuntimeError, "all elements of input should be between 0 and 1")
+    guard_range(input, 0, 1, RuntimeError, "all elements of input should be between 0 and 1")
     low = number(-100, input)
     loss = (target - number(1, input)) * jnp.maximum(jnp.log1p(-input), low) - target * jnp.maximum(jnp.log(input), low)
     return reduced(loss if weight is None else loss * _over(weight, loss), reduction)
@@ -522,7 +522,7 @@ def gaussian_nll_loss(
         raise unsupported("lt_cpu", variance)
     if is_integral(variance):  # torch clamps it in place by the float ``eps``
         raise RuntimeError(f"result type Float can't be cast to the desired output type {cpp_name(variance)}")
-    guard(variance < 0, ValueError, "var has negative entry/entries")
+    guard_range(variance, 0, None, ValueError, "var has negative entry/entries", nan=True)
     if is_bool(input) or is_bool(target):
         raise RuntimeError(NO_BOOL_MINUS if is_bool(input) and is_bool(target) else NO_MINUS_BOOL)
     dtype = dtypes.from_np(variance.dtype)

@@ -9,7 +9,7 @@ from jax import lax
 
 from .. import dtypes
 from ..errors import broadcast_shapes
-from ._declare import Array, guard, op
+from ._declare import Array, guard_range, op
 from ._losses import hinge, number, reduced, reduction_of
 from ._numeric import require, scalar_name
 
@@ -124,7 +124,7 @@ def multi_margin_loss(
     if weight is not None and weight.dtype != input.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(weight.dtype)}")
     right = target.reshape(n, 1)
-    guard((right < 0) | (right >= classes), RuntimeError, "target out of range")
+    guard_range(right, 0, classes - 1, RuntimeError, "target out of range", of=target)
     loss = hinge(number(margin, rows) - jnp.take_along_axis(rows, right, 1, mode="clip") + rows)
     if p == 2:
         loss = loss * loss
@@ -166,7 +166,7 @@ def multilabel_margin_loss(
     require("multilabel_margin_loss_forward_out_frame", input)
     labels = target.reshape(rows.shape)
     n, classes = rows.shape
-    guard((labels < -1) | (labels >= classes), RuntimeError, "argument #2 'target' is out of range")
+    guard_range(labels, -1, classes - 1, RuntimeError, "argument #2 'target' is out of range", of=target)
     if n * classes * classes <= _TOGETHER:
         each = jax.vmap(_multilabel_hinge)(rows, labels)
     else:  # sample by sample, and again in the derivative: all pairs of classes of all samples would fill the memory

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._declare import Array, Number, guard, shape
+from ._declare import Array, Number, guard_range, shape
 from ._numeric import require
 from .indexing import number_as
 
@@ -86,7 +86,7 @@ def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Numbe
             value = jnp.asarray(value).astype(np.float64)  # torch's value is a float, which bytes take no negative one of
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None:
-        guard(jnp.asarray(value) != 0, RuntimeError, f'Padding mode "{mode}" doesn\'t take in value argument')
+        guard_range(value, 0, 0, RuntimeError, f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pad) not in (2, 4, 6) or input.ndim not in (len(pad) // 2 + 1, len(pad) // 2 + 2):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from .. import dtypes
-from ._declare import Array, Number, binary, defvjp, guard, pointwise, unary
+from ._declare import Array, Number, binary, defvjp, guard_range, pointwise, unary
 from ._matrix import cpp_name
 from ._numeric import (
     conj,
@@ -194,7 +196,7 @@ defvjp(mul, _mul_rule)
 
 def _check_integer_divisor(other: Array) -> None:
     if is_integral(other):
-        guard(other == 0, RuntimeError, "ZeroDivisionError")
+        guard_range(other, None, None, RuntimeError, "ZeroDivisionError", hole=0)
 
 
 @binary(inplace=True, operators="/", aliases=("divide",), saves=("input", "other"), aten="div.Tensor_mode", wide=True)
@@ -314,7 +316,14 @@ def _no_gradient_rule(g: Array, _: None, *operands: Array, **options: object) ->
 defvjp(floor_divide, _no_gradient_rule)
 
 
-@binary(inplace=True, operators="%", saves=("input", "other"), aten="remainder.Tensor")
+def _remainder_bounds(operand: Callable[[int], tuple[float, float]]) -> tuple[float, float] | None:
+    low, high = operand(1)
+    if low > 0:
+        return 0, high - 1
+    return (low + 1, 0) if high < 0 else None
+
+
+@binary(inplace=True, operators="%", saves=("input", "other"), aten="remainder.Tensor", bounds=_remainder_bounds)
 def remainder(input: Array | Number, other: Array | Number) -> Array:
     """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's ``%``.
 

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
+from ..engine.intervals import in_range
 from ..errors import canonical_dim, canonical_dims
 from ._axes import accumulated, category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, to_dtype
 from ._columns import in_columns
@@ -361,7 +362,7 @@ def first_position(x: Array, value: Array, axis: int) -> Array:
         hit |= x != x
     index = positions(x, axis)
     end = jnp.full((), np.iinfo(index.dtype).max, index.dtype)
-    return jnp.min(jnp.where(hit, index, end), axis=axis, keepdims=True).astype(np.int64)
+    return in_range(jnp.min(jnp.where(hit, index, end), axis=axis, keepdims=True).astype(np.int64), 0, x.shape[axis] - 1)
 
 
 def _along(name: str, input: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array]:

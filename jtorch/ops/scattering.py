@@ -83,7 +83,7 @@ def _scatter_operands(input: Array, dim: int, index: Array, src: Array | None) -
                 f"Expected index {list_text(index.shape)} to be no larger than self {list_text(input.shape)} "
                 f"apart from dimension {axis}{tail}"
             )
-        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]))
+        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]), of=index)
         s = None if s is None else _corner(s, i.shape)
     return x, axis, i, s
 
@@ -362,9 +362,9 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
         )
     x, s, i = as_vector(input), as_vector(source), index.reshape(-1)
     if input.ndim <= 1 or name != "index_add_()":
-        i = in_bounds(i, x.shape[axis], IndexError, "index out of range in self")
+        i = in_bounds(i, x.shape[axis], IndexError, "index out of range in self", of=index)
     else:
-        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]))
+        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]), of=index)
     return x, axis, i, s
 
 
@@ -482,7 +482,7 @@ def _plain(sizes: tuple[int, ...]) -> str:
 def _copy_places(input: Array, axis: int, index: Array) -> tuple[Array, tuple[Any, ...]]:
     x = as_vector(input)
     message = f"index_copy_(): {_BOUNDS.format(dim=axis, size=x.shape[axis])}"
-    return x, at_dim(axis, in_bounds(index.reshape(-1), x.shape[axis], IndexError, message))
+    return x, at_dim(axis, in_bounds(index.reshape(-1), x.shape[axis], IndexError, message, of=index))
 
 
 def _index_copy_rule(g, result, input, dim, index, source):
@@ -522,7 +522,7 @@ def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> A
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     filling = fill_value(value, input, "index_fill_")
     x = as_vector(input)
-    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, _BOUNDS.format(dim=axis, size=x.shape[axis]), wrap=True)
+    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, _BOUNDS.format(dim=axis, size=x.shape[axis]), wrap=True, of=index)
     chosen = jnp.zeros(x.shape[axis], bool).at[i].set(True, mode="promise_in_bounds")
     # A mask over one dimension and a select fuse with their surroundings, and differentiate as cheaply.
     return jnp.where(lax.broadcast_in_dim(chosen, x.shape, (axis,)), filling, x).reshape(input.shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from ._axes import take_along
-from ._declare import Array, Number, guard, op
+from ._declare import Array, Number, guard_range, op
 from ._numeric import is_bool, is_complex, scalar_name, unsupported
 from ._order import argsort_along
 from .indexing import fetch
@@ -107,7 +107,7 @@ def searchsorted(
             )
         if sorter.dtype != np.int64:
             raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {scalar_name(sorter.dtype)}")
-        guard((sorter < 0) | (sorter >= max(sorted_sequence.shape[-1], 1)), RuntimeError, f"{name}: sorter index out of range")
+        guard_range(sorter, 0, max(sorted_sequence.shape[-1], 1) - 1, RuntimeError, f"{name}: sorter index out of range")
         index = jnp.clip(sorter, 0, max(sorted_sequence.shape[-1] - 1, 0))
         sorted_sequence = take_along(sorted_sequence, index, sorted_sequence.ndim - 1) if sorter.size else sorted_sequence
     if is_complex(sorted_sequence) or is_complex(input):

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import canonical_dim
-from ._declare import Array, guard, op
+from ._declare import Array, guard, guard_range, op
 
 _STARTS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "amax": -np.inf, "min": np.inf, "amin": np.inf}
 
@@ -65,7 +65,7 @@ def segment_reduce(
     sizes = jnp.diff(given, axis=-1) if lengths is None else given
     batch, count, n = sizes.shape[:-1], sizes.shape[-1], data.shape[given.ndim - 1]
     if not unsafe and lengths is not None:
-        guard(jnp.any(sizes < 0), RuntimeError, "lengths contains negative value!")
+        guard_range(sizes, 0, None, RuntimeError, "lengths contains negative value!")
         wrong = jnp.any(jnp.sum(sizes, -1) != n)
         words = "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
         guard(wrong, RuntimeError, words)

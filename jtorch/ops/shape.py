@@ -10,7 +10,7 @@ from jax import lax
 
 from ..dtypes import from_np
 from ..errors import canonical_dim, canonical_dims
-from ._declare import Array, guard, op, reduction, shape
+from ._declare import Array, guard_range, op, reduction, shape
 from ._numeric import is_bool, is_float, is_integral, scalar_name
 
 
@@ -547,9 +547,9 @@ def channel_shuffle(input: Array, groups: int) -> Array:
 
 @op(namespace="_C", differentiable=False, aten="one_hot")
 def _one_hot(input: Array, num_classes: int) -> Array:
-    """int64 rows that are 1 at the class and 0 elsewhere. The classes are checked when the trace runs."""
-    guard(input < 0, RuntimeError, "Class values must be non-negative.")
-    guard(input >= num_classes, RuntimeError, "Class values must be smaller than num_classes.")
+    """int64 rows that are 1 at the class and 0 elsewhere. The classes are checked."""
+    guard_range(input, 0, None, RuntimeError, "Class values must be non-negative.")
+    guard_range(input, None, num_classes - 1, RuntimeError, "Class values must be smaller than num_classes.")
     full = (*input.shape, num_classes)
     return (lax.broadcasted_iota(np.int64, full, input.ndim) == input[..., None]).astype(np.int64)
 

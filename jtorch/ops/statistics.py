@@ -11,7 +11,7 @@ from jax import lax
 from .. import dtypes
 from ..errors import canonical_dims
 from ._axes import category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, take_along, to_dtype
-from ._declare import Array, defvjp, guard, op, reduction
+from ._declare import Array, defvjp, guard_range, op, reduction
 from ._matrix import product
 from ._numeric import default_float, is_complex, quotient, unsupported, wide
 from ._order import selected, sort_along
@@ -300,7 +300,7 @@ def _levels(name: str, q: Array | float, dtype: np.dtype) -> Array:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype != dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    guard(~((q >= 0) & (q <= 1)), RuntimeError, f"{name}() q values must be in the range [0, 1]")
+    guard_range(q, 0, 1, RuntimeError, f"{name}() q values must be in the range [0, 1]")
     return q
 
 
