@@ -107,10 +107,11 @@ def _values(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
     kind = dtype.category
     if kind == dtypes.COMPLEX:
         return np.array(leaves, np.complex128).astype(dtype.np)
-    if any(type(x) is complex for x in leaves):
-        raise TypeError("must be real number, not complex")
     if kind == dtypes.BOOL:
         return np.array([bool(x) for x in leaves], np.bool_)
+    if any(type(x) is complex for x in leaves):
+        whole = kind < dtypes.FLOATING
+        raise TypeError("'complex' object cannot be interpreted as an integer" if whole else "must be real number, not complex")
     if kind == dtypes.FLOATING:
         with np.errstate(over="ignore"):  # too large numbers become infinite, as in torch
             return np.array(leaves, np.float64).astype(dtype.np)

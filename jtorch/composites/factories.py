@@ -15,6 +15,7 @@ from ..engine import SPECIAL
 from ..factories import check_dtype, factory, make
 from ..ops import _kernel
 from ..ops._declare import OPS
+from ..ops.indexing import check_fits
 from .filling import of_examples
 
 # ---- ranges ----------------------------------------------------------------------------------------------------------------------
@@ -205,7 +206,7 @@ def _ends(name: str, start: Any, end: Any, dtype: Any) -> tuple[Any, Any]:
     """The ends of a line as numbers.
 
     Raises:
-        RuntimeError: for tensors with dimensions.
+        RuntimeError: for tensors with dimensions, or a number that the line's dtype cannot hold.
         NotImplementedError: for a line of bool.
     """
     if dtype in (dtypes.bool_, bool):
@@ -215,6 +216,9 @@ def _ends(name: str, start: Any, end: Any, dtype: Any) -> tuple[Any, Any]:
             raise RuntimeError(
                 f"{name} only supports 0-dimensional start and end tensors, but got {which} with {value.dim()} dimension(s)."
             )
+        kind = dtypes.get_default_dtype() if dtype is None else dtype
+        if isinstance(value, (int, float)) and isinstance(kind, dtypes.dtype):
+            check_fits(value, kind.np)
     # What the ends are does not matter to a line without data.
     first, last = (0.0 if isinstance(x, Tensor) and x.is_meta else x for x in (start, end))  # type: ignore[attr-defined]
     return number(name, "start", first), number(name, "end", last)
@@ -240,7 +244,7 @@ def linspace(
     Dtypes: the default dtype (its complex type if an end is complex) unless ``dtype`` is given.
 
     Raises:
-        RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
+        RuntimeError: if ``steps`` is negative, an end is a tensor with dimensions or one that ``dtype`` cannot hold.
         NotImplementedError: for bool.
 
     Example:
@@ -274,7 +278,7 @@ def logspace(
     Dtypes: the default dtype (its complex type if an end is complex) unless ``dtype`` is given.
 
     Raises:
-        RuntimeError: if ``steps`` is negative or an end is a tensor with dimensions.
+        RuntimeError: if ``steps`` is negative, an end is a tensor with dimensions or one that ``dtype`` cannot hold.
         NotImplementedError: for bool.
 
     Example:

@@ -12,7 +12,7 @@ from jax import lax
 from .. import dtypes
 from ..errors import canonical_dim, canonical_dims
 from ._declare import Array
-from ._numeric import is_complex
+from ._kernel import cast
 
 
 def category(dtype: Any) -> int:
@@ -22,14 +22,7 @@ def category(dtype: Any) -> int:
 
 def to_dtype(x: Array, dtype: Any) -> Array:
     """``x`` converted as torch does: complex to real drops the imaginary part, anything to bool compares with zero."""
-    dtype = np.dtype(dtype)
-    if x.dtype == dtype:
-        return x
-    if is_complex(x) and category(dtype) != dtypes.COMPLEX:
-        x = jnp.real(x)
-    if dtype == np.bool_:
-        return x != jnp.zeros((), x.dtype)
-    return lax.convert_element_type(x, dtype)
+    return cast(x, np.dtype(dtype))
 
 
 def accumulated(x: Array, dtype: Any) -> Array:

@@ -318,20 +318,36 @@ class _Operands:
         return len(broadcast_shapes(*[a.shape for a in arrays]))
 
 
+def whole(a: Any, target: np.dtype) -> Any:
+    """Floating-point numbers as integers, as the processors convert that torch is mostly run on.
+
+    They know int32 and int64, and give the smallest number of these for all that is beyond their range and for NaN, where XLA stops at the
+    limits and gives 0. What is narrower takes the lowest bits of that; torch goes to uint8 by way of int64.
+    """
+    native = np.dtype(np.int32 if target in (np.int8, np.int16, np.uint16, np.int32) else np.int64)
+    if a.dtype.itemsize < 4:
+        a = lax.convert_element_type(a, np.float32)
+    limit = np.asarray(2.0 ** (8 * native.itemsize - 1), a.dtype)
+    high = a >= limit
+    if target == np.uint64:  # what is in its upper half is converted without the highest bit
+        a = jnp.where(high, a - limit, a)
+    # Numbers below the range are stopped at the smallest one already.
+    found = lax.convert_element_type(jnp.where(a < limit, a, -limit), native)
+    if target == np.uint64:
+        return jnp.where(high, found ^ np.int64(-(2**63)), found).astype(target)
+    return lax.convert_element_type(found, target)
+
+
 def cast(a: Any, target: np.dtype) -> Any:
     """Converts as torch does: complex to real drops the imaginary part, numbers to bool by comparison with zero."""
     if a.dtype == target:
         return a
-    if jnp.issubdtype(a.dtype, jnp.complexfloating) and not jnp.issubdtype(target, jnp.complexfloating):
-        a = jnp.real(a)
     if target == np.bool_:
         return a != jnp.zeros((), a.dtype)
-    if target.kind in "iu" and jnp.issubdtype(a.dtype, jnp.floating) and (target.kind == "u" or target.itemsize < 4):
-        # C++ wraps around where XLA would stop at the limits.
-        whole = lax.convert_element_type(lax.convert_element_type(a, np.int64), target)
-        if target.itemsize < 8:
-            return whole
-        return jnp.where(a < np.asarray(2.0**63, a.dtype), whole, lax.convert_element_type(a, target))
+    if jnp.issubdtype(a.dtype, jnp.complexfloating) and not jnp.issubdtype(target, jnp.complexfloating):
+        a = jnp.real(a)
+    if target.kind in "iu" and jnp.issubdtype(a.dtype, jnp.floating):
+        return whole(a, target)
     if target == dtypes.float8_e4m3fn.np:
         limit = np.asarray(448, a.dtype) if a.dtype.itemsize > 1 else None
         a = a if limit is None or not jnp.issubdtype(a.dtype, jnp.floating) else jnp.clip(a, -limit, limit)

@@ -13,6 +13,7 @@ from jax import lax
 
 from ..dtypes import default_complex, from_np, get_default_dtype
 from ._declare import Array, Dtype, Number, op
+from ._kernel import cast
 from ._numeric import rounded
 from .indexing import number_as
 
@@ -210,7 +211,7 @@ def _linspace(start: Number, end: Number, steps: int, *, dtype: Dtype | None = N
     wide = _wide(wanted)
     if wide != wanted and wanted.kind not in "biu":
         return _half_line(_cast(start, wide), _cast(end, wide), steps, wanted)
-    return _line(start, end, steps, wanted, wide).astype(wanted)
+    return cast(_line(start, end, steps, wanted, wide), wanted)
 
 
 def _half_line(first: Array, last: Array, steps: int, dtype: np.dtype) -> Array:
@@ -241,7 +242,7 @@ def _logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dty
     # Powers such as 10 ** 3 come out a hair below the integer; nothing that torch rounds down is that close.
     powers = jnp.power(jnp.asarray(base, wide), line)
     nearest = jnp.round(powers)
-    return jnp.where(jnp.abs(powers - nearest) <= 1e-9 * jnp.abs(nearest), nearest, powers).astype(wanted)
+    return cast(jnp.where(jnp.abs(powers - nearest) <= 1e-9 * jnp.abs(nearest), nearest, powers), wanted)
 
 
 @factory(aten="eye")
