@@ -65,6 +65,7 @@ class Call:
         "identity",
         "bounds",
         "chains",
+        "_alone",
         "__weakref__",
     )
 
@@ -82,7 +83,22 @@ class Call:
         self.identity = identity
         self.bounds: Callable[..., Any] | None = None
         self.chains: Any = None
+        self._alone: Any = None
         CALLS.add(self)
+
+    @property
+    def alone(self) -> Any:
+        """The kernel as a program by itself; ``jitted`` is what can become part of another, which takes no options of the compiler."""
+        if self._alone is None:
+            pieces = type(self.jitted) is not _Jitted
+            self._alone = self.jitted if pieces else jax.jit(self.fn, keep_unused=True, compiler_options=programs.OPTIONS)
+        return self._alone
+
+    def unload(self) -> None:
+        """Drops what was compiled."""
+        self.jitted.clear_cache()
+        if self._alone is not None:
+            self._alone.clear_cache()
 
     def __repr__(self) -> str:
         return f"<call {self.name}>"
@@ -153,7 +169,7 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     """Has the program of a call by itself looked for, or made, when it is first run."""
     key = None if shapes.mixed else programs.key_of("kernel", call.identity, avals)
     if key is None:
-        shapes.run = call.jitted
+        shapes.run = call.alone
         return
     jitted, in_pieces = call.jitted, None
     if type(jitted) is not _Jitted:
@@ -165,7 +181,8 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         if any(isinstance(a, jax.core.Tracer) for a in args):
             return jitted(*args)
         out: Any = 0 if type(shapes.outs) is Aval else (0,) * len(shapes.outs)
-        shapes.run = programs.ready(jitted, key, args, Guarded(out, 0, shapes.checks) if shapes.checks else out)
+        program = call.alone if in_pieces is None else jitted
+        shapes.run = programs.ready(program, key, args, Guarded(out, 0, shapes.checks) if shapes.checks else out)
         return shapes.run(*args)
 
     shapes.run = run

@@ -41,6 +41,9 @@ except ImportError:  # nothing is kept then
     _trace_context: Any = None
 
 _HEADER = b"jtorch program 2\n"
+#: How everything is compiled. By itself XLA leaves out a rounding to bfloat16 where the next op casts back: numbers would depend on what an
+#: op is compiled together with.
+OPTIONS = {"xla_allow_excess_precision": False}
 #: Bytes of programs, and entries of the table of shapes, above which those not used for longest are removed.
 MAX_BYTES, MAX_ENTRIES = 1 << 30, 40_000
 
@@ -316,7 +319,7 @@ def type_named(place: tuple[str, str]) -> Any:
 
 #: A default that is stated: so JAX neither hands out a program that it has in memory, and which may be from its own cache, nor finds one
 #: in that. Such a program could not be written once more, as it lacks the names of its functions.
-_APART = {"xla_embed_ir_in_executable": False}
+_APART = {"xla_embed_ir_in_executable": False, **OPTIONS}
 #: How often JAX's own cache has answered all the same.
 _hits = 0
 #: In place of the name of a program's file: it cannot be kept.
@@ -362,7 +365,7 @@ def _file(place: _Place, text: str) -> str:
     outside = set(_OUTSIDE.findall(text)) - {"Sharding", "annotate_device_placement"}
     if not all(name.startswith("lapack_") for name in outside):
         return _NOT_KEPT
-    return (_LAPACK if outside else "") + hashlib.blake2b(f"{place.compiler}{text}".encode(), digest_size=16).hexdigest()
+    return (_LAPACK if outside else "") + hashlib.blake2b(f"{place.compiler}{OPTIONS}{text}".encode(), digest_size=16).hexdigest()
 
 
 @functools.cache

@@ -63,7 +63,7 @@ def unload() -> None:
             call.warm.clear()
             for avals, shapes in call.shapes.items():
                 calls.begin(call, avals, shapes)
-            call.jitted.clear_cache()
+            call.unload()
         gc.collect()
 
 

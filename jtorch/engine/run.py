@@ -135,10 +135,12 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
 
 def _again(call: Call, shapes: Shapes, args: Sequence[Any]) -> Any:
     """Runs a call by itself after an error: a kept program takes only what it was made for, such as arrays laid out in one way."""
-    if shapes.run is call.jitted:
+    if not _outside_jax():
+        return call.jitted(*args)  # becomes part of what JAX is tracing
+    if shapes.run is call.alone:
         raise  # noqa: PLE0704 (called while an error is handled)
-    shapes.run = call.jitted
-    return call.jitted(*args)
+    shapes.run = call.alone
+    return call.alone(*args)
 
 
 def _several(shapes: Shapes, result: Any) -> Any:
@@ -419,7 +421,8 @@ def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], 
         return [results[i] for i in live], flags
 
     key = programs.key_of("plan", programs.identity_of_steps(steps), live, donated, n_leaves)
-    return Plan(jax.jit(program, donate_argnums=(0,), keep_unused=True), live, donated, kept, bool(state.checks), kinds, key)
+    jitted = jax.jit(program, donate_argnums=(0,), keep_unused=True, compiler_options=programs.OPTIONS)
+    return Plan(jitted, live, donated, kept, bool(state.checks), kinds, key)
 
 
 def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
