@@ -12,7 +12,7 @@ from jax import lax
 
 from ._declare import Array, Number
 from ._kernel import cast
-from ._numeric import conj, is_bool, scalar_name, unsupported
+from ._numeric import conj, is_bool, is_float, scalar_name, unsupported
 
 _CPP_NAMES = {
     "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double", "Char": "signed char", "Byte": "unsigned char",
@@ -125,13 +125,17 @@ def times(number: Number, x: Array) -> Array:
 
 
 def blend(input: Array, product: Array, beta: Number, alpha: Number) -> Array:
-    """``beta * input + alpha * product``, ``input`` expanded to the product's shape; ``beta`` 0 hides even nan in ``input``."""
+    """``beta * input + alpha * product``, ``input`` expanded to the product's shape; ``beta`` 0 hides even nan in ``input``.
+
+    A product that was not rounded to half precision is rounded at the end.
+    """
+    dtype = input.dtype
     scaled = times(alpha, product)
-    input = expanded(input, product.shape)
+    input = expanded(input, product.shape).astype(product.dtype)
     if isinstance(beta, (int, float)):
-        return scaled if beta == 0 else times(beta, input) + scaled
+        return (scaled if beta == 0 else times(beta, input) + scaled).astype(dtype)
     zero = jnp.zeros((), input.dtype)
-    return jnp.where(cast(jnp.asarray(beta), input.dtype) == zero, zero, times(beta, input)) + scaled
+    return (jnp.where(cast(jnp.asarray(beta), input.dtype) == zero, zero, times(beta, input)) + scaled).astype(dtype)
 
 
 def conj_number(number: Number) -> Any:
@@ -149,14 +153,19 @@ def rows(x: Array) -> Array:
     return x if x.ndim == 2 else x.reshape(-1 if x.size else int(np.prod(x.shape[:-1])), x.shape[-1])
 
 
-def product(a: Array, b: Array) -> Array:
-    """``a @ b`` for arrays of rank two or more whose shapes are known to fit.
+def unrounded(x: Array) -> np.dtype | None:
+    """The dtype of products of ``x`` to which something is to be added before they are rounded: float32 for halves."""
+    return np.dtype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else None
+
+
+def product(a: Array, b: Array, dtype: np.dtype | None = None) -> Array:
+    """``a @ b`` for arrays of rank two or more whose shapes are known to fit, as they are or in a wider ``dtype``.
 
     A stack times one matrix is a single matrix product. Others are left to ``jnp.matmul``, which keeps batches apart without copies.
     """
     if b.ndim == 2:
-        return lax.dot_general(a, b, (((a.ndim - 1,), (0,)), ((), ())))
-    return jnp.matmul(a, b)
+        return lax.dot_general(a, b, (((a.ndim - 1,), (0,)), ((), ())), preferred_element_type=dtype)
+    return jnp.matmul(a, b, preferred_element_type=dtype)
 
 
 #: XLA's product on CPU reads the left operand of ``aᵀ b`` down its columns. Where rows follow each other at a multiple of so many bytes,

@@ -337,7 +337,7 @@ def expm1(input: Array) -> Array:
         >>> torch.expm1(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 1.7183])
     """
-    return jnp.expm1(input)
+    return jnp.expm1(wide(input)).astype(input.dtype)
 
 
 def _expm1_rule(g: Array, result: Array, _: Array) -> tuple[Array]:

@@ -25,6 +25,7 @@ from ._matrix import (
     rows,
     times,
     transposed,
+    unrounded,
 )
 from ._numeric import conj, scalar_name
 
@@ -130,10 +131,12 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     check_mm(flat, weight.T)
     if bias is not None:
         expanded(bias, (flat.shape[0], weight.shape[0]))
-    found = lax.dot_general(input, weight, (((input.ndim - 1,), (1,)), ((), ())))
+    dtype = None if bias is None else unrounded(input)
+    found = lax.dot_general(input, weight, (((input.ndim - 1,), (1,)), ((), ())), preferred_element_type=dtype)
     if bias is None:
         return found
-    return found + (bias.reshape((1,) * (found.ndim - 1) + (-1,)) if bias.ndim <= 1 else bias.reshape(found.shape))
+    bias = bias.reshape((1,) * (found.ndim - 1) + (-1,)) if bias.ndim <= 1 else bias.reshape(found.shape)
+    return (found + bias.astype(found.dtype)).astype(input.dtype)
 
 
 def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Array | None = None) -> tuple[Array | None, ...]:
@@ -371,7 +374,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
     _check_addend(input, mat2)
     _check_addend(mat1, mat2, "mat1")
     check_mm(mat1, mat2)
-    return blend(input, product(mat1, mat2), beta, alpha)
+    return blend(input, product(mat1, mat2, unrounded(mat1)), beta, alpha)
 
 
 def _check_addend(input: Array, other: Array, name: str = "self") -> None:
@@ -416,7 +419,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
     if input.dtype != mat.dtype:
         names = ", ".join(scalar_name(x.dtype) for x in (input, mat))
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names}, and {scalar_name(vec.dtype)}")
-    return blend(input, lax.dot_general(mat, vec, (((1,), (0,)), ((), ()))), beta, alpha)
+    return blend(input, lax.dot_general(mat, vec, (((1,), (0,)), ((), ())), preferred_element_type=unrounded(mat)), beta, alpha)
 
 
 defvjp(addmv, _add_product_rule)
@@ -444,7 +447,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     _check_addend(input, batch2)
     _check_addend(batch1, batch2, "mat1")
     _check_batches(batch1, batch2)
-    return blend(input, jnp.einsum("bij,bjk->ik", batch1, batch2), beta, alpha)
+    return blend(input, jnp.einsum("bij,bjk->ik", batch1, batch2, preferred_element_type=unrounded(batch1)), beta, alpha)
 
 
 def _addbmm_rule(
@@ -480,7 +483,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
             f"Input dtypes must be the same, got: input {cpp_name(input)}, batch1: {cpp_name(batch1)}, batch2: {cpp_name(batch2)}"
         )
     _check_batches(batch1, batch2)
-    return blend(input, product(batch1, batch2), beta, alpha)
+    return blend(input, product(batch1, batch2, unrounded(batch1)), beta, alpha)
 
 
 defvjp(baddbmm, _add_product_rule)

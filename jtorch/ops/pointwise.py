@@ -41,6 +41,14 @@ def _scaled(x: Array, alpha: Number | Array) -> Array:
     return x if isinstance(alpha, int) and alpha == 1 else x * alpha
 
 
+def _plus(a: Array, b: Array, alpha: Number | Array, sign: int = 1) -> Array:
+    """``a + sign * alpha * b``, of halves rounded once."""
+    plus = jnp.add if sign > 0 else jnp.subtract
+    if isinstance(alpha, int) and alpha == 1:
+        return plus(a, b)
+    return plus(wide(a), wide(b) * wide(alpha)).astype(a.dtype)
+
+
 # ---- sums ------------------------------------------------------------------------------------------------------------------------
 
 
@@ -62,7 +70,7 @@ def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
         >>> torch.tensor([1, 2]) + 0.5
         tensor([1.5000, 2.5000])
     """
-    return jnp.add(input, _scaled(other, alpha))
+    return _plus(input, other, alpha)
 
 
 def no_bools(kinds: list[dtypes.dtype]) -> None:
@@ -92,7 +100,7 @@ def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
         >>> 1.5 - torch.tensor([1, 2])
         tensor([ 0.5000, -0.5000])
     """
-    return jnp.subtract(input, _scaled(other, alpha))
+    return _plus(input, other, alpha, -1)
 
 
 @binary(method=False, saves=(), out=False, check=no_bools, aten="rsub.Tensor")
@@ -562,15 +570,20 @@ def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
     require("lerp_kernel_scalar" if weight.ndim == 0 else "lerp_kernel_tensor", input, "fc")
     if is_complex(weight) and not is_complex(input):
         raise RuntimeError(f"value cannot be converted to type {cpp_name(input)} without overflow")
-    a, b, w = wide(input), wide(end), wide(weight.astype(input.dtype))
+    a, b = wide(input), wide(end)
+    w = weight.astype(a.dtype)  # a number, or a tensor without dimensions, is not rounded to half precision
     step = b - a
     # Seen from the nearer end, so that a weight of 1 gives exactly ``end``.
     return jnp.where(jnp.abs(w) < 0.5, a + w * step, b - step * (1 - w)).astype(input.dtype)
 
 
 def _lerp_rule(g: Array, _: None, input: Array, end: Array, weight: Array) -> tuple[Array, Array, Array]:
+    by_weight = g * conj(end - input)
+    if weight.ndim == 0:  # a number is used as it is
+        weight, g, dtype = weight.astype(wide(g).dtype), wide(g), g.dtype
+        return (g * conj(1 - weight)).astype(dtype), (g * conj(weight)).astype(dtype), by_weight
     weight = weight.astype(g.dtype)
-    return g * conj(1 - weight), g * conj(weight), g * conj(end - input)
+    return g * conj(1 - weight), g * conj(weight), by_weight
 
 
 defvjp(lerp, _lerp_rule)
@@ -595,7 +608,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) 
         tensor([ 81., 151.])
     """
     require("addcmul_cpu_out", input, "ifc")
-    return input + _scaled(tensor1, value) * tensor2
+    return (wide(input) + _scaled(wide(tensor1), value) * wide(tensor2)).astype(input.dtype)
 
 
 def _addcmul_rule(g: Array, _: None, input: Array, tensor1: Array, tensor2: Array, value: Number = 1) -> tuple[Array, Array, Array]:

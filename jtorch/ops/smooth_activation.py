@@ -11,7 +11,7 @@ from jax import lax
 
 from ..errors import canonical_dim
 from ._declare import Array, defvjp, unary
-from ._numeric import conj, default_float, is_bool, is_complex, require, unsupported, wide
+from ._numeric import conj, default_float, is_bool, is_complex, require, rounded, unsupported, wide
 
 _activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
 
@@ -32,11 +32,14 @@ def sigmoid(input: Array) -> Array:
         >>> torch.sigmoid(torch.tensor([-1.0, 0.0, 2.0]))
         tensor([0.2689, 0.5000, 0.8808])
     """
-    return lax.logistic(input)
+    return lax.logistic(wide(input)).astype(input.dtype)
 
 
 def _sigmoid_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
-    return (g * conj(result * (1 - result)),)
+    if g.dtype == jnp.bfloat16:  # for float16 torch rounds in between
+        y = wide(result)
+        return ((wide(g) * (1 - y) * y).astype(g.dtype),)
+    return (g * conj(1 - result) * conj(result),)
 
 
 defvjp(sigmoid, _sigmoid_rule)
@@ -89,7 +92,9 @@ def softsign(input: Array) -> Array:
     if is_bool(input):
         raise unsupported("abs_cpu", input)
     x = wide(default_float(input))
-    return (x / (1 + jnp.abs(x)).astype(x.dtype)).astype(default_float(input).dtype)
+    dtype = default_float(input).dtype
+    size = (1 + jnp.abs(x)).astype(x.dtype)
+    return (x / wide(rounded(size, dtype))).astype(dtype)
 
 
 def _softsign_rule(g: Array, _: None, input: Array) -> tuple[Array]:

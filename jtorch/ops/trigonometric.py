@@ -280,7 +280,8 @@ def tanh(input: Array) -> Array:
 
 
 def _tanh_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
-    return (g * conj(1 - result * result),)
+    y = wide(result)
+    return ((wide(g) * conj(1 - y * y)).astype(g.dtype),)
 
 
 defvjp(tanh, _tanh_rule)
@@ -299,7 +300,7 @@ def asinh(input: Array) -> Array:
         >>> torch.asinh(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.4812, 0.8814])
     """
-    return jnp.arcsinh(input)
+    return jnp.arcsinh(wide(input)).astype(input.dtype)
 
 
 def _asinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -322,7 +323,7 @@ def acosh(input: Array) -> Array:
         >>> torch.acosh(torch.tensor([1.0, 1.5, 2.0]))
         tensor([0.0000, 0.9624, 1.3170])
     """
-    return jnp.arccosh(input)
+    return jnp.arccosh(wide(input)).astype(input.dtype)
 
 
 def _acosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -347,7 +348,7 @@ def atanh(input: Array) -> Array:
         >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.5493,    inf])
     """
-    return jnp.arctanh(input)
+    return jnp.arctanh(wide(input)).astype(input.dtype)
 
 
 def _atanh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
