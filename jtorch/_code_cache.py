@@ -1,8 +1,8 @@
 """Keeps the code objects of generated functions between processes, as Python keeps those of modules. Floor 0.
 
 The public functions are generated from their declarations when the package is imported; compiling their sources would take most of that
-time. The file lies beside the compiled XLA programs (see ``caching``) and is as trusted as Python's own ``.pyc`` files. It holds what the
-last import used, so it does not grow.
+time. The file lies beside the compiled XLA programs (see ``caching``), where only the user can have written it (``_kept_files``). It holds what
+the last import used, so it does not grow.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import hashlib
 import importlib.util
 import marshal
 import os
-import tempfile
 from pathlib import Path
 from types import CodeType
+
+from jtorch import _kept_files
 
 _HEADER = b"jtorch code 1\n"
 _known: dict[bytes, bytes] = {}
@@ -27,9 +28,11 @@ def folder() -> Path | None:
         return None
     own = os.environ.get("JTORCH_CACHE_DIR")
     if own:
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "jtorch" / "xla"
+        return Path(os.path.abspath(own))
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # as XDG's rules have it
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "jtorch" / "xla" if os.path.isabs(base) else None  # without a home, none
 
 
 def _path() -> Path | None:
@@ -45,14 +48,8 @@ def _load() -> None:
     path = _path()
     if path is None:
         return
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return
-    head = len(_HEADER)
-    payload = data[head + 16 :]
-    # A file that was cut short or damaged is made again.
-    if data[:head] == _HEADER and data[head : head + 16] == hashlib.blake2b(payload, digest_size=16).digest():
+    payload = _kept_files.read(path, _HEADER)  # one that was cut short or damaged is made again
+    if payload is not None:
         _known.update(marshal.loads(payload))
 
 
@@ -77,12 +74,4 @@ def save() -> None:
     if path is None or not _state["new"]:
         return
     _state["new"] = False
-    payload = marshal.dumps(_used)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(_HEADER + hashlib.blake2b(payload, digest_size=16).digest() + payload)
-        os.replace(name, path)
-    except OSError:
-        pass
+    _kept_files.write(path, _HEADER, marshal.dumps(_used))

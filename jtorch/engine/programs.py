@@ -4,8 +4,8 @@ JAX's persistent cache has to be asked with the lowered program, and tracing and
 what loading its machine code takes. Here a program is named by its ops, their static arguments and the shapes of their operands, together
 with everything else that decides what code comes out: this package's sources, the versions of what compiles, the processor, settings.
 
-Only where all data lie on one CPU device. Files are as trusted as the compiled modules that Python keeps; one that is damaged, or was
-made by other versions, is made again.
+Only where all data lie on one CPU device. Machine code can do anything, so files count only where nobody but the user can have written
+them (``_kept_files``); one that is damaged, or was made by other versions, is made again.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import contextlib
 import functools
 import hashlib
 import importlib
+import io
 import marshal
 import math
 import os
+import pickle
 import platform
 import re
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ import jax
 import jaxlib.version
 import numpy as np
 
-from .. import _code_cache, dtypes
+from .. import _code_cache, _kept_files, dtypes
 from .values import Aval
 
 try:  # what JAX itself takes into account when it decides whether a function has to be traced again
@@ -153,6 +154,9 @@ def _place() -> _Place | None:
     folder = _code_cache.folder()
     if folder is None or _trace_context is None or jax.default_backend() != "cpu" or jax.device_count() != 1:
         return None
+    kept = folder.parent / f"{folder.name}-programs"
+    if not _kept_files.make_folder(kept):
+        return None
     named = ("XLA_FLAGS", "NPROC", "OMP_NUM_THREADS")
     settings = sorted((k, v) for k, v in os.environ.items() if k in named or k.startswith(("JTORCH_", "JAX_")))
     settings = [(k, v) for k, v in settings if "CACHE" not in k]
@@ -160,7 +164,7 @@ def _place() -> _Place | None:
     compiler = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
     sources = hashlib.blake2b(f"{compiler}{_sources()}".encode(), digest_size=16).hexdigest()
     jax.monitoring.register_event_listener(_heard)
-    return _Place(folder.parent / f"{folder.name}-programs", compiler, sources)
+    return _Place(kept, compiler, sources)
 
 
 _contexts: dict[Any, str | None] = {}
@@ -198,45 +202,6 @@ def key_of(*parts: Any) -> str | None:
 # ------------------------------------------------------------------------------------------------ files
 
 
-def _read(path: Path) -> bytes | None:
-    """What ``_write`` wrote; None if there is none, or not all of it."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    head = len(_HEADER)
-    payload = data[head + 16 :]
-    whole = data[:head] == _HEADER and data[head : head + 16] == hashlib.blake2b(payload, digest_size=16).digest()
-    return payload if whole else None
-
-
-def _write(path: Path, payload: bytes) -> None:
-    """Replaces a file at once; a folder that cannot be written is left alone."""
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_HEADER + hashlib.blake2b(payload, digest_size=16).digest() + payload)
-            os.replace(name, path)
-        except OSError:
-            os.unlink(name)
-            raise
-
-
-def _make_room(folder: Path) -> None:
-    """Removes the files not used for longest, if there are too many bytes of them."""
-    with contextlib.suppress(OSError):
-        with os.scandir(folder) as entries:
-            files = [(s.st_mtime, s.st_size, e.path) for e in entries for s in (e.stat(),)]
-        size = sum(f[1] for f in files)
-        for _, n, path in sorted(files) if size > MAX_BYTES else ():
-            os.unlink(path)
-            size -= n
-            if size < MAX_BYTES * 3 // 4:
-                break
-
-
 class _Table:
     """What was learnt: small facts by key, in one file that is read when the first is asked for and written now and then, and at exit."""
 
@@ -249,7 +214,7 @@ class _Table:
     @staticmethod
     def read() -> dict[str, bytes]:
         place = _place()
-        data = None if place is None else _read(place.folder / f"facts-{place.sources}")
+        data = None if place is None else _kept_files.read(place.folder / f"facts-{place.sources}", _HEADER)
         return {} if data is None else marshal.loads(data)
 
     def get(self, key: str) -> Any:
@@ -275,7 +240,8 @@ class _Table:
                 return
             used = dict(self.used)
             entries = {k: v for k, v in self.read().items() if k not in used} | used  # those used now at the end
-            _write(place.folder / f"facts-{place.sources}", marshal.dumps(dict(list(entries.items())[-MAX_ENTRIES:])))
+            table = marshal.dumps(dict(list(entries.items())[-MAX_ENTRIES:]))
+            _kept_files.write(place.folder / f"facts-{place.sources}", _HEADER, table)
             self.new = 0
 
 
@@ -287,7 +253,7 @@ def _at_exit() -> None:
     place = _place() if _table.new else None
     if place is not None:
         _table.save()
-        _make_room(place.folder)
+        _kept_files.make_room(place.folder, MAX_BYTES)
 
 
 def remembered(key: str | None) -> Any:
@@ -376,17 +342,43 @@ def _lapack() -> None:
     lapack._lapack.initialize()  # type: ignore[attr-defined]
 
 
-def _load(path: Path, trees: tuple[Any, Any]) -> Callable[..., Any] | None:
+#: What the file of a program may name: the classes in which JAX describes an executable. The executable itself is bytes for XLA.
+_DESCRIBING = frozenset(
+    "UnloadedMeshExecutable DeviceList ShapedArray dtype _unpickle_named_sharding AbstractMesh P PartitionSpec AxisType ManualAxisType "
+    "MemorySpace _unpickle_single_device_sharding Layout AllArgsInfo DebugInfo ArgInfo".split()
+)
+
+
+def _described(module: str, name: str) -> bool:
+    """Whether the file of a program may name something."""
+    root = module.partition(".")[0]
+    return (root in ("jax", "jaxlib", "numpy") and name in _DESCRIBING) or (module == "ml_dtypes" and "." not in name)
+
+
+@functools.cache
+def _reader() -> type:
+    """What reads an executable, and no names but those of its parts."""
     from jax.experimental import serialize_executable
 
-    payload = _read(path)
+    class Reader(serialize_executable._JaxPjrtUnpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            if not _described(module, name):
+                raise pickle.UnpicklingError(f"{module}.{name} is no part of a program")
+            return super().find_class(module, name)
+
+    return Reader
+
+
+def _load(path: Path, trees: tuple[Any, Any]) -> Callable[..., Any] | None:
+    payload = _kept_files.read(path, _HEADER)
     if payload is None:
         return None
     try:
         os.utime(path)
         if path.name.startswith(_LAPACK):
             _lapack()
-        return serialize_executable.deserialize_and_load(payload, *trees)
+        unloaded, arguments, no_kwargs = _reader()(io.BytesIO(payload), jax.devices()[0].client).load()
+        return jax.stages.Compiled(unloaded.load(), [], trees[0].unflatten(arguments), trees[1], no_kwargs=no_kwargs)
     except Exception:  # made by a compiler that its name does not tell from this one: it is compiled, and written, anew
         return None
 
@@ -409,7 +401,7 @@ def _compiled(lowered: Any, path: Path) -> tuple[Callable[..., Any], bool]:
         payload = serialize_executable.serialize(found)[0]
     except Exception:  # of a kind that cannot be written
         return found, False
-    _write(path, payload)
+    _kept_files.write(path, _HEADER, payload)  # not there if it failed, which is noticed when it is looked for
     return found, True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch import _kept_files
 from jtorch.engine import programs
 from jtorch.ops._declare import OPS, Op
 from jtorch.ops._kernel import T, call_of
@@ -231,10 +233,20 @@ def test_the_table_keeps_what_another_process_wrote(monkeypatch: pytest.MonkeyPa
     assert "c" in found
 
 
-def test_room_is_made_for_new_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(programs, "MAX_BYTES", 100)
-    for i in range(12):
-        (tmp_path / str(i)).write_bytes(bytes(10))
-        os.utime(tmp_path / str(i), (i, i))
-    programs._make_room(tmp_path)
-    assert sorted(int(f.name) for f in tmp_path.iterdir()) == list(range(5, 12))
+class _Harmful:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (os.environ["PLANTED"],)
+
+
+def test_a_file_of_a_program_names_nothing_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    code = "print((torch.arange(6.0) * 3).tanh().tolist())"
+    first, lowered = _run(code, tmp_path)
+    monkeypatch.setenv("PLANTED", str(tmp_path / "planted"))
+    for file in (tmp_path / "xla-programs").iterdir():
+        if not file.name.startswith("facts-"):
+            _kept_files.write(file, programs._HEADER, pickle.dumps(_Harmful()))
+    second, again = _run(code, tmp_path)
+    assert second == first
+    assert again == lowered  # all were refused, and made anew
+    assert not (tmp_path / "planted").exists()
+    assert _run(code, tmp_path) == (first, 0)
