@@ -12,7 +12,6 @@ import pickle
 import re
 import struct
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ from ._legacy_format import PROTOCOL_VERSION as PROTOCOL_VERSION
 from ._saved_pickle import Storages, make_unpickler, storage_id, text, write_pickle
 from ._saved_storage import LoadedStorage
 from ._weights_only_unpickler import StorageType as StorageType
+from ._whole_files import replacing
 from .errors import not_offered
 
 __all__ = [
@@ -408,26 +408,8 @@ def _written(f: Any) -> Iterator[Any]:
         with open(path, "wb") as file:
             yield file
         return
-    fd, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=folder)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            yield file
-        try:
-            mode = os.stat(path).st_mode & 0o777
-        except FileNotFoundError:
-            mode = 0o666 & ~_umask()
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(path) as file:
+        yield file
 
 
 def _is_zipfile(f: Any) -> bool:
