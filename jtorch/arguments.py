@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ import numpy as np
 from . import dtypes
 from .core import Tensor
 from .engine import read
-from .errors import must_be_tensor, type_name
+from .errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_longs, check_scalar, must_be_tensor, type_name
 from .ops._declare import (
     DTYPE,
     Op,
     Param,
 )
 from .ops._kernel import NUMBERS
+from .ops.indexing import check_fits
 
 _EMPTY = inspect.Parameter.empty
 #: Python's kinds of numbers, bool before int, which it is too.
@@ -55,6 +57,54 @@ def number(name: str, argument: str, value: Any) -> Any:
     raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(value)}")
 
 
+def unsigned(value: int, exact: bool, operands: Sequence[Any]) -> tuple[str, Any]:
+    """The kind and value of a Python int of more than 63 bits in an op on tensors, where PyTorch has unsigned numbers of 64 bits.
+
+    Raises:
+        OverflowError: if it has more bits.
+        RuntimeError: if it must be ``exact`` and the tensors are of whole numbers, into which other numbers wrap around.
+    """
+    check_scalar(value)
+    kinds = {t.dtype.category for t in operands}
+    if not kinds or max(kinds) >= dtypes.FLOATING:
+        return KINDS[float], float(value)
+    if exact:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    if max(kinds) == dtypes.BOOL:
+        raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote Bool and UInt64")
+    return KINDS[int], value - (1 << 64)
+
+
+def check_numbers(operands: Sequence[Any], given: dict[str, tuple[Any, Any]], promoted: Sequence[str]) -> None:
+    """Refuses numbers that the dtype of an op's result cannot hold; ``given`` has each with its kind, ``promoted`` names those that have
+    a say in the dtype.
+
+    Raises:
+        RuntimeError: in torch's words.
+    """
+    if not operands:
+        return
+    entries = [(t.dtype, dtypes.DIMENSIONED if t._aval.ndim else dtypes.ZERO_DIM) for t in operands]
+    numbers = {name: value for name, (value, kind) in given.items() if kind in (KINDS[int], KINDS[float])}
+    entries += [(dtypes.of_number(numbers[name]), dtypes.NUMBER) for name in promoted if name in numbers]
+    target = dtypes.result_type_of(tuple(entries))
+    for value in numbers.values():
+        if type(value) is int or target.category >= dtypes.FLOATING:  # what a fraction does to whole numbers, the op says
+            check_fits(value, target.np)
+
+
+def check_static(name: str, argument: str, annotation: str, value: Any) -> None:
+    """Refuses a static argument of more bits than PyTorch has for it.
+
+    Raises:
+        ValueError, TypeError, OverflowError: in torch's words.
+    """
+    if "float" not in annotation and "Number" not in annotation and "Power" not in annotation:
+        check_longs(name, argument, value)
+    elif type(value) is int:
+        check_scalar(value)
+
+
 _PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 
 
@@ -79,8 +129,11 @@ def whole(name: str, argument: str, value: Any, words: str = "int") -> int:
 
     Raises:
         TypeError: for anything else, flags and fractions among them.
+        ValueError: for a number of more than 64 bits.
     """
     if type(value) is int:
+        if not LOWEST_LONG <= value <= HIGHEST_LONG:
+            raise ValueError(OVERFLOW)
         return value
     if isinstance(value, Tensor):
         if value._aval.size == 1 and value.dtype.category <= dtypes.INTEGRAL:  # type: ignore[attr-defined]
@@ -99,7 +152,12 @@ def sizes(name: str, argument: str, values: Any) -> tuple[int, ...]:
     Raises:
         TypeError: if an item is no whole number.
     """
-    return tuple([int(x) if k and type(x) is bool else whole(name, argument, x, "tuple of ints") for k, x in enumerate(values)])
+    return tuple(
+        [
+            int(x) if k and type(x) is bool else x if type(x) is int else whole(name, argument, x, "tuple of ints")
+            for k, x in enumerate(values)
+        ]
+    )
 
 
 def plain(name: str, p: Param, position: int, value: Any) -> Any:

@@ -11,11 +11,11 @@ import numpy as np
 
 from . import _code_cache, image_formats
 from .applying import apply, inplace, keep_layout, write_out
-from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, coerce, number, static
+from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, check_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
 from .core import Tensor
-from .engine import Value, read, record
-from .errors import must_be_tensor
+from .engine import Value, limits, read, record
+from .errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
 from .ops import _kernel
 from .ops._declare import (
     DTYPE,
@@ -75,9 +75,12 @@ class Bound:
             entry = next(entries)
             if p.kind in (STATIC, DTYPE):
                 fixed = static(op, p, i + 1, entry)
+                check_static(op.name, p.name, p.annotation, fixed)
                 cacheable = cacheable and not _has_tensor(entry) and _ordinary(entry, p.annotation)
                 layout.append(Fixed(fixed))
             else:
+                if type(entry) is Fixed:
+                    check_static(op.name, p.name, p.annotation, entry.value)
                 layout.append(None if entry is None or entry == NONE else entry)
         if op.name not in NUMBERS_DO and not any(e is T for e in layout):
             self._refuse_numbers(layout)
@@ -150,8 +153,9 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     params = op.params
     simple = all(p.kind in (TENSOR, STATIC, DTYPE) for p in params)
     lines: list[str] = []
+    exact = _exact(op)
     if not simple:
-        lines.append("_ins = []; _ts = []; _numbers = []")
+        lines.append("_ins = []; _ts = []; _numbers = []" + ("; _far = False" if exact else ""))
     keys = []
     for i, p in enumerate(params):
         n = p.name
@@ -185,12 +189,14 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
                             f"if k_{n} is None:",
                             *_number_or_tensor(op, p, i + 1),
                             f"elif k_{n} is not _NONE:",
-                            *_take_number(p),
+                            *_take_number(op, p),
                             *_refuse_none(op, p, i + 1),
                         ]
                     )
                 ],
             ]
+    if op.computes_out:
+        lines = ["if out is not None and dtype is None:", "    dtype = getattr(out, 'dtype', None)", *lines]
     if any(p.name == "inplace" for p in params):
         # The functional form's flag: the result is written into the first operand, as the in-place method does.
         values = {p.name: "False" if p.name == "inplace" else p.name for p in params}
@@ -209,6 +215,8 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     known = ["try:", "    _call = _calls[_key]", "except (KeyError, TypeError):", "    _call = _bound.call(_key)"]
     if doubt := _doubt(op, names):
         known = [f"if {doubt}:", "    _call = _bound.call(_key)", "else:", *["    " + line for line in known]]
+    if exact and not simple:
+        lines.append(f"if _far: _check_numbers(_ts, {{{', '.join(f'{n!r}: ({n}, k_{n})' for n in exact)}}}, {op.fits!r})")
     lines += [f"_key = {key}", *known]
     if simple:
         lines.append(f"_ts = ({tensors}{comma})")
@@ -243,13 +251,13 @@ def _doubt(op: Op, names: dict[str, Any]) -> str:
 def _number_or_tensor(op: Op, p: Param, position: int) -> list[str]:
     n = p.name
     if p.kind == NUMBER:
-        return [f"    {n} = _number({op.name!r}, {n!r}, {n}); k_{n} = _KINDS[type({n})]; _numbers.append({n})"]
+        return [f"    {n} = _number({op.name!r}, {n!r}, {n}); k_{n} = _KINDS[type({n})]", *_take_number(op, p)]
     return [
         "    try:",
         f"        v_{n} = {n}._v",
         "    except AttributeError:",
         f"        {n} = _coerce({op.name!r}, {n!r}, {position}, {n}); k_{n} = _KINDS[type({n})]",
-        *["        " + line.strip() for line in _take_number(p)],
+        *["        " + line.strip() for line in _take_number(op, p)],
         "    else:",
         f"        if v_{n} is None: v_{n} = {n}._read()",
         f"        _ins.append(v_{n}); _ts.append({n}); k_{n} = _T",
@@ -265,12 +273,23 @@ def _refuse_none(op: Op, p: Param, position: int) -> list[str]:
     return ["else:", f"    raise _must_be_tensor({op.name!r}, {p.name!r}, {position}, None)"]
 
 
-def _take_number(p: Param) -> list[str]:
+def _exact(op: Op) -> list[str]:
+    """The parameters whose numbers must fit the dtype: those that are never tensors, and what the declaration names."""
+    return [p.name for p in op.params if p.kind == NUMBER or p.name in op.fits]
+
+
+def _take_number(op: Op, p: Param) -> list[str]:
     if p.annotation == "Array | Power":
         return [f"    k_{p.name} = _power({p.name}, _numbers)"]
     if p.kind == TENSOR_OR_STATIC:
         return [f"    k_{p.name} = _Fixed({p.name})"]
-    return [f"    _numbers.append({p.name})"]
+    n = p.name
+    fits = f"{LOWEST_LONG} <= {n} <= {HIGHEST_LONG}"  # written out: that is faster than names
+    exact = n in _exact(op)
+    lines = [f"    if k_{n} == 'i' and not {fits}: k_{n}, {n} = _unsigned({n}, {exact}, _ts)"]
+    if exact:  # a look that is enough for nearly all numbers
+        lines.append(f"    if k_{n} in 'if' and not -128 <= {n} <= 127: _far = True")
+    return [*lines, f"    _numbers.append({n})"]
 
 
 def _fast_binary(op: Op, names: dict[str, Any]) -> list[str]:
@@ -340,6 +359,7 @@ REPEATING = frozenset(("tril", "triu", "threshold"))
 GENERATED_NAMES = {
     "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_new": object.__new__, "_Tensor": Tensor,
+    "_unsigned": unsigned, "_check_numbers": check_numbers,
     "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
 }  # fmt: skip
 
@@ -432,7 +452,10 @@ def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
         else:
             args.append(found)
     device = tensors[0].device if tensors else None
-    out = op.body(*args, **kwargs)
+    try:
+        out = op.body(*args, **kwargs)
+    except (MemoryError, ValueError) as error:
+        raise limits.translated(error) or error from None
     several = isinstance(out, (tuple, list))
     made = tuple([_on(x, device, from_host) for x in (out if several else (out,))])
     if op.refusal is not None and MODE.enabled and any(t._rg for t in tensors):

@@ -19,8 +19,51 @@ def canonical_dim(dim: int, ndim: int, *, wrap_scalar: bool = True) -> int:
     else:
         low, high = -ndim, ndim - 1
     if not low <= dim <= high:
+        check_long(dim)
         raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
     return dim + max(ndim, 1) if dim < 0 else dim
+
+
+#: The limits of whole numbers in arguments.
+LOWEST_LONG, HIGHEST_LONG = -(2**63), 2**63 - 1
+OVERFLOW = "Overflow when unpacking long long"
+
+
+def check_long(value: int) -> None:
+    """Refuses an argument of more than 64 bits where a whole number is due.
+
+    Raises:
+        ValueError: in torch's words.
+    """
+    if not LOWEST_LONG <= value <= HIGHEST_LONG:
+        raise ValueError(OVERFLOW)
+
+
+def check_longs(name: str, argument: str, values: Any) -> None:
+    """``check_long`` for an argument that may be a list of whole numbers; what is no whole number is not looked at.
+
+    Raises:
+        ValueError: for a number that is too large.
+        TypeError: for one in a list.
+    """
+    if type(values) is int:
+        check_long(values)
+    elif isinstance(values, (tuple, list)):
+        for k, x in enumerate(values):
+            if type(x) is int and not LOWEST_LONG <= x <= HIGHEST_LONG:
+                raise TypeError(f"{name}(): argument '{argument}' failed to unpack the object at pos {k + 1} with error \"{OVERFLOW}\"")
+
+
+def check_scalar(value: int) -> None:
+    """Refuses a Python int that no number of 64 bits can hold where any number may stand.
+
+    Raises:
+        OverflowError: in the words that torch passes on from Python.
+    """
+    if value < LOWEST_LONG:
+        raise OverflowError("can't convert negative int to unsigned")
+    if value > 2 * HIGHEST_LONG + 1:
+        raise OverflowError("int too big to convert")
 
 
 def canonical_dims(dims: int | Sequence[int] | None, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
@@ -75,10 +118,10 @@ _EXACT_OUT: dict[str, str] = {
     name: words
     for names, words in (
         (
-            """addmm addmv aminmax baddbmm bmm cross cumsum diag gather index_add index_copy cholesky cholesky_ex det eigh eigvalsh inv
-            inv_ex ldl_factor ldl_factor_ex ldl_solve lu_factor lu_factor_ex lu_solve qr slogdet solve solve_ex svd svdvals vector_norm
-            log_softmax lu_unpack matmul mm msort renorm scatter scatter_add softmax sort take_along_dim topk triangular_solve tril
-            triu""",
+            """addmm addmv aminmax baddbmm bmm cross cumsum cumprod diag gather index_add index_copy cholesky cholesky_ex det eigh eigvalsh
+            inv sum prod inv_ex ldl_factor ldl_factor_ex ldl_solve lu_factor lu_factor_ex lu_solve qr slogdet solve solve_ex svd svdvals
+            vector_norm log_softmax lu_unpack matmul mm msort renorm scatter scatter_add softmax sort take_along_dim topk
+            triangular_solve tril triu""",
             "Expected out tensor to have dtype {its_cpp}, but got {mine_cpp} instead",
         ),
         ("abs ceil conj_physical floor frac neg round sgn sign trunc", "Found dtype {mine} but expected {its}"),

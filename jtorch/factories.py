@@ -10,14 +10,15 @@ import jax
 
 from . import devices, dtypes, layouts
 from .applying import preserve_layout, write_out
-from .arguments import KINDS, number, plain
+from .arguments import KINDS, check_static, number, plain
 from .core import Tensor, contiguous_strides, format_strides, from_value
 from .engine import META, concrete, default_device, meta_value, record
-from .engine.calls import shapes_of
+from .engine.calls import abstract
 from .engine.run import unguarded
-from .errors import must_be_tensor, type_name
+from .errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, must_be_tensor, type_name
 from .ops._declare import DTYPE, NUMBER, TENSOR, Op
 from .ops._kernel import Fixed, T, call_of
+from .ops.indexing import too_large
 from .overridable import specialise
 
 #: Factories that torch gives no ``out=``.
@@ -26,7 +27,7 @@ _KW = inspect.Parameter.KEYWORD_ONLY
 _POS = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def _layout_of(op: Op, arguments: dict[str, Any], dtype: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _layout_of(op: Op, arguments: dict[str, Any], dtype: Any, like: Any = None) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The op's layout and numbers for arguments by name."""
     entries: list[Any] = []
     numbers: list[Any] = []
@@ -41,11 +42,27 @@ def _layout_of(op: Op, arguments: dict[str, Any], dtype: Any) -> tuple[tuple[Any
                 entries.append(None)
                 continue
             value = number(op.name, p.name, value)
-            entries.append(KINDS[type(value)])
+            kind = KINDS[type(value)]
+            if type(value) is int and not LOWEST_LONG <= value <= HIGHEST_LONG:
+                kind, value = _unsigned(value, dtype, like)
+            entries.append(kind)
             numbers.append(value)
         else:
-            entries.append(Fixed(plain(op.name, p, i + 1, arguments[p.name])))
+            fixed = plain(op.name, p, i + 1, arguments[p.name])
+            check_static(op.name, p.name, p.annotation, fixed)
+            entries.append(Fixed(fixed))
     return tuple(entries), tuple(numbers)
+
+
+def _unsigned(value: int, dtype: Any, like: Any) -> tuple[str, Any]:
+    """The kind and value of a number beyond 63 bits in a tensor of ``dtype``, or of that of the tensor that it is to be like."""
+    kind = dtype or (like.dtype if like is not None else dtypes.get_default_dtype())
+    check_scalar(value)
+    if kind.category < dtypes.FLOATING and kind.category != dtypes.BOOL:
+        if kind is dtypes.uint64:
+            return KINDS[int], value - (1 << 64)
+        raise RuntimeError(too_large(kind.np))
+    return KINDS[float], float(value)
 
 
 def check_options(name: str, layout: Any, pin_memory: Any) -> None:
@@ -82,8 +99,8 @@ def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
     """A tensor that a call without operands gives, on a device."""
     place = devices.placement(device)
     if place == META:
-        outs = shapes_of(call, (), default_device()).outs
-        return from_value(meta_value(outs.shape, outs.dtype))
+        outs = abstract(call)
+        return from_value(meta_value(outs.shape, outs.dtype))  # type: ignore[union-attr]
     if place == default_device():
         return from_value(record(call, (), numbers))
     with jax.default_device(place):
@@ -216,14 +233,14 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         for p in extra:
             if p.name not in arguments:
                 raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p.name}"')
-        entries, numbers = _layout_of(op, arguments, check_dtype(op.name, dtype))
+        entries, numbers = _layout_of(op, arguments, check_dtype(op.name, dtype), input)
         call = call_of(op, entries)
         place = devices.placement(device) if device is not None else input._aval.device
         v = input._read()
         if place == META or (place != v.aval.device):
-            outs = shapes_of(call, (v.aval,), v.aval.device).outs
             if place == META:
-                result = from_value(meta_value(outs.shape, outs.dtype))
+                outs = abstract(call, (v.aval,))
+                result = from_value(meta_value(outs.shape, outs.dtype))  # type: ignore[union-attr]
             else:
                 result = from_value(concrete(jax.device_put(call.jitted(jax.numpy.zeros(v.aval.shape, v.aval.dtype), *numbers), place)))
         else:

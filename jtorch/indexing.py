@@ -20,6 +20,7 @@ from .autograd.names import named, written
 from .binding import BOUND, bind
 from .core import Tensor, from_host
 from .engine import SPECIAL
+from .errors import check_long
 from .ops import scattering as _writing  # noqa: F401
 from .ops._declare import OPS
 from .ops.indexing import too_large
@@ -208,6 +209,7 @@ def _too_many(t: Tensor, items: Sequence[Any]) -> str:
 def _selected(t: Tensor, dim: int, index: int, position: int) -> Tensor:
     n = t._aval.shape[dim]
     if not -n <= index < n:
+        check_long(index)
         raise IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
     return select_at(t, dim, index + n if index < 0 else index)
 

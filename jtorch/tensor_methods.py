@@ -28,7 +28,7 @@ from .core import (
     inside_transform,
 )
 from .engine import META, SPECIAL, Value, concrete, read
-from .errors import broadcast_shapes, must_be_tensor
+from .errors import HIGHEST_LONG, LOWEST_LONG, broadcast_shapes, check_scalar, must_be_tensor
 from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
 from .ops.indexing import check_fits, too_large
@@ -403,6 +403,9 @@ def fill_(self: Any, value: Any) -> Any:
         dtype = me.aval.dtype
         if not isinstance(value, complex):
             if value:
+                if _type(value) is int and not LOWEST_LONG <= value <= HIGHEST_LONG:
+                    check_scalar(value)
+                    value = float(value) if dtype.kind not in "iu" else value - (1 << 64) if dtype == np.uint64 else value
                 check_fits(value, dtype)
         elif dtype.kind not in "bc":
             raise RuntimeError(too_large(dtype))

@@ -15,7 +15,7 @@ from .autograd.tape import Node
 from .binding import composite, signature_of
 from .core import Tensor, alias_of, contiguous_strides, detached, view
 from .engine import SPECIAL, Call, shapes_of
-from .errors import canonical_dim, must_be_tensor
+from .errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor
 from .ops import views as view_ops
 from .ops._declare import OPS, Op
 from .ops._kernel import Fixed, T, caches, call_of
@@ -33,6 +33,8 @@ def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Te
     key = (record_, statics, aval.shape, t._strides)
     found = _geometries.get(key)
     if found is None:
+        for p, value in zip(record_.op.params[1:], statics, strict=False):
+            check_longs(record_.op.name, p.name, value)
         found = record_.geometry(aval.shape, t._strides or contiguous_strides(aval.shape), *statics)
         if found is None:
             found = (None, 0)
@@ -196,6 +198,7 @@ def select(input: Any, dim: int, index: int) -> Any:
     d, i = canonical_dim(whole("select", "dim", dim), len(shape)), whole("select", "index", index)
     n = shape[d]
     if not -n <= i < n:
+        check_long(i)
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
     if i < 0:
         i += n
@@ -210,11 +213,21 @@ def select_at(t: Tensor, dim: int, index: int) -> Tensor:
     return view(t, step, (*strides[:dim], *strides[dim + 1 :]), offset)
 
 
+#: XLA does not count beyond 64 bits where a slice would end: longer steps are taken as steps over the whole dimension.
+_MOST_STEP = 2**31
+
+
 def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
     """Elements ``start:stop:step`` of a dimension, bounds within it; a view."""
     strides = t._strides or contiguous_strides(t._aval.shape)
     stop = max(stop, start)
-    if step == 1 and (start, stop) != (0, t._aval.shape[dim]) and (_is_data(t) or _varies(t, dim, start, stop - start)):
+    if step > _MOST_STEP:
+        if step + t._aval.shape[dim] > HIGHEST_LONG + 1:
+            size, stride = [*t._aval.shape], [*strides]
+            size[dim], stride[dim] = -1, min(step, HIGHEST_LONG)
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={size} and strides={stride}")
+        made = step_of(_SLICE, (dim, start, stop, max(1, t._aval.shape[dim])))
+    elif step == 1 and (start, stop) != (0, t._aval.shape[dim]) and (_is_data(t) or _varies(t, dim, start, stop - start)):
         made = dynamic_step(_SLICE_AT, dim, start, stop - start)
     else:
         made = step_of(_SLICE, (dim, start, stop, step))
@@ -260,17 +273,23 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
         raise RuntimeError("narrow(): length must be non-negative.")
     size = shape[d]
     if not -size <= s <= size:
+        check_long(s)
         raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {s})")
     s = s + size if s < 0 else s
     if s + n > size:
+        check_long(n)
         raise RuntimeError(f"start ({s}) + length ({n}) exceeds dimension size ({size}).")
     return slice_at(input, d, s, s + n, 1)
 
 
-def viewed(t: Tensor, size: tuple[int, ...]) -> Tensor | None:
+def viewed(t: Tensor, size: tuple[int, ...], name: str = "view") -> Tensor | None:
     """``t`` in another shape on the same memory, or None if that needs a copy."""
     aval = t._aval
-    size = view_ops.infer_size(size, aval.size)
+    try:
+        size = view_ops.infer_size(size, aval.size)
+    except RuntimeError:
+        check_longs(name, "shape" if name == "reshape" else "size", size)
+        raise
     key = (_VIEW_SHAPE, size, aval.shape, t._strides)
     found = _geometries.get(key)
     if found is None:
@@ -366,7 +385,7 @@ def reshape(input: Any, shape: Any) -> Any:
     """
     _check_tensor("reshape", input)
     size = _size("reshape", (shape,))
-    found = viewed(input, size)
+    found = viewed(input, size, "reshape")
     if found is not None:
         return found
     return apply(_reshaping(view_ops.infer_size(size, input._aval.size)), (input,), (input._v or input._read(),))

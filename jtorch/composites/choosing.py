@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import dtypes
 from ..applying import write_out
+from ..arguments import check_numbers
 from ..binding import composite
 from ..core import Tensor
 from ..errors import must_be_tensor
 from ..functional import _C
+from ..ops.indexing import check_fits
 
 
 @composite(operands=("condition", "input", "other"))
@@ -34,6 +37,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         return condition.nonzero(as_tuple=True)
     if not isinstance(condition, Tensor):
         raise must_be_tensor("where", "condition", 1, condition)
+    _check_numbers(input, other)
     result = _C._where(condition, input, other)
     return result if out is None else write_out(result, out, "where", (condition, input, other))
 
@@ -57,7 +61,18 @@ def where_method(self: Any, condition: Any, other: Any) -> Any:
     """
     if not isinstance(condition, Tensor):
         raise must_be_tensor("where", "condition", 1, condition)
+    _check_numbers(self, other)
     return _C._where(condition, self, other)
+
+
+def _check_numbers(*values: Any) -> None:
+    """Refuses numbers that the dtype of the other operand cannot hold; fractions are made tensors of the default dtype first."""
+    for value in values:
+        if type(value) is int and not -128 <= value <= 127:
+            given = {"value": (value, "i")}
+            check_numbers([t for t in values if isinstance(t, Tensor)], given, ("value",))
+        elif type(value) is float:
+            check_fits(value, dtypes.get_default_dtype().np)
 
 
 @composite(method=True, operands=("input", "other"))

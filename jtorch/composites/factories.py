@@ -12,6 +12,7 @@ from ..arguments import number
 from ..binding import composite
 from ..core import Tensor, requiring
 from ..engine import SPECIAL
+from ..errors import HIGHEST_LONG, LOWEST_LONG, check_scalar
 from ..factories import check_dtype, factory, make
 from ..ops import _kernel
 from ..ops._declare import OPS
@@ -61,12 +62,21 @@ def _check_range(start: Any, end: Any, step: Any) -> None:
     for value in (start, end, step):
         if isinstance(value, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
+        if type(value) is int:
+            check_scalar(value)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {_double(start)} -> {_double(end)}")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+
+
+def _check_longs(*values: int) -> None:
+    """Refuses bounds of more than 64 bits where the result is of whole numbers."""
+    for value in values:
+        if not LOWEST_LONG <= value <= HIGHEST_LONG:
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
 
 
 def _double(value: Any) -> str:
@@ -90,11 +100,14 @@ def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool,
     _check_range(first, last, stride)
     if wanted.category == dtypes.INTEGRAL:
         first, last, stride = int(first), int(last), int(stride)
+        _check_longs(first, last, stride)
         if stride == 0:
             raise ValueError("step must be nonzero")
         length = (last - first) // stride + 1 if closed else -((first - last) // stride)
     else:
         steps = (last - first) / stride
+        if not -HIGHEST_LONG <= steps < HIGHEST_LONG:
+            raise RuntimeError("invalid size, possible overflow?")
         length = math.floor(steps) + 1 if closed else math.ceil(steps)
     return _arange(first, stride, max(length, 0), out=out, dtype=wanted, **options)
 
@@ -107,6 +120,7 @@ def _integers(*bounds: int) -> Tensor:
     """``arange`` of ints alone, the usual case."""
     first, last, stride = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     _check_range(first, last, stride)
+    _check_longs(first, last, stride)
     length = -((first - last) // stride)
     call = _calls.get(length)
     if call is None:

@@ -18,7 +18,7 @@ from ..autograd.grad_mode import MODE
 from ..autograd.names import camel, written
 from ..binding import composite
 from ..core import Tensor, contiguous_strides, from_value, is_contiguous
-from ..engine import META, concrete, default_device, meta_value, read
+from ..engine import META, concrete, default_device, limits, meta_value, read
 from ..errors import must_be_tensor
 from ..random import Generator, examples, twister_of
 from ..writing import check_inplace
@@ -64,6 +64,8 @@ def numbers(
     apart: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of drawn numbers. Where a ``vmap`` wants different ones for its examples they are drawn all at once, or each ``apart``."""
+    if not 0 < math.prod(shape) * dtype.itemsize <= limits.SMALL:
+        limits.check_size(shape, dtype.itemsize)
     twister = twister_of(generator)
     levels = examples()
     if not levels:

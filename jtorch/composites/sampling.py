@@ -14,7 +14,7 @@ from ..autograd.grad_mode import MODE
 from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor, from_host, requiring
-from ..engine import META
+from ..engine import META, limits
 from ..errors import broadcast_shapes, must_be_tensor
 from ..factories import check_dtype, check_options
 from ..functional import _C, PUBLIC
@@ -77,6 +77,7 @@ def _made(
     check_options(name, layout, False)
     if out is None and devices.placement(device) == META:
         twister_of(generator)  # refused there too
+        limits.check_size(shape, dtype.np.itemsize, META)
         return from_host(np.broadcast_to(np.zeros((), dtype.np), shape), device, requires_grad)
     made = numbers(draw, generator, shape, None, dtype.np, device if out is None else out.device, apart)
     if out is not None:

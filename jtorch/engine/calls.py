@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import programs, room
+from . import limits, programs, room
 from .values import META, Aval, aval_of
 
 
@@ -47,6 +47,7 @@ class Call:
         extra: for the floor that made the call (its op, derivative calls, ...).
         whole: that it is a program by itself, worth compiling with donation even where nothing else is recorded.
         apart: that it takes long to compile and serves many shapes of its surroundings: not compiled into traces seen but once.
+        view: that what it gives needs no memory of its own.
         identity: what the kernel is, the same in every process (see ``programs``); None if there is no telling.
         bounds: gives the interval of its integers from those of its operands, where its jaxpr does not show it; None otherwise.
         chains: for a program made of recorded steps, what may answer each of its checks.
@@ -65,6 +66,7 @@ class Call:
         "identity",
         "bounds",
         "chains",
+        "view",
         "_alone",
         "__weakref__",
     )
@@ -79,7 +81,7 @@ class Call:
         self.shapes: dict[tuple[Aval, ...], Shapes] = {}
         self.warm: set[tuple[Aval, ...]] = set()
         self.extra = extra
-        self.whole = self.apart = False
+        self.whole = self.apart = self.view = False
         self.identity = identity
         self.bounds: Callable[..., Any] | None = None
         self.chains: Any = None
@@ -141,28 +143,52 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
     if found is not None:
         return found
     place = _common_device(call, avals, device)
-    key = programs.key_of("shapes", call.identity, avals)
-    fact = programs.remembered(key)
-    if fact is not None:
-        outs, checks = _recalled(call, fact, place)
-    else:
-        warned = programs.warned
-        with kernel_errors(call.name):
-            result = call.jitted.eval_shape(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
-        checks = ()
-        if isinstance(result, Guarded):
-            result, checks = result.outs, result.checks
-        outs = (
-            tuple(aval_of(r.shape, r.dtype, place) for r in result)
-            if isinstance(result, (tuple, list))
-            else aval_of(result.shape, result.dtype, place)
-        )
-        if key is not None and warned == programs.warned:
-            _remember(key, call, outs, checks)
+    outs, checks = _described(call, avals, place)
+    limits.check(outs, call.view)
     found = call.shapes[avals] = Shapes(outs, checks, len({a.device for a in avals}) > 1, call.jitted)
     begin(call, avals, found)
     room.one_more()
     return found
+
+
+def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...]:
+    """What ``call`` gives on the meta device, where nothing is stored; the operands may lie elsewhere.
+
+    Raises:
+        RuntimeError: as ``shapes_of``, but for lack of memory.
+    """
+    known = _abstract.setdefault(call, {})
+    found = known.get(avals)
+    if found is None:
+        outs = _described(call, avals, META)[0]
+        limits.check(outs, call.view)
+        found = known[avals] = outs
+    return found
+
+
+_abstract: weakref.WeakKeyDictionary[Call, dict[tuple[Aval, ...], Any]] = weakref.WeakKeyDictionary()
+
+
+def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...]]:
+    """The result avals of ``call`` on ``place``, and its checks on values: what an earlier process kept, or by tracing the kernel."""
+    key = programs.key_of("shapes", call.identity, avals)
+    fact = programs.remembered(key)
+    if fact is not None:
+        return _recalled(call, fact, place)
+    warned = programs.warned
+    with kernel_errors(call.name):
+        result = call.jitted.eval_shape(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
+    checks = ()
+    if isinstance(result, Guarded):
+        result, checks = result.outs, result.checks
+    outs = (
+        tuple(aval_of(r.shape, r.dtype, place) for r in result)
+        if isinstance(result, (tuple, list))
+        else aval_of(result.shape, result.dtype, place)
+    )
+    if key is not None and warned == programs.warned:
+        _remember(key, call, outs, checks)
+    return outs, checks
 
 
 def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
@@ -247,9 +273,11 @@ def kernel_errors(name: str) -> Iterator[None]:
     """Turns JAX's own complaints about a kernel's operands into one plain RuntimeError naming the op; torch-worded errors pass."""
     try:
         yield
+    except MemoryError as error:
+        raise limits.translated(error) or error from None
     except (TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, OverflowError) as error:
         if not _raised_by_jax(error):
-            raise
+            raise (isinstance(error, ValueError) and limits.translated(error)) or error from None
         reason = str(error).split("\n")[0]
         raise RuntimeError(f"{name}(): invalid operands: {reason}") from None
 

@@ -203,6 +203,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
             a = read(v)
         arrays.append(a)
     if not arrays and not is_jax_default(default_device()):
+        shapes_of(call, (), default_device())  # refuses impossible sizes
         with placed(default_device()):
             result = unguarded(call.jitted(*numbers))
         return concrete(result) if not isinstance(result, (tuple, list)) else [concrete(r) for r in result]

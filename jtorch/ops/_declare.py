@@ -92,6 +92,8 @@ class Op:
     random: bool = False
     apart: bool = False
     wide: bool = False
+    fits: tuple[str, ...] = ()
+    computes_out: bool = False
     aten: str | None = None
     bounds: Callable[..., Any] | None = None
     decompose: Callable[..., Any] | None = None

@@ -168,6 +168,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     call.whole = op.family == "program"
     call.apart = op.apart
     call.bounds = op.bounds
+    call.view = op.family == "view"
     if not forward and (piecewise := _pieces.FORWARD.get(op.path)) is not None:
         call.jitted = _pieces.InPieces(call.jitted, piecewise, _statics(layout))
     return call

@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from ..dtypes import default_complex, from_np, get_default_dtype
+from ..engine import limits
 from ._declare import Array, Dtype, Number, op
 from ._kernel import cast
 from ._numeric import rounded
@@ -266,6 +267,8 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     wanted = _default(dtype)
+    if n * columns > limits.MOST:
+        raise RuntimeError(limits.UNCOUNTABLE)
     return (lax.broadcasted_iota(np.int32, (n, columns), 0) == lax.broadcasted_iota(np.int32, (n, columns), 1)).astype(wanted)
 
 
@@ -276,8 +279,24 @@ def _triangle_positions(name: str, row: int, col: int, offset: int, dtype: Dtype
     wanted = np.dtype(np.int64) if dtype is None else np.dtype(dtype)
     if wanted not in (np.int32, np.int64):
         raise NotImplementedError(f"\"{name}\" not implemented for '{from_np(wanted).scalar_name}'")
-    found = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
-    return jnp.asarray(np.stack(found).astype(wanted))
+    offset = max(-row, min(offset, col))
+    count = _triangle_count(row, col, offset if lower else offset - 1)
+    count = count if lower else row * col - count
+    limits.check_size((2, count), wanted.itemsize)
+    # In row ``i``: columns from ``first`` on, ``width`` many.
+    i = np.arange(row if col else 0, dtype=np.int64)
+    edge = np.clip(i + offset + (1 if lower else 0), 0, col)
+    first, width = (np.zeros_like(edge), edge) if lower else (edge, col - edge)
+    rows = np.repeat(i, width)
+    columns = np.arange(len(rows), dtype=np.int64) - np.repeat(np.cumsum(width) - width - first, width)
+    return jnp.asarray(np.stack((rows, columns)).astype(wanted))
+
+
+def _triangle_count(row: int, col: int, offset: int) -> int:
+    """How many elements of a matrix lie on or below a diagonal: ``sum(clip(i + offset + 1, 0, col))``."""
+    begin, end = max(0, -offset), max(0, min(row, col - offset))  # rows that grow, from the first with an element to the first full one
+    growing = max(0, end - begin)
+    return growing * (begin + offset + 1 + end + offset) // 2 + max(0, row - max(end, 0)) * col
 
 
 @factory(aten="tril_indices")
@@ -332,6 +351,7 @@ def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, formula
         raise RuntimeError(f"{name}_window expects floating point dtypes, got: {from_np(wanted)!r}")
     if length <= 1:
         return jnp.ones((length,), wanted)
+    limits.check_size((length,), wanted.itemsize)
     last = length if periodic else length - 1
     return jnp.asarray(np.asarray(formula(np.arange(length, dtype=np.float64), last)), wanted)
 

@@ -39,7 +39,7 @@ def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, kernel: str
     return to_dtype(_scanned(wide(x), axis, scan), x.dtype)
 
 
-@reduction(inplace=True, saves=(), aten="cumsum")
+@reduction(inplace=True, saves=(), computes_out=True, aten="cumsum")
 def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running sums along ``dim``.
 
@@ -58,7 +58,7 @@ def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     return _running(input, dim, dtype, _sums, "cumsum")
 
 
-@reduction(inplace=True, saves=("input",), aten="cumprod")
+@reduction(inplace=True, saves=("input",), computes_out=True, aten="cumprod")
 def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running products along ``dim``.
 

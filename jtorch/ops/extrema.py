@@ -128,7 +128,7 @@ defvjp(fmin, _fmin_rule)
 # ---- clamping --------------------------------------------------------------------------------------------------------------------
 
 
-@pointwise(inplace=True, aliases=("clip",), saves=("input", "min", "max"), aten="clamp")
+@pointwise(inplace=True, aliases=("clip",), saves=("input", "min", "max"), fits=("min", "max"), aten="clamp")
 def clamp(input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``.
 
@@ -137,7 +137,7 @@ def clamp(input: Array, min: Array | Number | None = None, max: Array | Number |
     Gradient: 1 inside and at the edges, 0 outside; tensors as bounds get the gradient of the elements they replace.
 
     Raises:
-        RuntimeError: if neither bound is given.
+        RuntimeError: if neither bound is given, or a number does not fit the dtype.
         NotImplementedError: for complex numbers.
 
     Example:
@@ -174,7 +174,7 @@ def _clamp_rule(
 defvjp(clamp, _clamp_rule)
 
 
-@pointwise(inplace=True, saves=("input", "min"), aten="clamp_min")
+@pointwise(inplace=True, saves=("input", "min"), fits=("min",), aten="clamp_min")
 def clamp_min(input: Array, min: Array | Number) -> Array:
     """Raises elements below ``min`` to ``min``.
 
@@ -197,7 +197,7 @@ def _clamp_min_rule(g: Array, _: None, input: Array, min: Array) -> tuple[Array,
 defvjp(clamp_min, _clamp_min_rule)
 
 
-@pointwise(inplace=True, saves=("input", "max"), aten="clamp_max")
+@pointwise(inplace=True, saves=("input", "max"), fits=("max",), aten="clamp_max")
 def clamp_max(input: Array, max: Array | Number) -> Array:
     """Lowers elements above ``max`` to ``max``.
 

@@ -37,7 +37,7 @@ def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     return in_columns(functools.partial(jnp.sum, dtype=narrow), hit, dims, keepdim).astype(np.int64)
 
 
-@reduction(saves=(), aten="sum.dim_IntList")
+@reduction(saves=(), computes_out=True, aten="sum.dim_IntList")
 def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Sums over ``dim``, or over everything.
 
@@ -156,7 +156,7 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
     return to_dtype(total / count.astype(total.dtype), kept.dtype)
 
 
-@reduction(saves=("input",), aten="prod.dim_int")
+@reduction(saves=("input",), computes_out=True, aten="prod.dim_int")
 def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Multiplies over ``dim``, or over everything.
 

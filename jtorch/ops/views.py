@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine import limits
 from ..errors import canonical_dim, canonical_dims
 from ._declare import Array, Number, Op, defvjp, find, op
 
@@ -419,6 +420,8 @@ def expanded_size(shape: Ints, size: Ints) -> Ints:
                 f"{list(size)}.  Tensor sizes: {list(shape)}"
             )
         found[i] = have if n == -1 else n
+    if min(found, default=0) < 0:
+        raise RuntimeError(limits.UNCOUNTABLE)  # so torch sees a negative number of elements
     return tuple(found)
 
 

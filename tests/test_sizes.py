@@ -1,0 +1,144 @@
+"""Sizes and numbers that no tensor can have: refused when they are asked for, in torch's words, and never by the end of the process."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+from jtorch.engine import limits
+from jtorch.nn import functional as F
+
+OVERFLOWED = r"^Storage size calculation overflowed with sizes=\["
+NO_MEMORY = r"DefaultCPUAllocator: can't allocate memory: you tried to allocate \d+ bytes. Error code 12 \(Cannot allocate memory\)"
+HUGE = 2**40
+x = torch.zeros(3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.zeros(HUGE, HUGE), lambda: torch.empty(HUGE, HUGE), lambda: torch.full((HUGE, HUGE), 1.0),
+        lambda: torch.rand(HUGE, HUGE), lambda: torch.randint(5, (HUGE, HUGE)), lambda: torch.arange(2**62),
+        lambda: torch.linspace(0, 1, 2**62),
+        lambda: torch.tril_indices(2**31, 2**31), lambda: torch.randperm(2**62), lambda: torch.hann_window(2**62),
+        lambda: x.repeat(HUGE, HUGE), lambda: x.new_zeros(HUGE, HUGE), lambda: torch.nn.Linear(HUGE, HUGE), lambda: F.pad(x, (2**62, 0)),
+        lambda: torch.fft.fft(x, n=2**62), lambda: F.one_hot(torch.tensor([2**62])), lambda: torch.diag(x, 2**62),
+        lambda: torch.zeros(HUGE, HUGE, device="meta"), lambda: torch.rand(HUGE, HUGE, device="meta"),
+        lambda: torch.cat([torch.zeros(2**60, device="meta")] * 4), lambda: torch.zeros(2**62, 2**62, 0),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_counted_is_refused(call):
+    with pytest.raises(RuntimeError, match=OVERFLOWED):
+        call()
+
+
+def test_strides_of_empty_tensors_must_be_countable_too():
+    with pytest.raises(RuntimeError, match=r"^Stride calculation overflowed$"):
+        torch.zeros(0, 2**62, 2**62)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.zeros(HUGE), lambda: torch.empty(2**60, dtype=torch.uint8), lambda: torch.rand(HUGE), lambda: torch.arange(HUGE),
+        lambda: torch.eye(2**20), lambda: torch.tril_indices(2**20, 2**20), lambda: torch.randperm(HUGE), lambda: torch.kaiser_window(HUGE),
+        lambda: torch.zeros(2**20, 1) + torch.zeros(2**20),
+        lambda: torch.outer(torch.zeros(2**20), torch.zeros(2**20)), lambda: x.repeat(HUGE),
+        lambda: torch.bincount(torch.tensor([HUGE])), lambda: torch.nn.Linear(2**20, 2**20), lambda: F.interpolate(x[None, None], HUGE),
+    ],
+)  # fmt: skip
+def test_what_the_machine_has_no_memory_for_is_refused_when_it_is_asked_for(call):
+    with pytest.raises(RuntimeError, match=NO_MEMORY):
+        call()
+
+
+def test_the_limit_of_the_process_counts(monkeypatch):
+    monkeypatch.setattr(limits, "available_bytes", lambda: 2**31)
+    with pytest.raises(RuntimeError, match=NO_MEMORY):
+        torch.zeros(2**30 + 7)
+    assert torch.zeros(2**28 + 7).shape == (2**28 + 7,)
+
+
+def test_without_data_sizes_need_only_be_countable():
+    assert torch.zeros(2**20, 2**20, device="meta").shape == (2**20, 2**20)
+    with pytest.raises(RuntimeError, match=NO_MEMORY):  # what was learnt on one device is not taken for another
+        torch.zeros(2**20, 2**20)
+    t = torch.zeros(2**30, 1, device="meta") + torch.zeros(2**30, device="meta")
+    assert t.shape == (2**30, 2**30) and torch.empty_like(t).shape == t.shape
+    with pytest.raises(RuntimeError, match=r"^numel: integer multiplication overflow$"):
+        torch.zeros(1).expand(HUGE, HUGE)
+
+
+# ---- Python numbers of more bits than there are --------------------------------------------------------------------------------------
+
+LONG = "Overflow when unpacking long long"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: torch.zeros(2**63), TypeError, f"zeros(): argument 'size' failed to unpack the object at pos 1 with error \"{LONG}\""),
+        (lambda: torch.zeros(1, device="meta").new_empty(2, 2**64), TypeError, "at pos 2"),
+        (lambda: x.view(2**64), TypeError, "view(): argument 'size' failed"),
+        (lambda: x.expand(2**64), TypeError, "expand(): argument 'size'"),
+        (lambda: x.sum(2**63), ValueError, LONG), (lambda: x.unsqueeze(-(2**64)), ValueError, LONG), (lambda: x[2**63], ValueError, LONG),
+        (lambda: x.narrow(0, 0, 2**64), ValueError, LONG), (lambda: x.roll(2**63), ValueError, LONG),
+        (lambda: torch.eye(2**64), ValueError, LONG),
+        (lambda: x.topk(2**64), ValueError, LONG), (lambda: torch.linspace(0, 1, 2**63), ValueError, LONG),
+        (lambda: torch.randint(2**64, (2,)), ValueError, LONG), (lambda: x.split(2**64), ValueError, LONG),
+        (lambda: x + 2**64, OverflowError, "int too big to convert"), (lambda: x - -(2**64), OverflowError, "can't convert negative int"),
+        (lambda: x.fill_(2**64), OverflowError, "int too big to convert"), (lambda: torch.full((2,), 2**64), OverflowError, "int too big"),
+        (lambda: torch.full((2,), 2**63), RuntimeError, "value cannot be converted to type int64_t without overflow"),
+        (lambda: torch.arange(2**63), RuntimeError, "value cannot be converted to type int64_t without overflow"),
+        (lambda: torch.arange(1e300), RuntimeError, "invalid size, possible overflow?"),
+        (lambda: torch.add(x.long(), 1, alpha=2**63), RuntimeError, "value cannot be converted to type int64_t without overflow"),
+        (lambda: x[:: 2**63], RuntimeError, "Storage size calculation overflowed with sizes=[-1] and strides=[9223372036854775807]"),
+    ],
+)  # fmt: skip
+def test_numbers_of_more_than_64_bits(call, error, words):
+    with pytest.raises(error) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_numbers_of_64_bits_without_sign():
+    assert (torch.ones(2) + 2**63).tolist() == [2.0**63] * 2 and torch.full((1,), 2**63, dtype=torch.float64).item() == 2.0**63
+    assert (torch.ones(2, dtype=torch.int64) + 2**63).tolist() == [1 - 2**63] * 2  # wraps around, as in torch
+    assert torch.full((1,), 2**63, dtype=torch.uint64).item() == 2**63 and torch.zeros(1).fill_(2**63).item() == 2.0**63
+
+
+def test_long_steps_of_slices():
+    y = torch.arange(10)
+    assert y[:: 2**62].tolist() == [0] and y[3 :: 2**40].tolist() == [3] and y[:: 2**62].stride() == (2**62,)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda u: u.clamp(0, 300), lambda u: u.clamp(max=300), lambda u: u.clamp_(min=-300), lambda u: torch.clamp_max(u, 300),
+        lambda u: torch.where(u > 0, u, 300), lambda u: torch.where(u > 0, -300, u), lambda u: torch.add(u, u, alpha=300),
+        lambda u: torch.addcmul(u, u, u, value=300),
+    ],
+)  # fmt: skip
+def test_numbers_that_the_dtype_cannot_hold(call):
+    with pytest.raises(RuntimeError, match=r"^value cannot be converted to type uint8_t without overflow$"):
+        call(torch.ones(2, dtype=torch.uint8))
+    assert call(torch.ones(2, dtype=torch.int32)).dtype == torch.int32
+
+
+def test_fractions_that_the_dtype_cannot_hold():
+    for call in (lambda: x.clamp(max=1e60), lambda: torch.where(x > 0, x, 1e60), lambda: torch.add(x, x, alpha=1e60)):
+        with pytest.raises(RuntimeError, match=r"^value cannot be converted to type float without overflow$"):
+            call()
+    inf = float("inf")
+    assert torch.ones(2).clamp(-inf, inf).tolist() == [1, 1] and torch.ones(1).clamp(float("nan")).isnan().item()
+    assert torch.ones(2, dtype=torch.uint8).clamp(-5, 10).tolist() == [10, 10]  # negative numbers wrap around
+
+
+def test_sums_compute_in_the_dtype_of_out():
+    y = torch.full((3,), 1.7)
+    long = torch.zeros((), dtype=torch.int64)
+    assert torch.sum(y, 0, out=long).item() == 3 and torch.prod(y, 0, out=long).item() == 1
+    assert torch.cumsum(y, 0, out=torch.zeros(3, dtype=torch.int64)).tolist() == [1, 2, 3]
+    with pytest.raises(RuntimeError, match=r"^Expected out tensor to have dtype double, but got long int instead$"):
+        torch.sum(y, 0, dtype=torch.float64, out=long)
