@@ -565,7 +565,7 @@ class Tensor(_CoreTensor):
     def _coalesced_(self, *args: Any, **kwargs: Any) -> Tensor:
         """The tensor itself, now said to be coalesced or not."""
     def _conj(self) -> Tensor:
-        """``conj``, computed here."""
+        """``conj`` of a complex tensor; a view."""
     def _conj_physical(self) -> Tensor:
         """``conj_physical``; real tensors are returned as they are."""
     def _dimI(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -589,7 +589,7 @@ class Tensor(_CoreTensor):
     def _lazy_clone(self) -> Tensor:
         """``clone``, copied at once here."""
     def _neg_view(self) -> Tensor:
-        """``-self``, computed here."""
+        """The negative, as a view of the same memory."""
     def _nested_tensor_size(self) -> Tensor:
         """Not offered: only nested tensors have it: make them with torch.nested."""
     def _nested_tensor_storage_offsets(self) -> Tensor:
@@ -677,7 +677,7 @@ class Tensor(_CoreTensor):
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """In-place form of ``addr``."""
     def adjoint(self) -> Tensor:
-        """The conjugate transpose of the last two dimensions."""
+        """The conjugate transpose of the last two dimensions; a view."""
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether all elements over ``dim`` are true (not zero)."""
     def allclose(self, other: Tensor | Number, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
@@ -854,7 +854,7 @@ class Tensor(_CoreTensor):
     def col_indices(self) -> Tensor:
         """The columns of the elements, row by row."""
     def conj(self) -> Tensor:
-        """The complex conjugate; a real tensor itself, not a copy."""
+        """The complex conjugate, as a view of the same memory; a real tensor itself."""
     def conj_physical(self) -> Tensor:
         """The complex conjugate; a real tensor itself, not a copy, unless ``out`` is given."""
     def conj_physical_(self) -> Tensor:
@@ -1148,7 +1148,7 @@ class Tensor(_CoreTensor):
     def is_complex(self) -> _bool:
         """Whether the dtype is complex."""
     def is_conj(self) -> _bool:
-        """Whether the conjugate bit is set: never, conjugation is computed here."""
+        """Whether the tensor is a view that shows the conjugates of the numbers in memory."""
     def is_contiguous(self, memory_format: Any = None) -> _bool:
         """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``)."""
     def is_distributed(self) -> Tensor:
@@ -1158,7 +1158,7 @@ class Tensor(_CoreTensor):
     def is_inference(self) -> _bool:
         """Whether the tensor was made in inference mode."""
     def is_neg(self) -> _bool:
-        """Whether the negative bit is set: never, negation is computed here."""
+        """Whether the tensor is a view that shows the negatives of the numbers in memory."""
     def is_nonzero(self) -> Tensor:
         """Whether the only element is not zero."""
     def is_pinned(self, device: _device | str | _int | None = None) -> _bool:
@@ -1521,9 +1521,9 @@ class Tensor(_CoreTensor):
     def resize_as_sparse_(self, the_template: Any) -> Tensor:
         """Changes the size of a sparse tensor in place to that of another."""
     def resolve_conj(self) -> Tensor:
-        """The tensor itself: there is no lazy conjugation here."""
+        """The tensor itself, or a copy of a view that shows the conjugates of what is in memory."""
     def resolve_neg(self) -> Tensor:
-        """The tensor itself: there is no lazy negation here."""
+        """The tensor itself, or a copy of a view that shows the negatives of what is in memory."""
     def retain_grad(self) -> None:
         """Makes a tensor that is no leaf keep its gradient in ``grad``."""
     def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> Tensor:
@@ -1791,6 +1791,10 @@ class Tensor(_CoreTensor):
 
 def _assert(condition: Any, message: Any) -> None:
     """Raises ``AssertionError(message)`` unless ``condition`` holds; a traced condition is recorded."""
+def _conj(input: Tensor) -> Tensor:
+    """``conj`` of a complex tensor; a view."""
+def _conj_physical(input: Tensor) -> Tensor:
+    """``conj_physical``; real tensors are returned as they are."""
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``, divided by ``1 - x``."""
 def _foreach_abs(self: Any) -> Tensor:
@@ -1983,6 +1987,8 @@ def _is_any_true(self: Tensor) -> Tensor:
     """Whether any element of a bool tensor is true."""
 def _make_dep_token(*, memory_format: Any = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative, as a view of the same memory."""
 def _sample_dirichlet(self: Any, generator: Generator | None = None) -> Tensor:
     """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations."""
 def _standard_gamma(self: Any, generator: Generator | None = None) -> Tensor:
@@ -2026,7 +2032,7 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``, ``input`` expanded to the product's shape."""
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions."""
+    """The conjugate transpose of the last two dimensions; a view."""
 def affine_grid_generator(theta: Tensor, size: Sequence[_int], align_corners: _bool) -> Tensor:
     """The grid, for ``grid_sampler``, of the affine maps ``theta`` applied to the places of an output of ``size``."""
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2248,7 +2254,7 @@ def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Tensor:
     """``true_fn(*operands)`` if ``pred`` holds, else ``false_fn(*operands)``."""
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself, not a copy."""
+    """The complex conjugate, as a view of the same memory; a real tensor itself."""
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate; a real tensor itself, not a copy, unless ``out`` is given."""
 def conj_physical_(input: Tensor) -> Tensor:
@@ -2595,7 +2601,7 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def is_complex(input: Tensor) -> _bool:
     """Whether the dtype is complex."""
 def is_conj(input: Tensor) -> _bool:
-    """Whether the conjugate bit is set: never, conjugation is computed here."""
+    """Whether the tensor is a view that shows the conjugates of the numbers in memory."""
 def is_distributed(input: Tensor) -> Tensor:
     """False: no tensor here is one of several parts that processes hold for each other."""
 def is_floating_point(input: Tensor) -> _bool:
@@ -2603,7 +2609,7 @@ def is_floating_point(input: Tensor) -> _bool:
 def is_inference(input: Tensor) -> _bool:
     """Whether the tensor was made in inference mode."""
 def is_neg(input: Tensor) -> _bool:
-    """Whether the negative bit is set: never, negation is computed here."""
+    """Whether the tensor is a view that shows the negatives of the numbers in memory."""
 def is_nonzero(input: Tensor) -> Tensor:
     """Whether the only element is not zero."""
 def is_same_size(input: Tensor, other: Tensor | Number) -> _bool:
@@ -2998,9 +3004,9 @@ def resize_as_(input: Tensor, the_template: Any, *, memory_format: Any = None) -
 def resize_as_sparse_(input: Tensor, the_template: Any) -> Tensor:
     """Changes the size of a sparse tensor in place to that of another."""
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: there is no lazy conjugation here."""
+    """The tensor itself, or a copy of a view that shows the conjugates of what is in memory."""
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: there is no lazy negation here."""
+    """The tensor itself, or a copy of a view that shows the negatives of what is in memory."""
 def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
     """Divides the last dimensions, which must be ``normalized_shape``, by their root mean square, then multiplies by ..."""
 def rnn_relu(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any) -> tuple[Any, ...]:

@@ -69,7 +69,9 @@ def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[
         return _NAMES["_rebuild_meta_tensor_no_storage"], (tensor.dtype, size, stride, requires_grad)
     typed = tensor.dtype in TYPED
     common = (_Stored(Piece(tensor), typed), offset, size, stride, requires_grad, OrderedDict())
-    return (_NAMES["_rebuild_tensor_v2"], common) if typed else (_NAMES["_rebuild_tensor_v3"], (*common, tensor.dtype))
+    name, args = ("_rebuild_tensor_v2", common) if typed else ("_rebuild_tensor_v3", (*common, tensor.dtype))
+    metadata = {word: True for word, is_set in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if is_set}
+    return _NAMES[name], (*args, metadata) if metadata else args
 
 
 def _attributes(tensor: torch.Tensor) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import jtorch as torch
 
 from . import _refusals
 from . import devices as _devices
+from .views import with_bits
 
 # ---- what checkpoints name ---------------------------------------------------------------------------------------------------------------
 
@@ -47,13 +48,10 @@ def _rebuild_tensor_v3(
 
 
 def _finish(tensor: torch.Tensor, requires_grad: bool, metadata: Any) -> torch.Tensor:
-    if metadata:  # what PyTorch had not computed yet is computed now
+    if metadata:
         if not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}:
             raise NotImplementedError(f"torch.load() of a tensor with metadata {metadata!r} is not offered by jtorch")
-        if metadata.get("conj"):
-            tensor = tensor.conj()
-        if metadata.get("neg"):
-            tensor = -tensor
+        tensor = with_bits(tensor, (bool(metadata.get("conj")), bool(metadata.get("neg"))))  # type: ignore[assignment]
     return tensor.requires_grad_() if requires_grad else tensor
 
 

@@ -21,7 +21,7 @@ from .layouts import format_strides as format_strides
 from .layouts import is_contiguous as is_contiguous
 from .layouts import is_dense as is_dense
 from .size import Size
-from .storage import Alias, Counter, Step, Storage
+from .storage import Alias, Counter, Step, Storage, bits_of
 from .view_history import check_origin, refresh_history
 
 #: Where counting the changes of a tensor made in inference mode begins. It never gets to 0, and a count below 0 is the mark of such
@@ -741,6 +741,11 @@ def alias_of(t: Tensor) -> Alias:
         al = Alias(storage, (), t._v, None, 0, 0)
         t._v, t._al = None, al
     return al
+
+
+def lazy_bits(t: Tensor) -> tuple[bool, bool]:
+    """Whether the tensor shows the conjugates of the numbers in memory, and whether it shows their negatives."""
+    return (False, False) if t._al is None else bits_of(t._al.chain)
 
 
 def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Value | None = None, edge: Any = None) -> Tensor:

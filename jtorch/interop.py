@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import dtypes, warned_once
-from .core import Tensor, requiring, wrap
+from .core import Tensor, lazy_bits, requiring, wrap
 from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .engine import flush
@@ -94,6 +94,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         tensor([1, 2])
     """
     if isinstance(ext_tensor, Tensor):
+        if lazy_bits(ext_tensor)[0]:
+            raise BufferError("Can't export tensors with the conjugate bit set")
         made = ext_tensor.detach()  # type: ignore[attr-defined]
         return made if device is None and not copy else made.to(device or made.device, copy=bool(copy))
     if type(ext_tensor).__name__ == "PyCapsule":

@@ -6,7 +6,7 @@ from typing import Any
 
 from .engine import Call
 from .engine.programs import identity
-from .ops import memory_views  # noqa: F401  (declares what ``memory_steps`` takes)
+from .ops import complexes, memory_views  # noqa: F401  (declare what ``memory_steps`` takes)
 from .ops import views as view_ops
 from .ops._declare import OPS, Op
 from .ops._kernel import Fixed, Info, T, caches, call_of
@@ -42,7 +42,7 @@ def step_of(record_: view_ops.View, statics: tuple[Any, ...]) -> Step:
     found = _steps.get(key)
     if found is None:
         layout = (T, *[Fixed(s) for s in _filled(record_.op, statics)])
-        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, statics, False), (), record_.geometric)
+        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, statics, False), (), record_.geometric, record_.bits)
     return found
 
 
@@ -66,11 +66,18 @@ def detaching() -> Step:
     return step_of(view_ops.VIEWS["_C._detach"], ())
 
 
-def memory_steps(strides: tuple[int, ...] | None, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> list[Step]:
-    """The steps from a base with ``strides`` (None: contiguous) to any strided look at its memory."""
+def memory_steps(
+    strides: tuple[int, ...] | None,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    bits: tuple[bool, bool] = (False, False),
+) -> list[Step]:
+    """The steps from a base with ``strides`` (None: contiguous) to a strided look at its memory, conjugated or negated as ``bits`` say."""
     found = []
     if strides is not None:
         order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
         found.append(step_of(view_ops.VIEWS["_C._memory"], (order,)))
     found.append(step_of(view_ops.VIEWS["_C._as_strided"], (size, stride, offset)))
+    found += [step_of(view_ops.VIEWS[path], ()) for path, is_set in zip(("conj", "_neg_view"), bits, strict=True) if is_set]
     return found

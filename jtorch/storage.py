@@ -20,13 +20,23 @@ class Step:
     Attributes:
         get: call of the parent's value (and ``numbers``).
         put: call of the parent's and the view's value (and ``numbers``); None where elements repeat.
-        geometric: whether shape, strides and offset describe the view; False where the dtype changes.
+        geometric: whether shape, strides and offset describe the view; False where the dtype or the values change.
+        bits: what becomes of the pair (conjugate bit, negative bit); None where both stay.
     """
 
-    __slots__ = ("get", "put", "numbers", "geometric")
+    __slots__ = ("get", "put", "numbers", "geometric", "bits")
 
-    def __init__(self, get: Call, put: Call | None, numbers: tuple[Any, ...], geometric: bool) -> None:
-        self.get, self.put, self.numbers, self.geometric = get, put, numbers, geometric
+    def __init__(self, get: Call, put: Call | None, numbers: tuple[Any, ...], geometric: bool, bits: Any = None) -> None:
+        self.get, self.put, self.numbers, self.geometric, self.bits = get, put, numbers, geometric, bits
+
+
+def bits_of(chain: Sequence[Step]) -> tuple[bool, bool]:
+    """Whether what a chain of views shows is the conjugate of the numbers in memory, and whether it is their negative."""
+    found = (False, False)
+    for step in chain:
+        if step.bits is not None:
+            found = step.bits(*found)
+    return found
 
 
 class Counter:
@@ -115,12 +125,14 @@ class Storage:
         return value
 
     def host_view(self, alias: Alias) -> np.ndarray | None:
-        """The NumPy view that an alias is, or None where its dtype is another one."""
+        """The NumPy view that an alias is, or None where its dtype or its values are others."""
         host = self.host
         assert host is not None
         if not alias.chain:
             return host
         if not alias.chain[-1].geometric and not alias.strides and alias.aval.ndim:
+            return None
+        if any(bits_of(alias.chain)):
             return None
         dtype = alias.aval.dtype
         interface = {
@@ -147,7 +159,7 @@ def writable(alias: Alias, chain: Sequence[Step]) -> Sequence[Step]:
         return chain
     from .steps import memory_steps
 
-    return memory_steps(alias.storage.strides, alias.aval.shape, alias.strides, alias.offset)
+    return memory_steps(alias.storage.strides, alias.aval.shape, alias.strides, alias.offset, bits_of(chain))
 
 
 def put_through(base: Value, chain: Sequence[Step], value: Value) -> Value:

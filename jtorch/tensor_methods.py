@@ -26,6 +26,7 @@ from .core import (
     from_host,
     from_value,
     inside_transform,
+    lazy_bits,
 )
 from .engine import META, SPECIAL, Value, concrete, read
 from .errors import HIGHEST_LONG, LOWEST_LONG, broadcast_shapes, check_scalar, must_be_tensor
@@ -33,6 +34,7 @@ from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
 from .ops.indexing import check_fits, too_large
 from .tensor_numbers import numpy
+from .views import with_bits
 from .writing import check_inplace, check_overlap
 
 
@@ -328,7 +330,7 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
     one, two = a._al, b._al
     if one is None or two is None or one.storage is not two.storage or one.offset != two.offset:
         return False
-    return a._aval is b._aval and (a._strides or ()) == (b._strides or ())
+    return a._aval is b._aval and (a._strides or ()) == (b._strides or ()) and lazy_bits(a) == lazy_bits(b)
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
@@ -550,8 +552,10 @@ def retain_grad(self: Any) -> Any:
 
 
 # Pickles name it here.
-def _rebuild(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: Any, attributes: dict[str, Any]) -> Tensor:
+def _rebuild(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: Any, attributes: dict[str, Any], *bits: bool) -> Tensor:
     t = from_host(array.view(dtype.np) if array.dtype != dtype.np else array)
+    if bits:  # the array is then what is in memory
+        t = with_bits(t, bits)  # type: ignore[arg-type]
     if cls is not None:
         t = t.as_subclass(cls)  # type: ignore[attr-defined]
     t._rg = requires_grad

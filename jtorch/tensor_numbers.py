@@ -11,7 +11,7 @@ import numpy as np
 from . import dtypes
 from .autograd.grad_mode import MODE
 from .binding import composite
-from .core import Tensor, alias_of, contiguous_strides, detached, from_host
+from .core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
 from .engine import META, SPECIAL, Lifted, read
 from .errors import not_offered
 from .warned_once import warn_of_scalar
@@ -88,6 +88,10 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         raise TypeError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
         )
+    conj, neg = lazy_bits(self)
+    if conj or neg:
+        word, short = ("conjugate", "conj") if conj else ("negative", "neg")
+        raise RuntimeError(f"Can't call numpy() on Tensor that has {word} bit set. Use tensor.resolve_{short}().numpy() instead.")
     if self._aval.dtype.kind not in "biufc" or self._aval.dtype.name.startswith(("bfloat", "float8")):
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
     return host_memory(self)
@@ -344,7 +348,7 @@ def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_dev
     """The data as a DLPack capsule.
 
     Raises:
-        BufferError: if the tensor requires grad.
+        BufferError: if the tensor requires grad, or shows the conjugates of what is in memory.
 
     Example:
         >>> import jtorch as torch
@@ -353,6 +357,8 @@ def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_dev
     """
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if lazy_bits(self)[0]:
+        raise BufferError("Can't export tensors with the conjugate bit set")
     return self.jax().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .applying import preserve_layout
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
 from .binding import composite
-from .core import Tensor, adopted, alias_of, detached, from_host, from_value
+from .core import Tensor, adopted, alias_of, detached, from_host, from_value, lazy_bits
 from .engine import META, record
 from .ops._declare import OPS
 from .ops._kernel import T, call_of
 from .storage import Alias, Counter
 from .tensor_methods import _rebuild
 from .tensor_numbers import _data
+from .views import with_bits
 
 _new = object.__new__
 
@@ -88,8 +90,10 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
 def _deep(t: Tensor, memo: Any) -> Tensor:
     v = t._v or t._read()
     al = t._al
-    if al is None or al.storage.host is not None or not al.chain:
+    if al is None or al.storage.host is not None or not al.chain or any(lazy_bits(t)):
         r = from_value(v if v.aval.device == META else record(call_of(OPS["clone"], (T,)), (v,)))
+        if al is not None and any(lazy_bits(t)):  # what torch clones, and so in dense memory
+            return preserve_layout(r, t)
         r._strides = t._strides
         return r
     # Tensors that shared memory share it in the copy too.
@@ -119,13 +123,15 @@ def __reduce_ex__(self: Any, protocol: Any) -> Any:
         >>> pickle.loads(pickle.dumps(torch.tensor([1, 2])))
         tensor([1, 2])
     """
-    array = np.array(_data(self, "pickle"))
+    bits = lazy_bits(self)
+    plain = with_bits(detached(self), (False, False)) if any(bits) else self
+    array = np.array(_data(plain, "pickle"))
     if array.dtype.kind not in "biufc":
         array = array.view(f"u{array.dtype.itemsize}")
     attributes = {k: v for k, v in self.__dict__.items() if k not in Tensor.__annotations__}
     # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
     cls = None if type(self) is Tensor else type(self)
-    return _rebuild, (array, self.dtype, self.requires_grad, cls, attributes)
+    return _rebuild, (array, self.dtype, self.requires_grad, cls, attributes, *(bits if any(bits) else ()))
 
 
 # ---- subclasses ------------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from .autograd.names import plain_name
 from .autograd.tape import tracked
 from .errors import not_offered
 from .layouts import contiguous_strides, is_dense
-from .storage import Alias, Step
+from .storage import Alias, Step, bits_of
 
 if TYPE_CHECKING:
     from .core import Tensor
@@ -73,7 +73,8 @@ def base_steps(al: Alias) -> Sequence[Step]:
         raise not_offered("autograd through a view whose base was reshaped in place", "the base no longer covers the view's memory")
     from .steps import memory_steps
 
-    return memory_steps(strides, al.aval.shape, al.strides or contiguous_strides(al.aval.shape), al.offset)
+    bits = tuple([mine != its for mine, its in zip(bits_of(al.chain), bits_of(chain), strict=True)])
+    return memory_steps(strides, al.aval.shape, al.strides or contiguous_strides(al.aval.shape), al.offset, bits)  # type: ignore[arg-type]
 
 
 def refresh_history(t: Tensor, al: Alias) -> None:

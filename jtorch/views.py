@@ -13,7 +13,7 @@ from .arguments import plain, sizes, whole
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
 from .binding import composite, signature_of
-from .core import Tensor, alias_of, contiguous_strides, detached, view
+from .core import Tensor, alias_of, contiguous_strides, detached, lazy_bits, view
 from .engine import SPECIAL, Call, shapes_of
 from .errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor
 from .ops import views as view_ops
@@ -22,6 +22,7 @@ from .ops._kernel import Fixed, T, caches, call_of
 from .overridable import specialise
 from .public_forms import SPELLINGS, annotations_of, packed, spelled
 from .steps import dynamic_step, memory_steps, step_of
+from .storage import bits_of
 from .writing import check_inplace
 
 _geometries: dict[Any, Any] = {}
@@ -30,6 +31,8 @@ _geometries: dict[Any, Any] = {}
 def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
     """The view of ``t`` that a view op gives."""
     aval = t._aval
+    if record_.bits is not None:
+        record_.bits(*lazy_bits(t))  # raises where torch does
     key = (record_, statics, aval.shape, t._strides)
     found = _geometries.get(key)
     if found is None:
@@ -57,6 +60,8 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
     def core(input: Any, *args: Any, **kwargs: Any) -> Tensor:
         if not isinstance(input, Tensor):
             raise must_be_tensor(op.name, "input", 1, input)
+        if op.itself is not None and op.itself(input._aval.dtype):
+            return input
         statics = [x if type(x) is int else plain(op.name, p, i + 2, x) for i, (p, x) in enumerate(zip(params, args, strict=False))]
         rest = params[len(statics) :]
         if kwargs and not kwargs.keys() <= {p.name for p in rest}:
@@ -342,6 +347,7 @@ def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
 
 def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     old, new = t._aval.dtype.itemsize, dtype.itemsize
+    _VIEW_DTYPE.bits(*lazy_bits(t))  # type: ignore[misc]
     shape, strides = t._aval.shape, t.stride()
     offset = t.storage_offset()
     if old != new:
@@ -598,7 +604,7 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
             "storage size of "
             f"{last * itemsize} are out of bounds for storage of size {total * itemsize}"
         )
-    steps = memory_steps(storage.strides, size, stride, offset)
+    steps = memory_steps(storage.strides, size, stride, offset, bits_of(al.chain))
     root = _whole(al) if al.chain else input
     for step in steps[:-1]:
         root = view(root, step, (1,), 0)
@@ -702,7 +708,7 @@ def detach_(self: Any) -> Any:
         >>> x.detach_().requires_grad
         False
     """
-    if self._al is not None and self._al.base is not None and self._node is not None:
+    if self._al is not None and self._al.base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
@@ -713,9 +719,17 @@ def detach_(self: Any) -> Any:
     return self
 
 
+def with_bits(t: Tensor, bits: tuple[bool, bool]) -> Tensor:
+    """A tensor without history on the same memory, with the conjugate bit and the negative bit as told."""
+    for path, mine, wanted in zip(("conj", "_neg_view"), lazy_bits(t), bits, strict=True):
+        if mine != wanted:
+            t = detached(make_view(_V[path], t, ()))
+    return t
+
+
 @composite(method=True, operands=("input",))
 def adjoint(input: Any) -> Any:
-    """The conjugate transpose of the last two dimensions.
+    """The conjugate transpose of the last two dimensions; a view.
 
     Shapes: (*, m, n) -> (*, n, m).
 
@@ -735,8 +749,4 @@ def _adjoint(t: Any) -> Any:
     if t.dim() == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
     r = make_view(_V["transpose"], t, (-2, -1)) if t.dim() else t
-    if t.dtype.is_complex:
-        from .binding import BOUND
-
-        return BOUND["conj"].core(r)
-    return r
+    return make_view(_V["conj"], r, ()) if t.dtype.is_complex else r

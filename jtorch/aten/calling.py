@@ -10,6 +10,7 @@ from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..dispatch import disabled_torch_dispatch_impl
 from ..writing import check_inplace
+from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
 from .state import STATE, Below, Kernel, Loud
 from .values import Look
@@ -99,6 +100,8 @@ def _recorded(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any
 
 
 def _below(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any:
+    if needs_copies(func, tensors):
+        return with_copies(func, values, lambda f, given: _below(f, given, operands(f, given)))
     with Below():
         out = conforming(func, values, dispatched(func, values, tensors))
     schema = func._schema

@@ -450,6 +450,7 @@ rule("triu", self=lambda g, diagonal: A.triu.default(g, diagonal))
 rule("view_as_complex", self=lambda g: A.view_as_real.default(g))
 rule("view_as_real", self=lambda g: A.view_as_complex.default(packed(g)))
 rule("_conj", self=lambda g: conj(g))
+rule("_neg_view", self=lambda g: A.neg.default(g))
 rule("_to_copy", self=lambda g, self_: _to(g, self_))
 rule("constant_pad_nd", self=lambda g, pad: A.constant_pad_nd.default(g, [-p for p in pad]))
 

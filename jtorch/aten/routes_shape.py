@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..core import Tensor, from_host
+from ..core import Tensor, from_host, lazy_bits
 from ..errors import canonical_dim
 from ..indexing import _check_mask, _consumed, _is_mask, _items, _number, _plain, _too_many
 from ..layouts import contiguous_format, preserve_format
@@ -136,31 +136,44 @@ def T(self: Any) -> Any:
     return A.permute.default(self, list(range(self._aval.ndim))[::-1])
 
 
-@route("Tensor.mT.__get__", "Tensor.mH.__get__", "adjoint")
+@route("Tensor.mT.__get__")
 def mT(self: Any) -> Any:
-    """The last two dimensions exchanged, conjugated in ``mH``."""
-    if self._aval.ndim < 2:
-        return NotImplemented
-    found = A.transpose.int(self, -2, -1)
-    return A._conj.default(found) if self._aval.torch_dtype.is_complex else found
+    """The last two dimensions exchanged."""
+    return NotImplemented if self._aval.ndim < 2 else A.transpose.int(self, -2, -1)
+
+
+@route("Tensor.mH.__get__", "adjoint")
+def mH(self: Any) -> Any:
+    """The last two dimensions exchanged, conjugated."""
+    found = mT(self)
+    return A._conj.default(found) if found is not NotImplemented and self._aval.torch_dtype.is_complex else found
 
 
 @route("Tensor.H.__get__")
 def H(self: Any) -> Any:
     """The conjugate transpose of a matrix."""
-    return self if not self._aval.ndim else mT(self)
+    return self if not self._aval.ndim else mH(self)
 
 
 @route("Tensor.real.__get__", "real")
 def real(self: Any) -> Any:
     """The real parts."""
-    return A.select.int(A.view_as_real.default(self), self._aval.ndim, 0) if self._aval.torch_dtype.is_complex else self
+    if not self._aval.torch_dtype.is_complex:
+        return self
+    plain = A._conj.default(self) if lazy_bits(self)[0] else self
+    return A.select.int(A.view_as_real.default(plain), self._aval.ndim, 0)
 
 
 @route("Tensor.imag.__get__", "imag")
 def imag(self: Any) -> Any:
-    """The imaginary parts."""
-    return A.select.int(A.view_as_real.default(self), self._aval.ndim, 1) if self._aval.torch_dtype.is_complex else NotImplemented
+    """The imaginary parts, which conjugation negates."""
+    if not self._aval.torch_dtype.is_complex:
+        return NotImplemented
+    if lazy_bits(self)[0]:
+        parts = A._neg_view.default(A.view_as_real.default(A._conj.default(self)))
+    else:
+        parts = A.view_as_real.default(self)
+    return A.select.int(parts, self._aval.ndim, 1)
 
 
 @route("conj_physical")
@@ -169,10 +182,22 @@ def conj_physical(self: Any) -> Any:
     return A._conj_physical.default(self) if self._aval.torch_dtype.is_complex else self
 
 
-@route("conj", "resolve_conj", aten="conj")
+@route("conj", aten="conj")
 def conj(self: Any) -> Any:
     """The complex conjugate; a real tensor itself."""
     return A._conj.default(self) if self._aval.torch_dtype.is_complex else self
+
+
+@route("resolve_conj", aten="resolve_conj")
+def resolve_conj(self: Any) -> Any:
+    """A copy of what shows conjugates, else the tensor itself."""
+    return A.clone.default(self) if lazy_bits(self)[0] else self
+
+
+@route("resolve_neg", aten="resolve_neg")
+def resolve_neg(self: Any) -> Any:
+    """A copy of what shows negatives, else the tensor itself."""
+    return A.clone.default(self) if lazy_bits(self)[1] else self
 
 
 @route("Tensor.data.__get__", "detach")

@@ -13,7 +13,7 @@ from ..core import Tensor, alias_of, from_value
 from ..dispatch import ACTIVE, mode_stack
 from ..engine import SPECIAL, Value, flush, record
 from ..engine.trie import State
-from ..storage import Alias
+from ..storage import Alias, bits_of
 from ..writing import assign, stale
 from ._capture import CAPTURING, Capture, Draw, Handle, New, Refused
 from ._program import forward_call
@@ -135,6 +135,11 @@ def _flatten(x: Any) -> tuple[list[Any], Any]:
     return tree_flatten(x)
 
 
+def _steps(al: Alias) -> Any:
+    """What a program may depend on of a view's steps, beside its geometry."""
+    return (len(al.chain), bits_of(al.chain)) if al.chain else 0
+
+
 def _signature(flat: list[Any], tensors: list[Tensor]) -> Any:
     """What two calls must agree in to be served by one program; None for a call that no program serves."""
     modes = _modes()
@@ -161,7 +166,7 @@ def _signature(flat: list[Any], tensors: list[Tensor]) -> Any:
                     return None
                 shared = memory.setdefault(id(al.storage), len(memory))
             again = places.setdefault(id(x), len(places))
-            parts.append((x._aval, x.requires_grad, x._node is None, x._strides, shared, len(al.chain) if al is not None else 0, again))
+            parts.append((x._aval, x.requires_grad, x._node is None, x._strides, shared, _steps(al) if al is not None else 0, again))
             parts.append(x._grad is None)
             tensors.append(x)
         elif type(x) in ATOMS:

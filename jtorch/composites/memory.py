@@ -12,11 +12,12 @@ from .. import dtypes
 from ..applying import inplace, rebind
 from ..arguments import sizes as whole_sizes
 from ..binding import BOUND, composite
-from ..core import Tensor, alias_of, contiguous_strides, detached, from_host
+from ..core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
 from ..engine import SPECIAL
 from ..errors import must_be_tensor
 from ..functional import PUBLIC
 from ..storage import Alias
+from ..views import with_bits
 from ..writing import check_inplace, check_lifted, overlapping
 
 
@@ -172,6 +173,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         if size is not None:
             whole = whole.as_strided(size, contiguous_strides(tuple(size)) if stride is None else stride, storage_offset)
         made = detached(whole)
+    made = with_bits(made, lazy_bits(self))  # torch gives the tensor other memory and keeps these
     if made._aval.torch_dtype is not self._aval.torch_dtype:
         raise RuntimeError(f"Could not set tensor of type {made.dtype} to a tensor of type {self.dtype}")
     check_inplace(self, idempotent=True)

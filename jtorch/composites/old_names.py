@@ -186,11 +186,11 @@ def __setstate__(self: Any, state: Any) -> Any:
 # ---- copies that the runtime makes -------------------------------------------------------------------------------------------------
 
 
-@composite(namespace="Tensor", operands=("self",))
-def _conj_physical(self: Any) -> Any:
+@composite(method=True, operands=("input",))
+def _conj_physical(input: Any) -> Any:
     """``conj_physical``; real tensors are returned as they are.
 
-    Shapes: self (*) -> (*).
+    Shapes: input (*) -> (*).
     Dtypes: any -> the same.
 
     Example:
@@ -198,22 +198,7 @@ def _conj_physical(self: Any) -> Any:
         >>> torch.tensor([1 + 2j])._conj_physical()
         tensor([1.-2.j])
     """
-    return BOUND["conj_physical"].core(self) if self.dtype.is_complex else self
-
-
-@composite(namespace="Tensor", operands=("self",))
-def _neg_view(self: Any) -> Any:
-    """``-self``, computed here.
-
-    Shapes: self (*) -> (*).
-    Dtypes: all but bool -> the same.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.tensor([1, -2])._neg_view()
-        tensor([-1,  2])
-    """
-    return BOUND["neg"].core(self)
+    return BOUND["conj_physical"].core(input) if input.dtype.is_complex else input
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -277,11 +262,11 @@ def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: 
     return PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else PUBLIC["relu"](found)
 
 
-@composite(namespace="Tensor", operands=("self",))
-def _conj(self: Any) -> Any:
-    """``conj``, computed here.
+@composite(method=True, operands=("input",))
+def _conj(input: Any) -> Any:
+    """``conj`` of a complex tensor; a view.
 
-    Shapes: self (*) -> (*).
+    Shapes: input (*) -> (*).
     Dtypes: any -> the same.
 
     Example:
@@ -289,7 +274,7 @@ def _conj(self: Any) -> Any:
         >>> torch.tensor([1 + 2j])._conj()
         tensor([1.-2.j])
     """
-    return BOUND["conj"].core(self)
+    return PUBLIC["conj"](input)
 
 
 @composite(method=True, operands=("input",))

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..binding import composite
-from ..core import Tensor, alias_of
+from ..core import Tensor, alias_of, lazy_bits
 from ..engine import META
 from ..errors import must_be_tensor, not_offered
 from ..functional import PROPERTIES, PROPERTY_SETTERS, PUBLIC
@@ -132,31 +132,37 @@ def is_distributed(input: Any) -> Any:
 
 @composite(method=True, operands=("input",))
 def is_conj(input: Any) -> Any:
-    """Whether the conjugate bit is set: never, conjugation is computed here.
+    """Whether the tensor is a view that shows the conjugates of the numbers in memory.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.tensor([1j]).is_conj()
-        False
+        >>> x = torch.tensor([1j])
+        >>> x.is_conj(), x.conj().is_conj()
+        (False, True)
     """
-    return False
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_conj", "input", 1, input)
+    return lazy_bits(input)[0]
 
 
 @composite(method=True, operands=("input",))
 def is_neg(input: Any) -> Any:
-    """Whether the negative bit is set: never, negation is computed here.
+    """Whether the tensor is a view that shows the negatives of the numbers in memory.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.tensor([1.0]).is_neg()
-        False
+        >>> x = torch.tensor([1j])
+        >>> x.imag.is_neg(), x.conj().imag.is_neg()
+        (False, True)
     """
-    return False
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_neg", "input", 1, input)
+    return lazy_bits(input)[1]
 
 
 @composite(method=True, operands=("input",))
 def resolve_conj(input: Any) -> Any:
-    """The tensor itself: there is no lazy conjugation here.
+    """The tensor itself, or a copy of a view that shows the conjugates of what is in memory.
 
     Example:
         >>> import jtorch as torch
@@ -165,21 +171,21 @@ def resolve_conj(input: Any) -> Any:
     """
     if not isinstance(input, Tensor):
         raise must_be_tensor("resolve_conj", "input", 1, input)
-    return input
+    return PUBLIC["clone"](input) if lazy_bits(input)[0] else input
 
 
 @composite(method=True, operands=("input",))
 def resolve_neg(input: Any) -> Any:
-    """The tensor itself: there is no lazy negation here.
+    """The tensor itself, or a copy of a view that shows the negatives of what is in memory.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.tensor([1.0]).resolve_neg()
-        tensor([1.])
+        >>> torch.tensor([1j]).conj().imag.resolve_neg()
+        tensor([-1.])
     """
     if not isinstance(input, Tensor):
         raise must_be_tensor("resolve_neg", "input", 1, input)
-    return input
+    return PUBLIC["clone"](input) if lazy_bits(input)[1] else input
 
 
 @composite(method=True, operands=("input",))
@@ -208,6 +214,8 @@ def is_set_to(self: Any, tensor: Any) -> Any:
         >>> x.is_set_to(x.detach()), x.is_set_to(x.clone())
         (True, False)
     """
+    if any(lazy_bits(self)) or any(lazy_bits(tensor)):
+        return False
     a, b = alias_of(self), alias_of(tensor)
     return a.storage is b.storage and a.offset == b.offset and self.shape == tensor.shape and self.stride() == tensor.stride()
 

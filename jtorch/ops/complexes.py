@@ -12,21 +12,27 @@ from . import _arcs, _sincos
 from ._declare import Array, defvjp, pointwise, unary
 from ._numeric import conj as _conj
 from ._numeric import default_float, is_complex, is_float, scalar_name, zeros_where
-from .pointwise import sgn
+from .pointwise import neg, sgn
+from .views import geometry_same, view
 
 
 def _is_real(dtype: np.dtype) -> bool:
     return dtype.kind != "c"
 
 
-@unary(promote=None, out=False, saves=(), itself=_is_real, aten="conj")
+@view(
+    lambda parent, value: _conj(value),
+    geometry_same,
+    geometric=False,
+    bits=lambda conj, neg: (not conj, neg),
+    itself=_is_real,
+    aten="conj",
+)
 def conj(input: Array) -> Array:
-    """The complex conjugate; a real tensor itself, not a copy.
+    """The complex conjugate, as a view of the same memory; a real tensor itself.
 
     Shapes: input (*) -> (*).
     Dtypes: any -> the same.
-
-    Differs from torch: the result is computed, not a lazy view.
 
     Example:
         >>> import jtorch as torch
@@ -34,6 +40,31 @@ def conj(input: Array) -> Array:
         tensor([1.-2.j, 3.+1.j])
     """
     return _conj(input)
+
+
+@view(
+    lambda parent, value: -value,
+    geometry_same,
+    geometric=False,
+    bits=lambda conj, neg: (conj, not neg),
+    method=True,
+    aten="_neg_view",
+)
+def _neg_view(input: Array) -> Array:
+    """The negative, as a view of the same memory.
+
+    Shapes: input (*) -> (*).
+    Dtypes: any but bool -> the same.
+
+    Raises:
+        RuntimeError: for bool tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._neg_view(torch.tensor([1, -2]))
+        tensor([-1,  2])
+    """
+    return neg(input)
 
 
 @unary(promote=None, inplace=True, saves=(), itself=_is_real, aten="conj_physical")
@@ -56,6 +87,7 @@ def _conj_rule(g: Array, *_: object) -> tuple[Array]:
 
 
 defvjp(conj, _conj_rule)
+defvjp(_neg_view, lambda g, *_: (-g,))
 defvjp(conj_physical, _conj_rule)
 
 

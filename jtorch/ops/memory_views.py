@@ -92,18 +92,33 @@ def _geometry_part(shape: Ints, strides: Ints) -> tuple[Ints, int]:
     return tuple(2 * s for s in strides), 0
 
 
-@view(_put_real, _geometry_part, geometric=False, namespace="_C", name="_real", aten="real.default")
+@view(_put_real, _geometry_part, geometric=False, bits=lambda conj, neg: (False, neg), namespace="_C", name="_real", aten="real.default")
 def _real(input: Array) -> Array:
     """The real parts of a complex tensor, as a view."""
     return jnp.real(input)
 
 
 @view(
-    _put_imag, lambda shape, strides: (tuple(2 * s for s in strides), 1), geometric=False, namespace="_C", name="_imag", aten="imag.default"
+    _put_imag,
+    lambda shape, strides: (tuple(2 * s for s in strides), 1),
+    geometric=False,
+    bits=lambda conj, neg: (False, neg != conj),
+    namespace="_C",
+    name="_imag",
+    aten="imag.default",
 )
 def _imag(input: Array) -> Array:
     """The imaginary parts of a complex tensor, as a view."""
     return jnp.imag(input)
+
+
+def _as_real_bits(conj: bool, neg: bool) -> tuple[bool, bool]:
+    if conj:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
+            "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+        )
+    return conj, neg
 
 
 def _put_view_as_real(parent: Array, value: Array) -> Array:
@@ -114,6 +129,7 @@ def _put_view_as_real(parent: Array, value: Array) -> Array:
     _put_view_as_real,
     lambda shape, strides: ((*(2 * s for s in strides), 1), 0),
     geometric=False,
+    bits=_as_real_bits,
     method=False,
     aten="view_as_real.default",
 )
@@ -210,7 +226,23 @@ def _geometry_view_dtype(shape: Ints, strides: Ints, ratio: Any) -> tuple[Ints, 
     return None
 
 
-@view(_put_view_dtype, _geometry_view_dtype, geometric=False, namespace="_C", name="_view_dtype", differentiable=False, aten="view.dtype")
+def _view_dtype_bits(conj: bool, neg: bool) -> tuple[bool, bool]:
+    if conj or neg:
+        which = "conjugate view tensors" if conj else "tensors with negative bit set"
+        raise RuntimeError(f"torch.Tensor.view is not supported for {which} when converting to a different dtype.")
+    return conj, neg
+
+
+@view(
+    _put_view_dtype,
+    _geometry_view_dtype,
+    geometric=False,
+    bits=_view_dtype_bits,
+    namespace="_C",
+    name="_view_dtype",
+    differentiable=False,
+    aten="view.dtype",
+)
 def _view_dtype(input: Array, dtype: Dtype) -> Array:
     """The same bytes as another dtype; the last dimension shrinks or grows with the size of an element."""
     return _bitcast(input, dtype)

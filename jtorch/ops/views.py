@@ -26,27 +26,34 @@ Ints = tuple[int, ...]
 class View:
     """The parts of a view op.
 
-    ``put`` is None where the view repeats elements: it is then written by its strides. ``geometric`` is False where the dtype changes.
+    ``put`` is None where the view repeats elements: it is then written by its strides. ``geometric`` is False where the dtype or the values
+    change. ``bits`` says what becomes of the pair (conjugate bit, negative bit) and raises where torch refuses one that is set; None: kept.
     """
 
     op: Op
     put: Callable[..., Any] | None
     geometry: Callable[..., tuple[Ints, int] | None]
     geometric: bool = True
+    bits: Callable[[bool, bool], tuple[bool, bool]] | None = None
 
 
 VIEWS: dict[str, View] = {}
 
 
 def view(
-    put: Callable[..., Any] | None, geometry: Callable[..., tuple[Ints, int] | None], *, geometric: bool = True, **options: Any
+    put: Callable[..., Any] | None,
+    geometry: Callable[..., tuple[Ints, int] | None],
+    *,
+    geometric: bool = True,
+    bits: Callable[[bool, bool], tuple[bool, bool]] | None = None,
+    **options: Any,
 ) -> Callable[[Any], Any]:
-    """Declares a view op from its kernel, with the other two parts."""
+    """Declares a view op from its kernel, with the other parts."""
 
     def declare(body: Any) -> Any:
         body = op(family="view", saves=(), **options)(body)
         record = find(body)
-        VIEWS[record.path] = View(record, put, geometry, geometric)
+        VIEWS[record.path] = View(record, put, geometry, geometric, bits)
         return body
 
     return declare
@@ -159,11 +166,12 @@ def _put_whole(parent: Array, value: Array) -> Array:
     return value
 
 
-def _geometry_same(shape: Ints, strides: Ints) -> tuple[Ints, int]:
+def geometry_same(shape: Ints, strides: Ints) -> tuple[Ints, int]:
+    """Strides and offset of a view that shows the elements where they are."""
     return strides, 0
 
 
-@view(_put_whole, _geometry_same, namespace="_C", name="_detach", method=False, differentiable=False, aten="detach.default")
+@view(_put_whole, geometry_same, namespace="_C", name="_detach", method=False, differentiable=False, aten="detach.default")
 def _detach(input: Array) -> Array:
     """The same memory, through which no derivative passes (``Tensor.detach`` inside a transformation)."""
     return lax.stop_gradient(input)

@@ -139,7 +139,7 @@ def theirs(value: Any) -> Any:
     if isinstance(value, jtorch.Tensor):
         if value.dtype is jtorch.bfloat16:
             return torch.from_numpy(np.array(value.detach().contiguous().view(jtorch.int16).numpy())).view(torch.bfloat16)
-        return torch.from_numpy(np.array(value.detach().resolve_conj().numpy()))
+        return torch.from_numpy(np.array(value.detach().resolve_conj().resolve_neg().numpy()))
     if isinstance(value, jtorch.dtype):
         return getattr(torch, str(value).removeprefix("torch."))
     if isinstance(value, (list, tuple)):
