@@ -1,8 +1,8 @@
 """Keeps the code objects of generated functions between processes, as Python keeps those of modules. Floor 0.
 
 The public functions are generated from their declarations when the package is imported; compiling their sources would take most of that
-time. The file lies beside the compiled XLA programs (see ``caching``), where only the user can have written it (``_kept_files``). It holds what
-the last import used, so it does not grow.
+time. The file lies beside the compiled XLA programs (see ``caching``), where only the user can have written it (``_kept_files``). It holds
+what the last import used, so it does not grow.
 """
 
 from __future__ import annotations
