@@ -104,7 +104,7 @@ def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
     if place == default_device():
         return from_value(record(call, (), numbers))
     with jax.default_device(place):
-        out = unguarded(call, call.jitted(*numbers))
+        out = unguarded(call.jitted(*numbers))
     return from_value(concrete(jax.device_put(out, place)))
 
 
