@@ -130,6 +130,8 @@ class Tensor(TensorBase):
                     _from(value, whole)
                 if value.trace is SPECIAL and whole.trace is not SPECIAL:
                     return value  # read inside a JAX transformation: a tracer, which must not outlive it
+            if value.aval.nbytes > WIDE and wide(al):
+                return value  # not kept: it would have to be computed as a whole
             al.value = value
             al.version = storage.version
         return al.value  # type: ignore[return-value]
@@ -755,6 +757,8 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     if v is None:
         if al.storage.host is not None and not al.storage.adopt():  # type: ignore[union-attr]
             return _unread_view(t, al, step, strides, offset)  # type: ignore[arg-type]
+        if al.value is None and wide(al):  # type: ignore[union-attr, arg-type]
+            return _part_of_wide(t, al, step, strides, offset)  # type: ignore[arg-type]
         v = t._read()
         al = t._al  # reading may find that nobody shares the storage any more
     r = _new(Tensor)
@@ -764,6 +768,8 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     if value is None:
         if LOCAL.trace is None and unread(t, v):  # (asked twice: deferred mode pays for one look)
             return _unread_view(t, alias_of(t), step, strides, offset)
+        if 0 in strides and v.trace is not SPECIAL and _widens(t, step):
+            return _part_of_wide(t, alias_of(t), step, strides, offset)
         seen: Value = record(step.get, (v,), step.numbers)
         value = seen
         if grad and seen.aval.differentiable:
@@ -782,6 +788,49 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     if strides != contiguous_strides(value.aval.shape):
         r._strides = strides
     return r
+
+
+#: Views of more bytes that repeat their memory's elements are computed where they are used, mostly as a part of what uses them.
+WIDE = 1 << 26
+
+
+def wide(al: Alias) -> bool:
+    """Whether a view is large, and larger than its memory."""
+    return al.aval.nbytes > WIDE and 0 in al.strides and al.aval.size > al.storage.aval.size
+
+
+def _widens(t: Tensor, step: Step) -> bool:
+    aval: Any = shapes_of(step.get, (t._aval,), t._aval.device).outs
+    return aval.nbytes > WIDE and aval.size > (t._aval if t._al is None else t._al.storage.aval).size
+
+
+def _part_of_wide(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offset: int) -> Tensor:
+    """A view that is wide, or of one that is: read by its strides where they tell, so that the wide one is never computed."""
+    aval: Any = shapes_of(step.get, (t._aval,), t._aval.device).outs
+    chain: tuple[Step, ...] = (*al.chain, step)
+    if al.chain and all(s.geometric for s in chain):
+        from .steps import memory_steps
+
+        chain = tuple(memory_steps(al.storage.strides, aval.shape, strides, offset))
+    r = _new(Tensor)
+    r._al = mine = Alias(al.storage, chain, None, al.base if al.base is not None else t, al.counter.n, offset)
+    mine.aval, mine.strides, mine.counter = aval, strides, al.counter
+    if strides != contiguous_strides(aval.shape):
+        r._strides = strides
+    mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
+    if t._rg and MODE.enabled and aval.differentiable:
+        if al.origin is not None:
+            t._check_origin()
+        r._node = Node(step.get, (_described(t._aval),), (t._edge(),), step.numbers, (_described(aval),))
+        r._rg = True
+    return r
+
+
+def _described(aval: Aval) -> Value:
+    """A value to make a node of which keeps none: only its shape and dtype are known."""
+    v = _new(Value)
+    v.aval, v.array, v.index, v.trace, v.meta = aval, None, 0, None, None
+    return v
 
 
 def unread(t: Tensor, v: Value) -> bool:

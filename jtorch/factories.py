@@ -236,20 +236,20 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         entries, numbers = _layout_of(op, arguments, check_dtype(op.name, dtype), input)
         call = call_of(op, entries)
         place = devices.placement(device) if device is not None else input._aval.device
-        v = input._read()
-        if place == META or (place != v.aval.device):
+        aval = input._aval
+        if place == META or place != aval.device:
             if place == META:
-                outs = abstract(call, (v.aval,))
+                outs = abstract(call, (aval,))
                 result = from_value(meta_value(outs.shape, outs.dtype))  # type: ignore[union-attr]
             else:
-                result = from_value(concrete(jax.device_put(call.jitted(jax.numpy.zeros(v.aval.shape, v.aval.dtype), *numbers), place)))
+                result = from_value(concrete(jax.device_put(call.jitted(jax.numpy.zeros(aval.shape, aval.dtype), *numbers), place)))
         else:
-            result = from_value(record(call, (v,), numbers))
-        if result._aval.shape == v.aval.shape:
+            result = from_value(record(call, (input._read(),), numbers))
+        if result._aval.shape == aval.shape:
             if memory_format is None or str(memory_format) == "torch.preserve_format":
                 preserve_layout(result, input)
             elif str(memory_format) != "torch.contiguous_format":
-                result._strides = format_strides(v.aval.shape, memory_format)
+                result._strides = format_strides(aval.shape, memory_format)
         return _finish(op.name, result, requires_grad)
 
     params = [inspect.Parameter(first, _POS)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Aval, Call, Value, copied, read, record
+from .engine import LOCAL, Aval, Call, Value, copied, limits, read, record
 
 _addresses = itertools.count(1)
 
@@ -111,6 +111,8 @@ class Storage:
     def get(self, alias: Alias) -> Value:
         """The value of a view, now."""
         chain = alias.chain
+        if LOCAL.trace is None and alias.aval.nbytes > limits.SMALL:
+            limits.check_bytes(alias.aval.nbytes, alias.aval.device)
         if not self.adopt():
             found = self.host_view(alias)
             if found is not None:

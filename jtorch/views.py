@@ -14,7 +14,7 @@ from .autograd.grad_mode import MODE
 from .autograd.tape import Node
 from .binding import composite, signature_of
 from .core import Tensor, alias_of, contiguous_strides, detached, lazy_bits, view
-from .engine import SPECIAL, Call, shapes_of
+from .engine import SPECIAL, Call, limits, shapes_of
 from .errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor
 from .ops import views as view_ops
 from .ops._declare import OPS, Op
@@ -231,7 +231,7 @@ def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
             size, stride = [*t._aval.shape], [*strides]
             size[dim], stride[dim] = -1, min(step, HIGHEST_LONG)
             raise RuntimeError(f"Storage size calculation overflowed with sizes={size} and strides={stride}")
-        made = step_of(_SLICE, (dim, start, stop, max(1, t._aval.shape[dim])))
+        made = step_of(_SLICE, (dim, start, stop, min(step, max(1, t._aval.shape[dim]))))
     elif step == 1 and (start, stop) != (0, t._aval.shape[dim]) and (_is_data(t) or _varies(t, dim, start, stop - start)):
         made = dynamic_step(_SLICE_AT, dim, start, stop - start)
     else:
@@ -593,11 +593,14 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    limits.check_size(size, 1, view=True)
     al = alias_of(input)
     storage = al.storage
     total = (storage.aval if storage.value is None else storage.value.aval).size
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
     itemsize = input._aval.dtype.itemsize
+    if last * itemsize > HIGHEST_LONG:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if 0 not in size and last > total:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "

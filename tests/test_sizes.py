@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 import jtorch as torch
-from jtorch.engine import limits
+from jtorch.engine import limits, stats
 from jtorch.nn import functional as F
 
 OVERFLOWED = r"^Storage size calculation overflowed with sizes=\["
@@ -42,8 +44,8 @@ def test_strides_of_empty_tensors_must_be_countable_too():
     [
         lambda: torch.zeros(HUGE), lambda: torch.empty(2**60, dtype=torch.uint8), lambda: torch.rand(HUGE), lambda: torch.arange(HUGE),
         lambda: torch.eye(2**20), lambda: torch.tril_indices(2**20, 2**20), lambda: torch.randperm(HUGE), lambda: torch.kaiser_window(HUGE),
-        lambda: torch.zeros(2**20, 1) + torch.zeros(2**20),
-        lambda: torch.outer(torch.zeros(2**20), torch.zeros(2**20)), lambda: x.repeat(HUGE),
+        lambda: x.expand(HUGE, 3).clone(), lambda: x.expand(HUGE, 3) + 1, lambda: torch.zeros(2**20, 1) + torch.zeros(2**20),
+        lambda: torch.outer(torch.zeros(2**20), torch.zeros(2**20)), lambda: torch.ones_like(x.expand(HUGE, 3)), lambda: x.repeat(HUGE),
         lambda: torch.bincount(torch.tensor([HUGE])), lambda: torch.nn.Linear(2**20, 2**20), lambda: F.interpolate(x[None, None], HUGE),
     ],
 )  # fmt: skip
@@ -65,8 +67,68 @@ def test_without_data_sizes_need_only_be_countable():
         torch.zeros(2**20, 2**20)
     t = torch.zeros(2**30, 1, device="meta") + torch.zeros(2**30, device="meta")
     assert t.shape == (2**30, 2**30) and torch.empty_like(t).shape == t.shape
+    assert x.expand(HUGE, 3).shape == (HUGE, 3) and torch.zeros_like(x.expand(HUGE, 3), device="meta").shape == (HUGE, 3)
     with pytest.raises(RuntimeError, match=r"^numel: integer multiplication overflow$"):
         torch.zeros(1).expand(HUGE, HUGE)
+
+
+# ---- views that are larger than memory ------------------------------------------------------------------------------------------------
+
+
+def test_parts_of_wide_views():
+    y = torch.arange(3.0)
+    e = y.expand(HUGE, 3)
+    kept = e[7], e[5:9, 1:], e[:, 2][100], e.t()[1, ::2**39], e.unsqueeze(0)[0, 3, 0]
+    z = torch.ones(2) + 1  # nothing wide is computed along with it
+    assert z.tolist() == [2, 2] and kept[0].tolist() == [0, 1, 2] and kept[1].tolist() == [[1, 2]] * 4
+    assert kept[2].item() == 2 and kept[3].tolist() == [1, 1] and kept[4].item() == 0
+    y += 1
+    assert kept[0].tolist() == [1, 2, 3] and kept[1].tolist() == [[2, 3]] * 4 and e[2**39].tolist() == [1, 2, 3]
+    kept[0].add_(1)
+    assert y.tolist() == [2, 3, 4] and e[1, 0].item() == 2
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        e.add_(1)
+    a = y.as_strided((HUGE, 2), (0, 1), 1)
+    assert a[3].tolist() == [3, 4] and a.shape == (HUGE, 2)
+
+
+def test_a_refused_result_leaves_nothing_behind_in_the_trace():
+    z = torch.ones(2) + 1
+    for call in (lambda: x.expand(HUGE, 3) + 1, lambda: torch.ones_like(x.expand(HUGE, 3))):
+        with pytest.raises(RuntimeError, match=NO_MEMORY):
+            call()
+    assert z.tolist() == [2, 2]
+
+
+def test_derivatives_pass_through_wide_views():
+    y = torch.arange(3.0, requires_grad=True)
+    e = y.expand(2**24, 3)  # 192 MiB if it were computed
+    e[5].pow(2).sum().backward()
+    assert y.grad.tolist() == [0, 2, 4]
+    assert e[5].requires_grad and e[5].is_contiguous() and not e.is_contiguous()
+
+
+def test_sums_of_wide_views_run_as_one_program():
+    with torch.execution("deferred"):
+        one = torch.ones(1)
+        assert one.item() == 1
+        stepped = stats.stepped
+        assert one.expand(2**29 + 5).sum(dtype=torch.float64).item() == 2**29 + 5  # 2 GiB if it were computed
+        assert stats.stepped == stepped
+
+
+LOOKS = [((40, 50), (1, 1), 2), ((30, 1, 60), (60, 7, 1), 5), ((50, 40), (0, 2), 1), ((2, 600), (3, 4), 0)]
+
+
+@pytest.mark.parametrize(("size", "stride", "offset"), LOOKS)
+def test_large_strided_looks(size, stride, offset):
+    memory = torch.arange(3000.0)
+    expected = [offset + sum(i * s for i, s in zip(index, stride)) for index in itertools.product(*map(range, size))]
+    look = memory.as_strided(size, stride, offset)
+    assert look.flatten().tolist() == expected
+    look_ = memory.clone().requires_grad_()
+    look_.as_strided(size, stride, offset).sum().backward()
+    assert look_.grad.tolist() == [float(expected.count(i)) for i in range(3000)]
 
 
 # ---- Python numbers of more bits than there are --------------------------------------------------------------------------------------

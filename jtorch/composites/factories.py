@@ -339,7 +339,11 @@ def empty_strided(
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {next(n for n in size if n < 0)}: {list(size)}")
     length = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if length * 8 > HIGHEST_LONG or any(s < 0 for s in stride):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     flat = _empty((length,), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
     made = flat.as_strided(size, stride).detach()
     return requiring(made) if requires_grad else made

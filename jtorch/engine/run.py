@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import programs, room
+from . import limits, programs, room
 from .calls import Call, Guarded, Shapes, shapes_of
 from .checks import failure, refuted
 from .trie import State
@@ -378,8 +378,15 @@ def _worth_compiling(state: State) -> bool:
         return compile_seconds + whole < COMPILE_GRACE + COMPILE_SHARE * elapsed
     if any(s.call.apart for s in steps):  # type: ignore[union-attr]
         return False
+    if any(_widens(s) for s in steps):  # a view larger than what there is of it should become part of what uses it
+        return True
     cold = len({(id(s.call), s.avals) for s in steps if s.avals not in s.call.warm})  # type: ignore[union-attr]
     return cold >= 3 and cold * COMPILE_KERNEL > whole
+
+
+def _widens(step: State) -> bool:
+    outs = step.outs
+    return step.call.view and type(outs) is Aval and outs.nbytes > limits.SMALL and outs.nbytes > step.avals[0].nbytes  # type: ignore[union-attr]
 
 
 def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], n_leaves: int) -> Plan:
@@ -496,6 +503,10 @@ def _step(trace: Any, live: Sequence[int]) -> None:
     try:
         for n, s in enumerate(steps):
             call, ids, line = s.call, s.ids, s.line
+            if call.view and len(results) not in last and type(s.outs) is Aval:  # nothing uses it, and it may be larger than memory
+                results.append(None)
+                at += len(call.kinds)
+                continue
             operands = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
             if call.kinds:
                 k = at + len(call.kinds)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..layouts import is_contiguous
 from ._declare import Array, Dtype, defvjp, op
 from ._numeric import scalar_name
 from .views import Ints, _put_permute, view
@@ -15,11 +17,38 @@ from .views import Ints, _put_permute, view
 # ---- strides ---------------------------------------------------------------------------------------------------------------------
 
 
-def _flat_positions(size: Ints, stride: Ints, offset: int) -> np.ndarray:
-    found = np.full((1,) * len(size), offset, np.int64)
+#: Up to so many positions are a constant of the program; more are computed where they are used, and take no memory.
+_FEW = 1024
+
+
+def _flat_positions(size: Ints, stride: Ints, offset: int) -> Any:
+    """Where in flat memory each element of a strided look lies."""
+    if math.prod(size) <= _FEW:
+        found = np.full((1,) * len(size), offset, np.int64)
+        for i, (n, s) in enumerate(zip(size, stride, strict=True)):
+            found = found + (np.arange(n, dtype=np.int64) * s).reshape((n,) + (1,) * (len(size) - 1 - i))
+        return found.reshape(size)
+    kind = np.dtype(np.int32 if _reach(size, stride, offset) <= np.iinfo(np.int32).max else np.int64)
+    places = jnp.full(size, offset, kind)
     for i, (n, s) in enumerate(zip(size, stride, strict=True)):
-        found = found + (np.arange(n, dtype=np.int64) * s).reshape((n,) + (1,) * (len(size) - 1 - i))
-    return found.reshape(size)
+        if n > 1 and s:
+            places = places + lax.broadcasted_iota(kind, size, i) * kind.type(s)
+    return places
+
+
+def _reach(size: Ints, stride: Ints, offset: int) -> int:
+    """How many elements of the memory lie before the end of a strided look."""
+    return 0 if 0 in size else 1 + offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
+
+
+def _distinct(size: Ints, stride: Ints) -> bool:
+    """Whether it is plain that no two elements lie in one place."""
+    inner = 0
+    for s, n in sorted([(s, n) for n, s in zip(size, stride, strict=True) if n != 1]):
+        if s <= inner:
+            return False
+        inner += (n - 1) * s
+    return True
 
 
 def _put_as_strided(parent: Array, value: Array, size: Ints, stride: Ints, offset: int) -> Array:
@@ -36,7 +65,15 @@ def _put_as_strided(parent: Array, value: Array, size: Ints, stride: Ints, offse
 )
 def _as_strided(input: Array, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Array:
     """Any strided look at the flat memory of a contiguous base."""
-    return input.reshape(-1)[_flat_positions(size, stride, offset)]
+    flat = input.reshape(-1)
+    once = tuple([1 if s == 0 else n for n, s in zip(size, stride, strict=True)])  # repeated elements are read once
+    if 0 in size:
+        return jnp.zeros(size, flat.dtype)
+    if is_contiguous(once, stride):
+        found = lax.slice(flat, (offset,), (offset + math.prod(once),)).reshape(once)
+    else:
+        found = flat[_flat_positions(once, stride, offset)]
+    return found if once == size else jnp.broadcast_to(found, size)
 
 
 @op(namespace="_C", method=False, saves=(), aten="as_strided.default")
@@ -45,7 +82,7 @@ def _as_strided_part(
 ) -> Array:
     """``as_strided`` of a tensor that covers a part of its storage, for derivatives: what lies outside that part counts as zeros."""
     mine, asked = _flat_positions(input.shape, strides, start), _flat_positions(size, stride, offset)
-    total = 1 + max(mine.max(initial=0), asked.max(initial=0))
+    total = max(1, _reach(input.shape, strides, start), _reach(size, stride, offset))
     return jnp.zeros(total, input.dtype).at[mine.reshape(-1)].set(input.reshape(-1))[asked]
 
 
@@ -53,11 +90,13 @@ def _as_strided_part_rule(
     g: Array, result: Array, input: Array, strides: Ints, start: int, size: Ints, stride: Ints, offset: int
 ) -> tuple[Array]:
     mine, asked = _flat_positions(input.shape, strides, start), _flat_positions(size, stride, offset)
-    total = 1 + max(mine.max(initial=0), asked.max(initial=0))
+    total = max(1, _reach(input.shape, strides, start), _reach(size, stride, offset))
     memory = jnp.zeros(total, g.dtype).at[asked.reshape(-1)].add(g.reshape(-1))
     found = memory[mine]
-    times = np.bincount(mine.reshape(-1), minlength=total)[mine]
-    return (found if times.max(initial=1) == 1 else found / jnp.asarray(times, g.dtype),)  # elements that share memory share its gradient
+    if _distinct(input.shape, strides):
+        return (found,)
+    times = jnp.zeros(total, g.dtype).at[mine.reshape(-1)].add(1)[mine]
+    return (found / times,)  # elements that share memory share its gradient
 
 
 defvjp(_as_strided_part, _as_strided_part_rule)
