@@ -168,6 +168,8 @@ def _place() -> _Place | None:
 
 
 _contexts: dict[Any, str | None] = {}
+#: Settings under which JAX runs programs by its Python code.
+WATCHING = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
 
 
 def _context() -> str | None:
@@ -183,9 +185,8 @@ def _context() -> str | None:
         pass
     except TypeError:  # unhashable
         return None
-    watching = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
     text = None
-    if not any(getattr(jax.config, name, False) for name in watching):
+    if not any(getattr(jax.config, name, False) for name in WATCHING):
         text = f"{place.sources}{[t for s in settings if ' at 0x' not in (t := repr(s))]}{key[1]}"
     _contexts[key] = text
     return text

@@ -15,7 +15,7 @@ from . import run, trie
 from .calls import Call, shapes_of
 from .checks import answered, failure
 from .run import immediately
-from .trie import ROOT, State, grow
+from .trie import DONE, ROOT, State, grow
 from .values import SPECIAL, Aval, Lifted, Meta, Value, concrete, default_device
 
 _new = object.__new__
@@ -31,9 +31,30 @@ HOLDING: list[Any] = []
 
 
 class Trace:
-    """What one thread has recorded and not yet run."""
+    """What one thread has recorded and not yet run.
 
-    __slots__ = ("state", "values", "leaves", "numbers", "limit", "nbytes", "lock", "held", "asked", "flags", "__weakref__")
+    Attributes:
+        ran: the plan that was run and, once it has, what it gave: whoever comes next gives these to the values if the run was interrupted.
+        end: the state after the run: ``DONE`` once the thread records into another trace.
+        wary: that inputs must not be consumed, because a run that is interrupted could not be finished.
+    """
+
+    __slots__ = (
+        "state",
+        "values",
+        "leaves",
+        "numbers",
+        "limit",
+        "nbytes",
+        "lock",
+        "held",
+        "ran",
+        "end",
+        "wary",
+        "asked",
+        "flags",
+        "__weakref__",
+    )
 
     def __init__(self, limit: int = MAX_OPS) -> None:
         self.state: State = ROOT
@@ -46,6 +67,9 @@ class Trace:
         self.held = False  # inside ``record`` by the thread that has the lock
         self.asked = False  # whether the last call's checks wait for an answer
         self.flags: Any = None  # the answer, once it has run
+        self.ran: Any = None
+        self.end: State = ROOT
+        self.wary = False
 
 
 class _Threads:
@@ -107,6 +131,9 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     """Records ``call`` on ``ins`` and ``numbers`` and returns the value, or the list of values, that it will give.
 
     Runs it at once in immediate mode, and where an operand is a tracer or has no data.
+
+    Signals' handlers run after any call, and they may raise, record or run what is pending. So an op enters the trace by statements of
+    which only the last makes a call, after a look at whether the trace is where it was.
     """
     trace = LOCAL.trace
     if trace is None:
@@ -118,13 +145,14 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
                 return record(call, ins, numbers)
             finally:
                 trace.held = False
+    before = trace.state
     key: list[Any] = [call]
     for v in ins:
         if v.trace is trace:
             key.append(v.index)
         else:
             if v.trace is SPECIAL:
-                _forget(trace, key)
+                _forget(trace, before, key)
                 return run.immediately(call, ins, numbers)
             if v.array is None:
                 read(v)
@@ -132,104 +160,93 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             key.append(v.index)
             key.append(v.aval)
     path = tuple(key)
-    state = trace.state.next.get(path)
+    state = before.next.get(path)
     if state is None:
-        state = _grow(trace, path, call, ins)
+        state = _grow(trace, before, path, call, ins)
         if state is None:
             return record(call, gathered(ins), numbers)
-    if state.checks and not answered(call, state.checks, ins, numbers):
-        return _ask(trace, path, state, ins, numbers)
+    asked = state.checks and not answered(call, state.checks, ins, numbers)
     outs = state.outs
+    made: Any
+    if outs is None:
+        _forget(trace, before, path)
+        flush(trace)
+        return record(call, ins, numbers)
+    if asked and all(v.array is not None for v in ins):  # by itself, so that the trace goes on
+        _forget(trace, before, path)
+        return run.immediately(call, ins, numbers)
+    values = trace.values
     if type(outs) is Aval:
-        trace.state = state
-        values = trace.values
-        index = len(values)
-        if numbers:
-            trace.numbers.extend(numbers)
-        v = _new(Value)
+        made = v = _new(Value)
         v.aval = outs
         v.array = None
         v.trace = trace
-        v.index = index
         v.meta = None
+        v.index = index = len(values)
+        if trace.state is not before:
+            return record(call, ins, numbers)
+        if numbers:
+            trace.numbers += numbers
+        trace.state = state
         values.append(v)
-        if index >= trace.limit:
-            overflow(trace)
-        return v
-    if outs is None:
-        _forget(trace, path)
-        flush(trace)
-        return record(call, ins, numbers)
-    trace.state = state
-    values = trace.values
-    index = len(values)
-    if numbers:
-        trace.numbers.extend(numbers)
-    made = []
-    for aval in outs:
-        v = _new(Value)
-        v.aval = aval
-        v.array = None
-        v.trace = trace
-        v.index = index
-        v.meta = None
-        index += 1
-        values.append(v)
-        made.append(v)
-    if index > trace.limit:
+    else:
+        made = []
+        index = len(values)
+        for aval in outs:
+            v = _new(Value)
+            v.aval = aval
+            v.array = None
+            v.trace = trace
+            v.index = index
+            v.meta = None
+            index += 1
+            made.append(v)
+        if trace.state is not before:
+            return record(call, ins, numbers)
+        if numbers:
+            trace.numbers += numbers
+        trace.state = state
+        values += made
+        index -= 1
+    if asked:
+        _answer(trace, state, ins, numbers)
+    elif index >= trace.limit:
         overflow(trace)
     return made
 
 
-def _ask(trace: Trace, path: tuple[Any, ...], state: State, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
-    """Records a call whose checks nothing known answers, and has it answered: nobody may see anything that depends on a failed check.
-
-    Where no operand is pending, the call is run by itself, and the trace goes on. Otherwise the trace runs, and ends with this call.
-    """
-    call = state.call
-    assert call is not None
-    if state.outs is None or all(v.array is not None for v in ins):
-        _forget(trace, path)
-        if state.outs is None:
-            flush(trace)
-            return record(call, ins, numbers)
-        return run.immediately(call, ins, numbers)
-    trace.state = state
-    trace.numbers.extend(numbers)
-    outs = state.outs
-    made = []
-    for aval in (outs,) if type(outs) is Aval else outs:
-        v = _new(Value)
-        v.aval, v.array, v.trace, v.index, v.meta = aval, None, trace, len(trace.values), None
-        trace.values.append(v)
-        made.append(v)
-    if HOLDING and HOLDING[-1].trace is trace:  # what is being recorded is to become one program
+def _answer(trace: Trace, state: State, ins: Sequence[Value], numbers: tuple[Any, ...]) -> None:
+    """Has the last call's checks answered, by running the trace: nobody may see anything that depends on a failed one."""
+    if HOLDING and HOLDING[-1].trace is trace:  # what is being recorded is to become one program, so it stays
         flags = run.flags_of(trace)
     else:
         trace.asked = True
         flush(trace)
         flags = trace.flags
-        trace.flags = None
+        trace.asked, trace.flags = False, None
+    if flags is None:  # a signal's handler ran the trace
+        assert state.call is not None
+        run.immediately(state.call, ins, numbers)
+        return
     error = failure(flags, state.checks)
     if error is not None:
         raise error
-    return made[0] if type(outs) is Aval else made
 
 
 def _enter(trace: Trace, v: Value) -> None:
     """Makes a concrete value an input of the trace."""
     leaves = trace.leaves
-    leaves.append(v)
-    v.trace = trace
+    leaves += (v,)  # no call: its place is known before a signal's handler can enter another value
     v.index = -len(leaves)
+    v.trace = trace
     trace.nbytes += v.aval.nbytes
     if trace.nbytes > MAX_BYTES:
         trace.limit = 0  # run after this op
 
 
-def _forget(trace: Trace, key: Sequence[Any]) -> None:
-    """Takes back the inputs that an op which is not recorded after all has entered."""
-    for _ in range(sum(type(k) is Aval for k in key)):
+def _forget(trace: Trace, before: State, key: Sequence[Any]) -> None:
+    """Takes back the inputs that an op which is not recorded after all has entered, unless others may have come after them."""
+    for _ in range(0 if trace.state is not before else sum(type(k) is Aval for k in key)):
         trace.leaves.pop().trace = None
 
 
@@ -239,20 +256,20 @@ def gathered(ins: Sequence[Value]) -> list[Value]:
     return [v if v.aval.device == place else concrete(jax.device_put(read(v), place)) for v in ins]
 
 
-def _grow(trace: Trace, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State | None:
+def _grow(trace: Trace, before: State, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State | None:
     """The node for a call that is new here; None if its operands have to be brought to one device first."""
     avals = tuple([v.aval for v in ins])
     try:
         shapes = shapes_of(call, avals, default_device())
     except BaseException:
-        _forget(trace, path)
+        _forget(trace, before, path)
         raise
     if shapes.mixed:
-        _forget(trace, path)
+        _forget(trace, before, path)
         return None
     if trie.count > trie.LIMIT:
         trie.prune()
-    return grow(trace.state, path, call, tuple([v.index for v in ins]), avals, shapes.outs, shapes.checks)
+    return grow(before, path, call, tuple([v.index for v in ins]), avals, shapes.outs, shapes.checks)
 
 
 def overflow(trace: Trace) -> None:
@@ -279,7 +296,7 @@ def flush(trace: Trace | None = None) -> None:
         trace = LOCAL.trace
         if trace is None:
             return
-    if trace.state is ROOT:
+    if trace.state.parent is None:
         return
     lock = trace.lock
     if lock is None:
@@ -291,12 +308,13 @@ def flush(trace: Trace | None = None) -> None:
 
 def _run(trace: Trace) -> None:
     if trace is LOCAL.trace:
+        trace.end = DONE
         start(LOCAL)
-        run.run_trace(trace)
-        return
-    # Another thread's trace, or one that failed before. Its owner may go on recording into it, so run it and leave it empty.
+    elif trace.end is ROOT:  # another thread's: it may go on recording into it before an interrupted run is finished
+        trace.wary = True
     run.run_trace(trace)
-    trace.__init__()
+    if not trace.limit:
+        trace.limit = MAX_OPS
 
 
 def read(v: Value) -> Any:

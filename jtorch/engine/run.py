@@ -14,6 +14,7 @@ import numpy as np
 from . import limits, programs, room
 from .calls import Call, Guarded, Shapes, shapes_of
 from .checks import failure, refuted
+from .signalled import is_signalled
 from .trie import State
 from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
 
@@ -34,6 +35,7 @@ if os.environ.get("JTORCH_CPU_ASYNC", "0") != "1":
 _refs = sys.getrefcount
 _new = object.__new__
 _ArrayImpl = type(jax.device_put(np.zeros(1)))
+_Jitted = type(jax.jit(lambda: 0))
 
 #: Estimated seconds to compile a trace as a whole: a fixed part and a part for each op; and one kernel alone.
 COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.006, 0.035
@@ -66,7 +68,7 @@ stats = Stats()
 class Plan:
     """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
 
-    __slots__ = ("fn", "jitted", "key", "live", "live_set", "donated", "kept", "checked", "kinds", "cold", "used")
+    __slots__ = ("fn", "jitted", "key", "live", "live_set", "donated", "kept", "checked", "kinds", "cold", "used", "wary", "size")
 
     def __init__(
         self,
@@ -86,6 +88,8 @@ class Plan:
         self.kinds = kinds
         self.cold = True  # not compiled yet: that happens in the first call
         self.used = 0  # the number of the flush that used it last
+        self.wary = bool(donated)  # see ``_execute``
+        self.size = -1  # of the program's cache in JAX, after the last call
 
 
 def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
@@ -120,8 +124,8 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
         result = shapes.run(*args)
     except jax.errors.JaxRuntimeError as error:
         raise translate(error, call.name, None) from error
-    except (TypeError, ValueError):
-        result = _again(call, shapes, args)
+    except (TypeError, ValueError) as error:
+        result = _again(call, shapes, args, error)
     if type(result) is not _ArrayImpl:
         return _several(shapes, result)
     # What the result is was learnt when the call was first seen: asking the array would take longer.
@@ -133,12 +137,12 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
     return v
 
 
-def _again(call: Call, shapes: Shapes, args: Sequence[Any]) -> Any:
+def _again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) -> Any:
     """Runs a call by itself after an error: a kept program takes only what it was made for, such as arrays laid out in one way."""
     if not _outside_jax():
         return call.jitted(*args)  # becomes part of what JAX is tracing
-    if shapes.run is call.alone:
-        raise  # noqa: PLE0704 (called while an error is handled)
+    if shapes.run is call.alone or is_signalled(error):
+        raise error
     shapes.run = call.alone
     return call.alone(*args)
 
@@ -224,6 +228,8 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
     try:
         result = run(*arrays, *numbers)
     except Exception as error:
+        if is_signalled(error):
+            raise
         shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
         if run is call.jitted or not isinstance(error, (TypeError, ValueError)):
             raise translate(error, call.name, None) from error
@@ -268,36 +274,61 @@ def run_trace(trace: Any) -> None:
     elif _outside_jax():
         _run_trace(trace)
     else:  # inside jax.jit or jax.grad: what is pending is concrete, and must not become part of JAX's own trace
+        trace.wary = True
         with jax.ensure_compile_time_eval():
             _run_trace(trace)
 
 
 def _run_trace(trace: Any) -> None:
     state: State = trace.state
-    values: list[Value] = trace.values
-    leaves: list[Value] = trace.leaves
+    held = trace.values, trace.leaves, trace.numbers
+    if state.parent is None:
+        return
     stats.flushes += 1
+    try:
+        _compute(trace, state, *held)
+    except Exception as error:
+        # Where a signal's handler read a value, that ran the trace, and this run had nothing left to work on.
+        if trace.state is state or is_signalled(error):
+            raise
+    # Values that are computed left the trace as they got their arrays, and the others nothing refers to.
+    for v in held[1]:
+        v.trace = None
+    trace.wary = False
+    # Without a call in between, so that who comes next finds the trace either as it was or empty.
+    trace.values, trace.leaves, trace.numbers, trace.nbytes, trace.ran, trace.state = [], [], [], 0, None, trace.end
+
+
+def _compute(trace: Any, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+    ran = trace.ran
+    if ran is not None:  # an earlier run was interrupted, or failed for good
+        if type(ran) is not list:
+            raise RuntimeError(f"this tensor's value is lost: {ran}") from ran
+        if len(ran) > 1:
+            _bind(trace, values, ran)
     live = tuple([i for i, v in enumerate(values) if _refs(v) > _ONLY_LIST and v.array is None])
     if live:
         state.hits += 1
         plan = _plan_for(state, live, _free(leaves), leaves)
         if plan is not None:
             try:
-                _execute(plan, trace)
-            except KeyboardInterrupt:
-                raise
-            except Exception:
-                _step(trace, live)  # finds the op that fails, or gets by without the whole program
-                if plan.cold:  # and will do so from now on
-                    stats.failed += 1
-                    state.spent = NEVER
-                    state.plans = None
+                _execute(plan, trace, state, values, leaves, numbers)
+                return
+            except Exception as error:
+                ran = trace.ran
+                if trace.state is not state or is_signalled(error) or (ran is not None and len(ran) > 1):
+                    raise  # it tells nothing about the program
+                if any(leaves[i].array.is_deleted() for i in plan.donated):
+                    # It has run before, and now failed after it had been given inputs to overwrite.
+                    trace.ran = lost = translate(error, "a program that overwrites its inputs", None)
+                    raise lost from error
+            _step(trace, state, live, values, leaves, numbers)  # finds the op that fails, or gets by without the whole program
+            if plan.cold:  # and will do so from now on
+                stats.failed += 1
+                state.spent = NEVER
+                state.plans = None
         else:
-            _step(trace, live)
-    # Values that are computed left the trace as they got their arrays, and the others nothing refers to.
-    for v in leaves:
-        v.trace = None
-    trace.values, trace.leaves, trace.numbers = [], [], []
+            _step(trace, state, live, values, leaves, numbers)
 
 
 def _free(leaves: list[Value]) -> tuple[int, ...]:
@@ -352,7 +383,7 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
                 return plan
     if not _worth_compiling(state):
         return None
-    plan = _compile(state, live, _heirs(state.steps(), live, free, leaves), len(leaves))
+    plan = _compile(state, live, _heirs(state.steps(), live, free, leaves), -min([i for s in state.steps() for i in s.ids], default=0))
     if state.plans is None:
         state.plans = {}
     state.plans[live, free] = plan
@@ -447,10 +478,16 @@ def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
     )
 
 
-def _execute(plan: Plan, trace: Any) -> None:
+def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+    """Runs a trace's program and gives its values what it returns.
+
+    A program overwrites the inputs that it is given for good, so that an interrupt must not come between the two. Running a program
+    that JAX has seen with such inputs before, and appending what it gives to ``trace.ran``, is one call into C, and whoever finds results
+    there gives them to the values first (``_bind`` may be repeated). What JAX has not seen goes through its Python code, where results can
+    get lost: until a call was none of these, ``wary`` programs get copies.
+    """
     global compile_seconds
-    values, leaves = trace.values, trace.leaves
-    pools = _pools(trace.numbers, plan.kinds) if trace.numbers else (None, None, None)
+    pools = _pools(numbers, plan.kinds) if numbers else (None, None, None)
     given = [leaves[i].array for i in plan.donated]
     held = [leaves[i].array for i in plan.kept]
     plan.used = stats.flushes
@@ -459,37 +496,59 @@ def _execute(plan: Plan, trace: Any) -> None:
     fn = plan.fn
     if cold and plan.key is not None:
         fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checked else None))
-    # One C call appends the results: an interrupt cannot come between running the program, which may consume donated inputs, and
-    # keeping what it returned.
-    results: list[Any] = []
-    given_ = (given,), (held,), (pools[0],), (pools[1],), (pools[2],)
+    if given and (plan.wary or trace.wary):
+        given = [jax.device_put(a, may_alias=False) for a in given]
+    ran: list[Any] = [plan]
+    run = map(fn, (given,), (held,), (pools[0],), (pools[1],), (pools[2],))
+    if trace.state is not state:  # a signal's handler read a value, and so ran the trace
+        return
+    trace.ran = ran
     try:
-        results.extend(map(fn, *given_))
-    except (TypeError, ValueError):
-        if fn is plan.jitted:
+        ran.extend(run)
+    except (TypeError, ValueError) as error:
+        if fn is plan.jitted or is_signalled(error):
             raise
-        fn = plan.fn = plan.jitted  # a kept program takes only what it was made for, and says so before it takes anything
-        results.extend(map(fn, *given_))
-    outs, flags = results[0]
+        # A kept program takes only what it was made for, and says so before it takes anything.
+        plan.fn, plan.wary, plan.size = plan.jitted, bool(given), -1
+        _execute(plan, trace, state, values, leaves, numbers)
+        return
+    _bind(trace, values, ran)
+    if cold:
+        plan.fn, plan.cold = _direct(fn), False
+        compile_seconds += time.perf_counter() - begun
+    else:
+        stats.replayed += 1
+    if given:
+        fn = plan.fn
+        size = fn._cache_size() if type(fn) is _Jitted else -1  # type: ignore[attr-defined]
+        if size < 0 or size != plan.size:
+            plan.size, plan.wary = size, True
+        elif plan.wary:
+            plan.wary = any(getattr(jax.config, name, False) for name in programs.WATCHING)
+
+
+def _direct(fn: Any) -> Any:
+    """What a compiled program calls in the end, without the Python function around it."""
+    inner = getattr(fn, "_call", None)
+    return inner if type(inner) is _Jitted else fn
+
+
+def _bind(trace: Any, values: list[Value], ran: list[Any]) -> None:
+    """Gives values what the program of their trace gave; to do so once more does no harm."""
+    plan, (outs, flags) = ran
+    if trace.asked:
+        trace.flags = flags
     for i, a in zip(plan.live, outs):
         v = values[i]
         v.array = a
         v.trace = None
-    if cold:
-        plan.fn, plan.cold = fn, False
-        compile_seconds += time.perf_counter() - begun
-    else:
-        stats.replayed += 1
-    if trace.asked:
-        trace.flags = flags
 
 
-def _step(trace: Any, live: Sequence[int]) -> None:
+def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
     """Runs the trace op by op, dropping each intermediate after its last use."""
     begun = time.perf_counter()
     stats.stepped += 1
-    leaves, numbers = trace.leaves, trace.numbers
-    steps = trace.state.steps()
+    steps = state.steps()
     last: dict[int, int] = {}
     for n, s in enumerate(steps):
         for i in s.ids:
@@ -517,8 +576,8 @@ def _step(trace: Any, live: Sequence[int]) -> None:
                 cold = True
             try:
                 out = call.shapes[s.avals].run(*operands)
-            except (TypeError, ValueError):
-                out = _again(call, call.shapes[s.avals], operands)
+            except (TypeError, ValueError) as error:
+                out = _again(call, call.shapes[s.avals], operands, error)  # type: ignore[arg-type]
             if type(out) is _ArrayImpl:
                 results.append(out)
             else:
@@ -534,16 +593,17 @@ def _step(trace: Any, live: Sequence[int]) -> None:
                 if i >= 0 and last[i] == n:
                     results[i] = None
     except Exception as error:
+        if is_signalled(error):
+            raise
         raise translate(error, call.name if call else "", line) from error
     finally:  # what was computed before an op failed stays
-        values = trace.values
         for i in live:
             if i < len(results):
                 v = values[i]
                 v.array = results[i]
                 v.trace = None
     if not cold:
-        trace.state.spent += time.perf_counter() - begun
+        state.spent += time.perf_counter() - begun
 
 
 def flags_of(trace: Any) -> Any:

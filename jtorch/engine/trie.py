@@ -78,6 +78,9 @@ class State:
 
 
 ROOT = State()
+#: Where a trace stands that has been run and is nobody's current one: as at the root, but a frame that was interrupted in the middle of
+#: recording can tell that the trace it found empty has been run since.
+DONE = State()
 
 
 class _End(dict[tuple[Any, ...], State]):
