@@ -48,7 +48,7 @@ def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor]) -> None:
     for t, n in zip(tensors, news, strict=True):
         old, v = t._v, n._v
         # Unless a graph (or someone else) holds the old value, nobody needs to be told that it is superseded.
-        if old is None or v is None or (t._rg and _refs(old) > (_ALONE if old.trace is None else _ALONE + 1)):
+        if old is None or v is None or (t._rg and _refs(old) > (_ALONE if old.trace is None else _ALONE + 1)) or t._al is not None:
             swap(t, v or n._read())
         else:
             t._v = v
@@ -62,8 +62,9 @@ def _get_tracing_state() -> None:
 
 def _flush_hint() -> None:
     """Says that a step of the program ends here: what is pending is run, unless the step is being made a program of its own."""
-    if engine.HOLDING and engine.HOLDING[-1].trace is engine.LOCAL.trace:
-        engine.HOLDING[-1].hinted = True
+    holding = engine.HOLDING.stack
+    if holding and holding[-1].trace is engine.LOCAL.trace:
+        holding[-1].hinted = True
     else:
         engine.flush()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,8 +12,8 @@ import jax.numpy as jnp
 from ..autograd import tape
 from ..autograd.engine import _add_values
 from ..core import Tensor, alias_of
-from ..engine import HOLDING, LOCAL, Value, concrete, flush
-from ..engine.record import MAX_OPS, _enter, start
+from ..engine import HOLDING, LOCAL, SPECIAL, Value, concrete, flush
+from ..engine.record import MAX_OPS, _enter, number_in, release, start
 from ..random import Generator, default_generator
 from ._program import Backward
 from ._watch import Draw, Watch
@@ -27,8 +28,8 @@ class Refused(Exception):
         self.final, self.reads = final, reads
 
 
-class _Capturing:
-    """What is being captured in this process, if anything."""
+class _Capturing(threading.local):
+    """What is being captured in this thread, if anything."""
 
     now: Capture | None = None
 
@@ -150,14 +151,14 @@ class Capture:
         trace = self.trace = start(LOCAL, 1 << 60)
         trace.nbytes = -(1 << 60)
         CAPTURING.now = self
-        HOLDING.append(self)
+        HOLDING.stack.append(self)
         self.whole = False
         try:
             self.output = self.watch.run(self.fn, args, kwargs)
             self.whole = LOCAL.trace is trace
         finally:
             CAPTURING.now = None
-            HOLDING.pop()
+            HOLDING.stack.pop()
             if not self.whole or self.watch.impure is not None:
                 self._leave(outer)
             self._outer = outer
@@ -309,12 +310,12 @@ class Capture:
 
     def _number(self, v: Value) -> int:
         """The number of a value in the trace; an input is added for one that is not in it."""
-        trace = self.trace
-        if v.trace is not trace:
-            if v.array is None or v.trace is not None:
+        found = number_in(self.trace, v)
+        if found is None:
+            if v.array is None or v.trace is SPECIAL:
                 raise Refused("it returns a value of another thread or transformation")
-            _enter(trace, v)
-        return v.index
+            found = _enter(self.trace, v)
+        return found
 
     # ---- what was changed ------------------------------------------------------------------------------------------------------
 
@@ -351,13 +352,14 @@ class Capture:
                 if al.storage is not b.storage:
                     raise Refused("it gives a tensor that was there before other memory")
                 value = b.storage.value
-                if value is None or value.trace is not self.trace:
+                number = None if value is None else number_in(self.trace, value)
+                if number is None:
                     if b.storage.host is None and value is not None and al.counter.n != b.counter:
                         raise Refused("it writes to a tensor what was there before")
                     continue
-                if value.index < 0 and al.counter.n == b.counter:
+                if number < 0 and al.counter.n == b.counter:
                     continue
-                found.append((b.handle, value.index, al.counter.n - b.counter, True))
+                found.append((b.handle, number, al.counter.n - b.counter, True))
                 continue
             al = t._al
             value: Any = t._v if al is None else al.storage.value
@@ -481,7 +483,8 @@ class Capture:
             for key, g in gradients.items():
                 at = input_of.get(id(handles[key]))
                 if g is not None and at is not None:
-                    per_input[at] = g.index if g.trace is trace else self._passed(g, cotangents, sources)
+                    number = number_in(trace, g)
+                    per_input[at] = self._passed(g, cotangents, sources) if number is None else number
                 elif g is not None:
                     raise Refused("a gradient goes to what is no input")
             self.backward = Backward(trace.state.steps(), sources, per_input, list(trace.numbers))
@@ -491,8 +494,7 @@ class Capture:
             raise Refused(str(error)) from None
         finally:
             tape.MODE.enabled = enabled
-            for v in trace.leaves:
-                v.trace = None
+            release(trace)
             if self._outer is None:
                 LOCAL.trace = None
             elif LOCAL.trace is trace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,8 @@ from ._world import ATOMS, Place, same
 _new = object.__new__
 #: Runs of one signature that may be given up before the function is left uncompiled.
 _PATIENCE = 6
+#: Held while a run is watched.
+_watching = threading.Lock()
 
 
 class Unsupported(RuntimeError):
@@ -69,16 +72,20 @@ class Compiled:
             for entry in entries:
                 if entry.holds(tensors, flat):
                     self.replays += 1
-                    if entries[0] is not entry:
-                        entries.remove(entry)
-                        entries.insert(0, entry)
+                    if entries[0] is not entry:  # in a new list, as other threads may be looking at this one
+                        self.entries[key] = [entry, *[e for e in entries if e is not entry]]
                     return entry.run(tensors)
             if len(entries) >= self.settings.limit:
                 self._give_up(f"it was compiled {len(entries)} times already for different Python values (recompile_limit)")
                 return self.fn(*args, **kwargs)
         if STANCE.fail:
             raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'")
-        return self._capture(key, flat, tensors, args, kwargs)
+        if not _watching.acquire(blocking=False):  # what another thread changes meanwhile would look like a change that the function makes
+            return self.fn(*args, **kwargs)
+        try:
+            return self._capture(key, flat, tensors, args, kwargs)
+        finally:
+            _watching.release()
 
     def _capture(self, key: Any, flat: list[Any], tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
         self.captures += 1
@@ -87,12 +94,12 @@ class Compiled:
         try:
             capture.learn(_flatten)
             made = Entry(self, capture, tensors, flat)
-            entries = self.entries.setdefault(key, [])
+            entries = self.entries.get(key, [])
             for entry in entries:
                 if entry.generalise(made):
                     break
             else:
-                entries.insert(0, made)
+                self.entries[key] = [made, *entries]
         except Refused as refused:
             self.codes = {**self.codes, **capture.watch.codes}
             self.names |= capture.watch.names
@@ -431,10 +438,11 @@ def _write(t: Tensor, v: Value, bumps: int, on_storage: bool) -> None:
         return
     version = t._writes
     if t._al is None:
-        if t._rg and bumps:
-            stale(t._v, t, t._ver)
+        old = t._v
         t._v = v
         t._ver = version + bumps
+        if t._rg and bumps:
+            stale(old, t, version)
     else:
         assign(t, v, None)
         t._al.counter.n = version + bumps

@@ -10,12 +10,14 @@ from .calls import device_name as device_name
 from .calls import shapes_of as shapes_of
 from .record import HOLDING as HOLDING
 from .record import LOCAL as LOCAL
+from .record import THREADS as THREADS
 from .record import execution as execution
 from .record import execution_mode as execution_mode
 from .record import flush as flush
 from .record import leaf as leaf
 from .record import read as read
 from .record import record as record
+from .record import require_gil as require_gil
 from .record import set_execution as set_execution
 from .run import OutOfMemoryError as OutOfMemoryError
 from .run import stats as stats
@@ -32,4 +34,5 @@ from .values import copied as copied
 from .values import default_device as default_device
 from .values import meta_value as meta_value
 
+require_gil()
 _heap.keep_freed_memory()

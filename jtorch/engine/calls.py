@@ -111,6 +111,13 @@ _Jitted = type(jax.jit(lambda: 0))
 CALLS: weakref.WeakSet[Call] = weakref.WeakSet()
 
 
+def all_calls() -> list[Call]:
+    """The calls there are, while other threads may make more."""
+    while True:
+        with contextlib.suppress(RuntimeError):  # the set has changed while it was looked through
+            return list(CALLS)
+
+
 class Shapes:
     """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values; and what runs it by itself."""
 

@@ -55,16 +55,19 @@ def answered(call: Call, checks: Sequence[Check], ins: Sequence[Value], numbers:
 
 def bounds(v: Value, skip: Any = None) -> Interval:
     """The interval of a value's elements, those that equal ``skip`` left out; remembered."""
+    if v.meta is None:
+        fresh = Meta()
+        if v.meta is None:  # no call since: another thread may have noted something else
+            v.meta = fresh
     meta = v.meta
-    if meta is None:
-        meta = v.meta = Meta()
-    if meta.bounds is None:
-        meta.bounds = {}
-    found = meta.bounds.get(skip)
+    known = meta.bounds
+    if known is None:
+        known = meta.bounds = {}
+    found = known.get(skip)
     if found is None:
         if v.trace is SPECIAL:
             return _ANY
-        found = meta.bounds[skip] = _of_pending(v, skip) if v.array is None else _of_concrete(v, skip)
+        found = known[skip] = _of_pending(v, skip) if v.array is None else _of_concrete(v, skip)
     return found
 
 

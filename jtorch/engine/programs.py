@@ -25,6 +25,7 @@ import re
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -317,6 +318,32 @@ def ready(jitted: Any, key: str | None, args: tuple[Any, ...], out: Any) -> Call
     trees = jax.tree.structure((args, {})), jax.tree.structure(out)
     found = None if file is None else _load(place.folder / file, trees)
     if found is None:
+        found = _made_once(jitted, key, args, place, trees, file)  # type: ignore[arg-type]
+    return found
+
+
+#: Held while a program is made, by its key: of threads that need the same one, the first makes it, and the others load it.
+_making: weakref.WeakValueDictionary[str, _Making] = weakref.WeakValueDictionary()
+
+
+class _Making:
+    """A lock that goes away when nobody has or awaits it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+
+def _made_once(
+    jitted: Any, key: str, args: tuple[Any, ...], place: _Place, trees: tuple[Any, Any], before: str | None
+) -> Callable[..., Any]:
+    """A program that is not kept under its key, or not in the file ``before``."""
+    making = _making.setdefault(key, _Making())
+    with making.lock:
+        file = remembered(key)
+        if file == _NOT_KEPT:
+            return jitted
+        if file != before and (found := _load(place.folder / file, trees)) is not None:
+            return found
         lowered = jitted.lower(*args)
         file = _file(place, lowered.as_text())
         found = None if file == _NOT_KEPT else _load(place.folder / file, trees)  # the same program, made by other sources
@@ -324,7 +351,7 @@ def ready(jitted: Any, key: str | None, args: tuple[Any, ...], out: Any) -> Call
             found, kept = _compiled(lowered, place.folder / file) if file != _NOT_KEPT else (jitted, False)
             file = file if kept else _NOT_KEPT
         remember(key, file)
-    return found
+        return found
 
 
 def _file(place: _Place, text: str) -> str:
@@ -384,16 +411,38 @@ def _load(path: Path, trees: tuple[Any, Any]) -> Callable[..., Any] | None:
         return None
 
 
+class _OnceOnDisk:
+    """While a thread is in this block, JAX does not write programs to its own persistent cache."""
+
+    def __init__(self) -> None:
+        self.inside = 0
+        self.before = 0.0
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.before = jax.config.jax_persistent_cache_min_compile_time_secs
+                jax.config.update("jax_persistent_cache_min_compile_time_secs", math.inf)
+
+    def __exit__(self, *exc: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                jax.config.update("jax_persistent_cache_min_compile_time_secs", self.before)
+
+
+_ONCE_ON_DISK = _OnceOnDisk()
+
+
 def _compiled(lowered: Any, path: Path) -> tuple[Callable[..., Any], bool]:
     """The compiled program, and whether it was kept, which it is unless it calls back into this process."""
     from jax.experimental import serialize_executable
 
-    hits, least = _hits, jax.config.jax_persistent_cache_min_compile_time_secs
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", math.inf)  # once on disk is enough
-    try:
+    hits = _hits
+    with _ONCE_ON_DISK:
         found = lowered.compile(_APART)
-    finally:
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", least)
     unloaded = getattr(found._executable, "_unloaded_executable", None)
     effects = ("host_callbacks", "keepalive", "ordered_effects", "unordered_effects")
     if hits != _hits or unloaded is None or any(getattr(unloaded, name, True) for name in effects):
@@ -404,6 +453,12 @@ def _compiled(lowered: Any, path: Path) -> tuple[Callable[..., Any], bool]:
         return found, False
     _kept_files.write(path, _HEADER, payload)  # not there if it failed, which is noticed when it is looked for
     return found, True
+
+
+def forked() -> None:
+    """Frees, in a child process, the locks of threads that are not there."""
+    _table.lock, _ONCE_ON_DISK.lock = threading.Lock(), threading.Lock()
+    _making.clear()
 
 
 #: Raised by one for each warning that a kernel gives while it is traced: such kernels have to be traced in every process.

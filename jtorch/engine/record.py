@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
-import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 
-from . import run, trie
+from . import programs, run, trie
 from .calls import Call, shapes_of
 from .checks import answered, failure
 from .run import immediately
@@ -26,17 +26,100 @@ MAX_OPS = 2000
 MAX_BYTES = 1 << 30
 
 
-#: Who asked that steps of the program do not end traces: the innermost is told of them (``hinted``).
-HOLDING: list[Any] = []
+class _Holding(threading.local):
+    """Who in this thread asked that steps of the program do not end traces: the innermost is told of them (``hinted``)."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+
+
+HOLDING = _Holding()
+
+
+def require_gil() -> None:
+    """Refuses Python without its global lock: what threads share is changed in steps that no other can come between (decision 0015).
+
+    Raises:
+        RuntimeError: on free-threaded Python, unless it runs with the lock.
+    """
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise RuntimeError(
+            "jtorch does not support free-threaded Python yet: turn its global lock on, with PYTHON_GIL=1 or python -X gil=1"
+        )
+
+
+class Home:
+    """A thread that records, as others see it.
+
+    Attributes:
+        lock: held while one of its traces runs, by whoever runs it. Recording needs no lock: a trace grows at its end, and its state is set
+            last, so that others can run what was recorded by then (``run.run_for_another``).
+        marks: whether its traces write into their inputs under which number they have them. That is the quickest way to know an input
+            again, and only one thread can have it, the first; the others keep a dict.
+    """
+
+    __slots__ = ("lock", "marks", "__weakref__")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.marks = THREADS.joined(self)
+
+
+class _Threads:
+    """The threads that record, or whose values are pending.
+
+    Attributes:
+        many: whether there is more than one of them.
+    """
+
+    def __init__(self) -> None:
+        self.many = False
+        self.first: weakref.ref[Home] | None = None
+        self.homes: dict[int, weakref.ref[Home]] = {}
+        self.locks: list[Any] = []
+        self.guard = self.new_lock()
+
+    def joined(self, home: Home) -> bool:
+        """Takes note of a thread; tells whether it may mark inputs."""
+        number = id(home)
+        with self.guard:
+            self.homes[number] = weakref.ref(home, lambda _: self._left(number))
+            self.many = len(self.homes) > 1
+            marks = self.first is None or self.first() is None
+            if marks:
+                self.first = self.homes[number]
+        return marks
+
+    def _left(self, number: int) -> None:
+        with self.guard:
+            self.homes.pop(number, None)
+            self.many = len(self.homes) > 1
+
+    def new_lock(self) -> Any:
+        """A lock that a child process finds free, whoever held it in the parent."""
+        lock = threading.RLock()
+        self.locks.append(lock)
+        return lock
+
+    def forked(self) -> None:
+        """Frees, in a child process, the locks of threads that are not there."""
+        for lock in (*self.locks, *[home.lock for found in list(self.homes.values()) if (home := found()) is not None]):
+            lock._at_fork_reinit()
+        programs.forked()
+
+
+THREADS = _Threads()
 
 
 class Trace:
     """What one thread has recorded and not yet run.
 
     Attributes:
+        known: the numbers of the inputs by their identity; None where they are marked themselves.
         ran: the plan that was run and, once it has, what it gave: whoever comes next gives these to the values if the run was interrupted.
         end: the state after the run: ``DONE`` once the thread records into another trace.
         wary: that inputs must not be consumed, because a run that is interrupted could not be finished.
+        asked: whether the checks of the last call are to be answered by running it; ``flags`` is the answer.
     """
 
     __slots__ = (
@@ -46,8 +129,8 @@ class Trace:
         "numbers",
         "limit",
         "nbytes",
-        "lock",
-        "held",
+        "home",
+        "known",
         "ran",
         "end",
         "wary",
@@ -56,43 +139,19 @@ class Trace:
         "__weakref__",
     )
 
-    def __init__(self, limit: int = MAX_OPS) -> None:
+    def __init__(self, home: Home, limit: int = MAX_OPS) -> None:
         self.state: State = ROOT
         self.values: list[Value] = []
         self.leaves: list[Value] = []
         self.numbers: list[Any] = []
         self.limit = limit
         self.nbytes = 0
-        self.lock: threading.RLock | None = threading.RLock() if _threads.shared else None
-        self.held = False  # inside ``record`` by the thread that has the lock
-        self.asked = False  # whether the last call's checks wait for an answer
-        self.flags: Any = None  # the answer, once it has run
+        self.home = home
+        self.known: dict[int, int] | None = None if home.marks else {}
         self.ran: Any = None
         self.end: State = ROOT
-        self.wary = False
-
-
-class _Threads:
-    """Whether more than one thread has recorded: only then are traces locked."""
-
-    def __init__(self) -> None:
-        self.shared = False
-        self.count = 0
-        self.traces: weakref.WeakSet[Trace] = weakref.WeakSet()
-        self.guard = threading.Lock()
-
-    def joined(self) -> None:
-        with self.guard:
-            self.count += 1
-            if self.count == 2:
-                self.shared = True
-                for trace in list(self.traces):
-                    trace.lock = threading.RLock()
-                # Another thread may be inside an unlocked ``record``: let it get out before anybody can flush its trace.
-                time.sleep(0.02)
-
-
-_threads = _Threads()
+        self.wary = self.asked = False
+        self.flags: Any = None
 
 
 def _initial_deferred() -> bool:
@@ -109,18 +168,14 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.trace = None
-        _threads.joined()
+        self.home = Home()
         if _initial_deferred():
             start(self)
 
 
 def start(local: _Local, limit: int = MAX_OPS) -> Trace:
     """Gives the thread an empty trace."""
-    trace = local.trace = Trace(limit)
-    if _threads.shared:
-        trace.lock = trace.lock or threading.RLock()
-    else:
-        _threads.traces.add(trace)
+    trace = local.trace = Trace(local.home, limit)
     return trace
 
 
@@ -132,82 +187,97 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
 
     Runs it at once in immediate mode, and where an operand is a tracer or has no data.
 
-    Signals' handlers run after any call, and they may raise, record or run what is pending. So an op enters the trace by statements of
-    which only the last makes a call, after a look at whether the trace is where it was.
+    Signals' handlers run after any call, and they may raise, record or run what is pending; other threads may run the trace up to its state
+    at any time. So an op enters the trace by statements of which none makes a call, the state last, after a look at whether the trace is
+    where it was.
     """
     trace = LOCAL.trace
     if trace is None:
         return immediately(call, ins, numbers)
-    if trace.lock is not None and not trace.held:
-        with trace.lock:
-            trace.held = True
-            try:
-                return record(call, ins, numbers)
-            finally:
-                trace.held = False
     before = trace.state
     key: list[Any] = [call]
-    for v in ins:
-        if v.trace is trace:
-            key.append(v.index)
-        else:
-            if v.trace is SPECIAL:
-                _forget(trace, before, key)
-                return run.immediately(call, ins, numbers)
-            if v.array is None:
-                read(v)
-            _enter(trace, v)
-            key.append(v.index)
-            key.append(v.aval)
-    path = tuple(key)
-    state = before.next.get(path)
-    if state is None:
-        state = _grow(trace, before, path, call, ins)
-        if state is None:
-            return record(call, gathered(ins), numbers)
-    asked = state.checks and not answered(call, state.checks, ins, numbers)
-    outs = state.outs
     made: Any
-    if outs is None:
-        _forget(trace, before, path)
-        flush(trace)
-        return record(call, ins, numbers)
-    if asked and all(v.array is not None for v in ins):  # by itself, so that the trace goes on
-        _forget(trace, before, path)
-        return run.immediately(call, ins, numbers)
-    values = trace.values
-    if type(outs) is Aval:
-        made = v = _new(Value)
-        v.aval = outs
-        v.array = None
-        v.trace = trace
-        v.meta = None
-        v.index = index = len(values)
-        if trace.state is not before:
+    try:
+        for v in ins:
+            if v.trace is trace:
+                key.append(v.index)
+            else:
+                if v.trace is SPECIAL:
+                    _forget(trace, key)
+                    return run.immediately(call, ins, numbers)
+                if v.array is None:
+                    _forget(trace, key)
+                    read(v)
+                    return record(call, ins, numbers)
+                known = trace.known
+                if known is None:  # as ``_enter`` does, without a call
+                    leaves = trace.leaves
+                    leaves += (v,)
+                    v.index = at = -len(leaves)
+                    v.trace = trace
+                    trace.nbytes += v.aval.nbytes
+                    if trace.nbytes > MAX_BYTES:
+                        trace.limit = 0
+                elif (at := known.get(id(v))) is not None:
+                    key.append(at)
+                    continue
+                else:
+                    at = _enter(trace, v)
+                key.append(at)
+                key.append(v.aval)
+        path = tuple(key)
+        state = before.next.get(path)
+        if state is None:
+            state = _grow(before, path, call, ins)
+            if state is None:
+                _forget(trace, key)
+                return record(call, gathered(ins), numbers)
+        asked = state.checks and not answered(call, state.checks, ins, numbers)
+        outs = state.outs
+        values = trace.values
+        if outs is None:
+            _forget(trace, key)
+            flush(trace)
             return record(call, ins, numbers)
-        if numbers:
-            trace.numbers += numbers
-        trace.state = state
-        values.append(v)
-    else:
-        made = []
-        index = len(values)
-        for aval in outs:
-            v = _new(Value)
-            v.aval = aval
+        if asked and all(v.array is not None for v in ins):  # by itself, so that the trace goes on
+            _forget(trace, key)
+            return run.immediately(call, ins, numbers)
+        if type(outs) is Aval:
+            made = v = _new(Value)
+            v.aval = outs
             v.array = None
             v.trace = trace
-            v.index = index
             v.meta = None
-            index += 1
-            made.append(v)
-        if trace.state is not before:
-            return record(call, ins, numbers)
-        if numbers:
-            trace.numbers += numbers
+            v.index = index = len(values)
+            if trace.state is not before:  # a handler or a finalizer has recorded something, or read it
+                _forget(trace, key)
+                return record(call, ins, numbers)
+            if numbers:
+                trace.numbers += numbers
+            values += (v,)
+        else:
+            made = []
+            index = len(values)
+            for aval in outs:
+                v = _new(Value)
+                v.aval = aval
+                v.array = None
+                v.trace = trace
+                v.index = index
+                v.meta = None
+                index += 1
+                made.append(v)
+            if trace.state is not before:
+                _forget(trace, key)
+                return record(call, ins, numbers)
+            if numbers:
+                trace.numbers += numbers
+            values += made
+            index -= 1
         trace.state = state
-        values += made
-        index -= 1
+    except BaseException:
+        _repair(trace)
+        raise
     if asked:
         _answer(trace, state, ins, numbers)
     elif index >= trace.limit:
@@ -217,7 +287,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
 
 def _answer(trace: Trace, state: State, ins: Sequence[Value], numbers: tuple[Any, ...]) -> None:
     """Has the last call's checks answered, by running the trace: nobody may see anything that depends on a failed one."""
-    if HOLDING and HOLDING[-1].trace is trace:  # what is being recorded is to become one program, so it stays
+    if HOLDING.stack and HOLDING.stack[-1].trace is trace:  # what is being recorded is to become one program, so it stays
         flags = run.flags_of(trace)
     else:
         trace.asked = True
@@ -233,21 +303,57 @@ def _answer(trace: Trace, state: State, ins: Sequence[Value], numbers: tuple[Any
         raise error
 
 
-def _enter(trace: Trace, v: Value) -> None:
-    """Makes a concrete value an input of the trace."""
+def _enter(trace: Trace, v: Value) -> int:
+    """Makes a concrete value an input of the trace; gives its number."""
     leaves = trace.leaves
     leaves += (v,)  # no call: its place is known before a signal's handler can enter another value
-    v.index = -len(leaves)
-    v.trace = trace
+    at = -len(leaves)
+    if trace.known is None:
+        v.index = at
+        v.trace = trace
+    else:
+        trace.known[id(v)] = at
     trace.nbytes += v.aval.nbytes
     if trace.nbytes > MAX_BYTES:
         trace.limit = 0  # run after this op
+    return at
 
 
-def _forget(trace: Trace, before: State, key: Sequence[Any]) -> None:
-    """Takes back the inputs that an op which is not recorded after all has entered, unless others may have come after them."""
-    for _ in range(0 if trace.state is not before else sum(type(k) is Aval for k in key)):
-        trace.leaves.pop().trace = None
+def number_in(trace: Trace, v: Value) -> int | None:
+    """The number of a value in a trace; None if it is not there."""
+    if v.trace is trace:
+        return v.index
+    return None if trace.known is None else trace.known.get(id(v))
+
+
+def release(trace: Trace, start: int = 0) -> None:
+    """Has the inputs from a number on forget that the trace has them."""
+    leaves = trace.leaves[start:]
+    if trace.known is None:
+        for v in leaves:
+            if v.trace is trace:
+                v.trace = None
+    else:
+        for v in leaves:
+            trace.known.pop(id(v), None)
+
+
+def _forget(trace: Trace, key: Sequence[Any]) -> None:
+    """Takes back the inputs that an op which is not recorded after all has entered."""
+    for n in range(len(key) - 1, 0, -1):
+        if type(key[n]) is Aval and -key[n - 1] == len(trace.leaves):
+            release(trace, len(trace.leaves) - 1)
+            trace.leaves.pop()
+
+
+def _repair(trace: Trace) -> None:
+    """Takes back all that an op has left whose recording ended with an error, or was interrupted."""
+    steps = trace.state.steps()
+    inputs = max((-i for s in steps for i in s.ids), default=0)
+    release(trace, max(0, inputs))
+    del trace.leaves[max(0, inputs) :]
+    del trace.values[sum(1 if type(s.outs) is Aval else len(s.outs) for s in steps) :]  # type: ignore[arg-type]
+    del trace.numbers[sum(len(s.call.kinds) for s in steps) :]  # type: ignore[union-attr]
 
 
 def gathered(ins: Sequence[Value]) -> list[Value]:
@@ -256,20 +362,16 @@ def gathered(ins: Sequence[Value]) -> list[Value]:
     return [v if v.aval.device == place else concrete(jax.device_put(read(v), place)) for v in ins]
 
 
-def _grow(trace: Trace, before: State, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State | None:
+def _grow(before: State, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State | None:
     """The node for a call that is new here; None if its operands have to be brought to one device first."""
     avals = tuple([v.aval for v in ins])
-    try:
-        shapes = shapes_of(call, avals, default_device())
-    except BaseException:
-        _forget(trace, before, path)
-        raise
+    shapes = shapes_of(call, avals, default_device())
     if shapes.mixed:
-        _forget(trace, before, path)
         return None
     if trie.count > trie.LIMIT:
         trie.prune()
-    return grow(before, path, call, tuple([v.index for v in ins]), avals, shapes.outs, shapes.checks)
+    ids = tuple([k for k in path[1:] if type(k) is int])
+    return grow(before, path, call, ids, avals, shapes.outs, shapes.checks)
 
 
 def overflow(trace: Trace) -> None:
@@ -279,7 +381,7 @@ def overflow(trace: Trace) -> None:
     next trace is cut at a whole number of the loop's periods.
     """
     state = trace.state
-    period = trie.period(state) if trace.nbytes <= MAX_BYTES else 0
+    period = trie.period(state) if trace.limit > 0 else 0
     flush(trace)
     if period and LOCAL.trace is not None:
         LOCAL.trace.limit = trie.cut(state, period) - 1
@@ -296,22 +398,16 @@ def flush(trace: Trace | None = None) -> None:
         trace = LOCAL.trace
         if trace is None:
             return
-    if trace.state.parent is None:
+    if trace.state.parent is None:  # nothing is pending in it
         return
-    lock = trace.lock
-    if lock is None:
+    with trace.home.lock:
         _run(trace)
-    else:
-        with lock:
-            _run(trace)
 
 
 def _run(trace: Trace) -> None:
-    if trace is LOCAL.trace:
-        trace.end = DONE
+    if trace is LOCAL.trace:  # else it failed before
+        trace.end = DONE  # not the root, so that an op that was about to be recorded there finds out
         start(LOCAL)
-    elif trace.end is ROOT:  # another thread's: it may go on recording into it before an interrupted run is finished
-        trace.wary = True
     run.run_trace(trace)
     if not trace.limit:
         trace.limit = MAX_OPS
@@ -329,10 +425,31 @@ def read(v: Value) -> Any:
             if isinstance(v, Lifted):
                 return read(v.plain())
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        flush(trace)
+        if trace is not None:  # else it has been computed just now
+            if trace.home is LOCAL.home:
+                flush(trace)
+            else:
+                _read_from(trace, v)
         if v.array is None:
             raise RuntimeError("this tensor's value could not be computed: an earlier run of the ops it depends on failed")
     return v.array
+
+
+def _read_from(trace: Trace, v: Value) -> None:
+    """Computes what is pending in a trace of another thread, which may be recording.
+
+    The trace stays what it is, but for the values that have become concrete. The other thread is asked to run it with its next op: a
+    trace that goes on growing would be run again and again up to where it is read.
+    """
+    with trace.home.lock:
+        if v.array is None and trace.state is not DONE:
+            try:
+                run.run_for_another(trace)
+            except Exception:  # of an op that the other thread has recorded, and where it will be raised, too
+                if v.array is None:
+                    raise
+    if trace.limit <= MAX_OPS:  # else the trace is watched, to become a program
+        trace.limit = 0
 
 
 class execution:

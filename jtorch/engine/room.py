@@ -59,9 +59,9 @@ def unload() -> None:
     _forget()
     gc.collect()
     if LIMIT is not None and mappings() > SHARE * LIMIT:
-        for call in list(calls.CALLS):
+        for call in calls.all_calls():
             call.warm.clear()
-            for avals, shapes in call.shapes.items():
+            for avals, shapes in list(call.shapes.items()):
                 calls.begin(call, avals, shapes)
             call.unload()
         gc.collect()

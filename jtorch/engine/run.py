@@ -267,16 +267,63 @@ _ONLY_LIST, _ONLY_VALUE = _baseline()
 
 def run_trace(trace: Any) -> None:
     """Runs ``trace`` and makes its live values concrete. On failure those that could not be computed stay pending in it."""
-    device = trace.state.device
+    _in_place(trace.state, _run_trace, trace)
+
+
+def _in_place(state: State, run: Callable[[Any], None], trace: Any) -> None:
+    """Runs a trace where its ops belong."""
+    device = state.device
     if device is not None and not is_jax_default(device):
         with placed(device):
-            _run_trace(trace)
+            run(trace)
     elif _outside_jax():
-        _run_trace(trace)
+        run(trace)
     else:  # inside jax.jit or jax.grad: what is pending is concrete, and must not become part of JAX's own trace
         trace.wary = True
         with jax.ensure_compile_time_eval():
-            _run_trace(trace)
+            run(trace)
+
+
+class _Part:
+    """A trace up to a state of it."""
+
+    __slots__ = ("state", "values", "leaves", "numbers", "ran", "wary", "asked", "flags")
+
+    def __init__(self, trace: Any) -> None:
+        self.ran = self.flags = None
+        self.wary = self.asked = False
+        self.state: State = trace.state  # first: what belongs to it is in the trace by now
+        self.values: list[Value] = trace.values
+        self.leaves: list[Value] = list(trace.leaves)
+        self.numbers: list[Any] = trace.numbers[: sum(len(s.call.kinds) for s in self.state.steps())]  # type: ignore[union-attr]
+
+
+def run_for_another(trace: Any) -> None:
+    """Makes the live values concrete that a trace of another thread has by now.
+
+    That thread may be recording: nothing is donated, and the trace is left as it is.
+    """
+    part = _Part(trace)
+    _in_place(part.state, _run_part, part)
+
+
+def _run_part(part: _Part) -> None:
+    state, values, leaves, numbers = part.state, part.values, part.leaves, part.numbers
+    size = sum([1 if type(s.outs) is Aval else len(s.outs) for s in state.steps()])  # type: ignore[arg-type]
+    live = tuple([i for i, v in enumerate(values) if i < size and _refs(v) > _ONLY_LIST and v.array is None])
+    if not live:
+        return
+    stats.flushes += 1
+    state.hits += 1
+    plan = _plan_for(state, live, (), leaves)
+    if plan is not None:
+        try:
+            _execute(plan, part, state, values, leaves, numbers)
+            return
+        except Exception as error:  # the owner finds out whether the whole program is at fault
+            if is_signalled(error):
+                raise
+    _step(part, state, live, values, leaves, numbers)
 
 
 def _run_trace(trace: Any) -> None:
@@ -292,8 +339,10 @@ def _run_trace(trace: Any) -> None:
         if trace.state is state or is_signalled(error):
             raise
     # Values that are computed left the trace as they got their arrays, and the others nothing refers to.
-    for v in held[1]:
-        v.trace = None
+    if trace.known is None:
+        for v in held[1]:
+            if v.trace is trace:
+                v.trace = None
     trace.wary = False
     # Without a call in between, so that who comes next finds the trace either as it was or empty.
     trace.values, trace.leaves, trace.numbers, trace.nbytes, trace.ran, trace.state = [], [], [], 0, None, trace.end
@@ -378,16 +427,17 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
         if found is not None:
             return found
         wanted, given = set(live), set(free)
-        for plan in plans.values():
+        for plan in list(plans.values()):
             if wanted <= plan.live_set and given.issuperset(plan.donated) and len(plan.live) <= 2 * len(live) + 4:
                 return plan
     if not _worth_compiling(state):
         return None
-    plan = _compile(state, live, _heirs(state.steps(), live, free, leaves), -min([i for s in state.steps() for i in s.ids], default=0))
-    if state.plans is None:
-        state.plans = {}
-    state.plans[live, free] = plan
-    return plan
+    used = max(0, -min(i for s in state.steps() for i in (0, *s.ids)))  # an op that was interrupted may have left one input more
+    plan = _compile(state, live, _heirs(state.steps(), live, free, leaves), used)
+    plans = state.plans
+    if plans is None:
+        plans = state.plans = {}
+    return plans.setdefault((live, free), plan)
 
 
 def _worth_compiling(state: State) -> bool:

@@ -66,7 +66,8 @@ class State:
 
     def steps(self) -> list[State]:
         """The nodes from the first op to this one."""
-        if self.schedule is None:
+        found = self.schedule
+        if found is None:
             found = []
             node = self
             while node.parent is not None:
@@ -74,7 +75,7 @@ class State:
                 node = node.parent
             found.reverse()
             self.schedule = found
-        return self.schedule
+        return found
 
 
 ROOT = State()
@@ -114,9 +115,8 @@ def grow(parent: State, key: tuple[Any, ...], call: Call, ids: tuple[int, ...], 
         node.outs = None  # a program runs on one device: the trace has to be run before this op
     node.device = device
     node.line = user_line()
-    parent.next[key] = node
     count += 1
-    return node
+    return parent.next.setdefault(key, node)  # the first, if another thread has added it, too
 
 
 def prune() -> None:
@@ -140,7 +140,7 @@ def prune() -> None:
     while stack:
         node = stack.pop()
         if type(node.next) is not _End:
-            node.next = {k: n for k, n in node.next.items() if id(n) in keep}
+            node.next = {k: n for k, n in list(node.next.items()) if id(n) in keep}
         if not node.plans:
             node.schedule = None
         stack.extend(node.next.values())
