@@ -228,9 +228,12 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         v: Value = result._v or result._read()
         if v.trace is SPECIAL:
             check_lifted(t, v)
-        stale(t._v, t, t._ver, result._node)
+        old = t._v
+        if t._al is not None:  # another thread has made a view
+            return inplace(t, result)
         t._v = v
         t._ver += 1
+        stale(old, t, t._ver - 1, result._node)
         if result._rg:
             t._node, t._nr, t._rg = result._node, result._nr, True
             if t._retains:
@@ -314,7 +317,7 @@ def rebind(t: Tensor, view: Tensor) -> Tensor:
         raise RuntimeError(INFERENCE)
     if al.base is t:
         al.base = None
-    t._v, t._al, t._strides = None, al, view._strides
+    t._al, t._v, t._strides = al, None, view._strides  # in this order: other threads look for a value first
     if view._rg:
         t._node, t._nr = view._node, view._nr
         if t._node is not None and (name := INPLACE_VIEWS.get(t._node.name())) is not None:

@@ -15,7 +15,7 @@ from .autograd import grad_mode
 from .autograd.grad_mode import MODE
 from .autograd.nodes import shown
 from .autograd.tape import SAVING, Node
-from .engine import LOCAL, META, SPECIAL, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
+from .engine import LOCAL, META, SPECIAL, THREADS, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
 from .layouts import contiguous_strides as contiguous_strides
 from .layouts import format_strides as format_strides
 from .layouts import is_contiguous as is_contiguous
@@ -118,11 +118,18 @@ class Tensor(TensorBase):
         if base is not None and base._rg:
             self._sync()
         storage = al.storage
-        if not al.chain and storage.host is None and _references(storage) <= _ALONE and al.version == storage.version:
+        if (
+            not al.chain
+            and storage.host is None
+            and _references(storage) <= _ALONE
+            and al.version == storage.version
+            and not THREADS.many  # one of them may be about to share it
+        ):
             # Nobody shares the storage any more: hold the value directly again.
             self._v, self._ver, self._address, self._al = storage.value, al.counter.n, storage.address, None
             return storage.value  # type: ignore[return-value]
-        if al.version != storage.version or storage.host is not None:
+        version = storage.version
+        if al.version != version or storage.host is not None:
             value = storage.get(al)
             whole = storage.value
             if whole is not None:
@@ -132,8 +139,8 @@ class Tensor(TensorBase):
                     return value  # read inside a JAX transformation: a tracer, which must not outlive it
             if value.aval.nbytes > WIDE and wide(al):
                 return value  # not kept: it would have to be computed as a whole
-            al.value = value
-            al.version = storage.version
+            al.now(value, version)
+            return value
         return al.value  # type: ignore[return-value]
 
     @property
@@ -562,9 +569,9 @@ class Tensor(TensorBase):
             self._al, self._v, self._strides = source._al, None, source._strides
         else:
             al = alias_of(value)
-            self._al = mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
+            mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
             mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
-            self._v, self._strides = None, value._strides
+            self._al, self._v, self._strides = mine, None, value._strides
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``).
@@ -736,12 +743,17 @@ grad_mode.marked = _marked
 def alias_of(t: Tensor) -> Alias:
     """How ``t`` looks at its storage; gives it one if it had none."""
     al = t._al
-    if al is None:
-        storage = Storage(t._v, t._strides, t._ver)
+    while al is None:
+        v = t._v
+        storage = Storage(v, t._strides, t._ver)
         if t._address:
             storage.address = t._address
-        al = Alias(storage, (), t._v, None, 0, 0)
-        t._v, t._al = None, al
+        made = Alias(storage, (), v, None, 0, 0)
+        # No call between the question and the answer: no other thread comes in between. They look for the value first, so it goes last.
+        al = t._al
+        if al is None and t._v is v:
+            t._al = al = made
+            t._v = None
     return al
 
 
@@ -750,8 +762,10 @@ def lazy_bits(t: Tensor) -> tuple[bool, bool]:
     return (False, False) if t._al is None else bits_of(t._al.chain)
 
 
-def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Value | None = None, edge: Any = None) -> Tensor:
-    """The view of ``t`` that ``step`` describes. ``value`` and ``edge`` are given where one op makes several views."""
+def view(
+    t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Value | None = None, edge: Any = None, source: Value | None = None
+) -> Tensor:
+    """The view of ``t`` that ``step`` describes. Where one op makes several views, ``value`` and ``edge`` are given, and of what value."""
     v = t._v
     al = t._al
     if v is None:
@@ -784,6 +798,8 @@ def view(t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Va
     r._al = mine = Alias(al.storage, (*al.chain, step), value, base, al.counter.n, offset)
     mine.counter, mine.strides = al.counter, strides
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
+    if al.value is not (source or v) and value.trace is not SPECIAL:
+        mine.version = -1  # another thread has written into ``t`` meanwhile: to be read again
     _from(value, al.storage.value)
     if strides != contiguous_strides(value.aval.shape):
         r._strides = strides
@@ -878,14 +894,14 @@ def detached(t: Tensor) -> Tensor:
     if al.storage.host is None and al.version != al.storage.version:
         t._read()
         al = alias_of(t)
-    chain, value = al.chain, al.value
+    chain, value, version = al.chain, al.value, al.version
     if value is not None and value.trace is SPECIAL and value.aval.device != META:
         from .steps import detaching
 
         step = detaching()
         chain, value = (*chain, step), record(step.get, (value,))
     r._al = mine = Alias(al.storage, chain, value, None, 0, al.offset)
-    mine.version, mine.aval, mine.strides, mine.counter = al.version, al.aval, al.strides, al.counter
+    mine.version, mine.aval, mine.strides, mine.counter = version, al.aval, al.strides, al.counter
     r._strides = t._strides
     return r
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .engine import LOCAL, Aval, Call, Value, copied, limits, read, record
+from .engine import LOCAL, THREADS, Aval, Call, Value, copied, limits, read, record
 
 _addresses = itertools.count(1)
+#: Held by whoever uses memory that is a NumPy array's, or changes where the memory is.
+HOST_LOCK = THREADS.new_lock()
 
 
 class Step:
@@ -73,56 +75,74 @@ class Storage:
         self.address = next(_addresses) << 40
         self.counter = Counter(version)
 
-    def hosted(self, array: np.ndarray) -> None:
-        """Makes a NumPy array the memory: changes made on either side are seen on the other."""
+    def hosted(self, array: np.ndarray, value: Value | None) -> bool:
+        """Makes a NumPy array the memory, so that changes made on either side are seen on the other; False if ``value``, which is in it,
+        is not what the storage holds any more."""
+        if self.value is not value:
+            return False
         self.host = array
         self.value = None
+        return True
 
     def adopt(self) -> bool:
         """Takes the data over from NumPy if nobody else can see its array any more; tells whether the storage is free of NumPy."""
         if self.host is None:
             return True
-        # The array is referred to by this slot and the call's argument alone, and owns its memory: no view of it can exist.
-        if sys.getrefcount(self.host) <= 2 and self.host.base is None:
-            self.value = copied(self.host)
-            self.host = None
-            return True
-        return False
+        with HOST_LOCK:
+            # The array is referred to by this slot and the call's argument alone, and owns its memory: no view of it can exist.
+            if self.host is not None and sys.getrefcount(self.host) <= 2 and self.host.base is None:
+                self.value = copied(self.host)
+                self.host = None
+            return self.host is None
 
-    def put(self, alias: Alias, value: Value) -> None:
-        """Writes a view's value through its chain into the base."""
+    def put(self, alias: Alias, value: Value) -> int:
+        """Writes a view's value through its chain into the base; gives the version that this makes."""
         chain = alias.chain
-        if not self.adopt():
-            host = self.host
-            assert host is not None
-            target = self.host_view(alias)
-            if target is not None:
-                np.copyto(target, np.asarray(read(value)))
-            else:
-                np.copyto(host, np.asarray(read(put_through(copied(host), writable(alias, chain), value))))
+        if chain:
+            chain = writable(alias, chain)
+        while True:
+            base = self.value
+            if base is None:
+                with HOST_LOCK:
+                    if not self.adopt():
+                        return self._put_in_host(alias, chain, value)
+                    assert self.value is not None
+                continue
+            new = put_through(base, chain, value) if chain else value
+            # From the question on no call, so that no other thread comes in between: of two that write, neither loses what it wrote.
+            if self.value is base:
+                self.value = new
+                self.version = version = self.version + 1
+                return version
+
+    def _put_in_host(self, alias: Alias, chain: Sequence[Step], value: Value) -> int:
+        host = self.host
+        assert host is not None
+        target = self.host_view(alias)
+        if target is not None:
+            np.copyto(target, np.asarray(read(value)))
         else:
-            assert self.value is not None
-            if chain:
-                self.value = put_through(self.value, writable(alias, chain), value)
-            else:
-                self.value = value
+            np.copyto(host, np.asarray(read(put_through(copied(host), chain, value))))
         self.version += 1
+        return self.version
 
     def get(self, alias: Alias) -> Value:
         """The value of a view, now."""
-        chain = alias.chain
         if LOCAL.trace is None and alias.aval.nbytes > limits.SMALL:
             limits.check_bytes(alias.aval.nbytes, alias.aval.device)
-        if not self.adopt():
-            found = self.host_view(alias)
-            if found is not None:
-                return copied(found)
-            assert self.host is not None
-            value = copied(self.host)
-        else:
-            assert self.value is not None
-            value = self.value
-        for step in chain:
+        value = self.value
+        if value is None:
+            with HOST_LOCK:
+                if not self.adopt():
+                    found = self.host_view(alias)
+                    if found is not None:
+                        return copied(found)
+                    assert self.host is not None
+                    value = copied(self.host)
+                else:
+                    value = self.value
+                    assert value is not None
+        for step in alias.chain:
             value = record(step.get, (value,), step.numbers)
         return value
 
@@ -202,6 +222,13 @@ class Alias:
         self.aval: Aval = storage.aval if value is None else value.aval
         self.strides: tuple[int, ...] = ()
         self.counter = storage.counter
+
+    def now(self, value: Value, version: int) -> None:
+        """Takes note of the view's value at a version of the storage, which must not be a later one than the value's."""
+        before = self.value  # kept until the end: freeing it could let another thread in between
+        self.value = value
+        self.version = version
+        del before
 
 
 def __getattr__(name: str) -> Any:

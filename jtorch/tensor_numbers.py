@@ -14,6 +14,7 @@ from .binding import composite
 from .core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
 from .engine import META, SPECIAL, Lifted, read
 from .errors import not_offered
+from .storage import HOST_LOCK
 from .warned_once import warn_of_scalar
 
 
@@ -104,13 +105,17 @@ def host_memory(t: Tensor) -> np.ndarray:
         _data(t, "numpy")
     al = alias_of(t)
     storage = al.storage
-    if storage.adopt():
-        storage.aval = storage.value.aval  # type: ignore[union-attr]
-        storage.hosted(np.array(read(storage.value), copy=True))  # type: ignore[arg-type]
-        if storage.strides is not None:
-            order = sorted(range(len(storage.strides)), key=lambda i: -storage.strides[i])  # type: ignore[index]
-            inner = np.ascontiguousarray(np.transpose(storage.host, order))  # type: ignore[arg-type]
-            storage.host = np.transpose(inner, np.argsort(order))
+    with HOST_LOCK:
+        while storage.adopt():
+            value: Any = storage.value
+            array = np.array(read(value), copy=True)
+            if storage.strides is not None:
+                order = sorted(range(len(storage.strides)), key=lambda i: -storage.strides[i])  # type: ignore[index]
+                array = np.transpose(np.ascontiguousarray(np.transpose(array, order)), np.argsort(order))
+            storage.aval = value.aval
+            if storage.hosted(array, value):
+                break
+            del array
     al.aval, al.strides = t._aval, t._strides or contiguous_strides(t._aval.shape)
     view = storage.host_view(al)
     if view is None:

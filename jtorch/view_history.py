@@ -81,6 +81,7 @@ def refresh_history(t: Tensor, al: Alias) -> None:
     """Makes a view's history anew from its base's after the memory was changed in place, as torch does."""
     base = al.base
     al.gen = al.counter.n
+    version = al.storage.version
     pair = (base._read(), base._edge())
     enabled, MODE.enabled = MODE.enabled, True
     try:
@@ -89,7 +90,7 @@ def refresh_history(t: Tensor, al: Alias) -> None:
             pair = tracked(step.get, [pair], step.numbers)[0]
     finally:
         MODE.enabled = enabled
-    al.value, al.version = pair[0], al.storage.version
+    al.now(pair[0], version)
     edge = pair[1]
     if type(edge) is tuple and steps and all(step.geometric for step in steps):
         edge[0].label = "AsStridedBackward0"  # torch takes such a view by its strides

@@ -61,7 +61,7 @@ def _several(
         node = Node(call, (v,), (t._edge(),), (), values)
     made = []
     for j, (s, st, o) in enumerate(zip(steps, strides, offsets, strict=True)):
-        r = view(t, s, st, base_offset + o, values[j], (node, j) if node is not None else None)
+        r = view(t, s, st, base_offset + o, values[j], (node, j) if node is not None else None, v)
         if r._al.origin is None:  # type: ignore[union-attr]
             r._al.origin = "multi"  # type: ignore[union-attr]
         made.append(r)

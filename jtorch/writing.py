@@ -187,9 +187,12 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
     if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
         raise _not_rebased(t, al)
     if al is None:
-        stale(t._v, t, t._ver, edge[0] if type(edge) is tuple else None)
+        old = t._v
+        if t._al is not None:  # another thread has made a view
+            return assign(t, v, edge)
         t._v = v
         t._ver += 1
+        stale(old, t, t._ver - 1, edge[0] if type(edge) is tuple else None)
         _set_history(t, edge)
         return t
     storage = al.storage
@@ -201,17 +204,16 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
     al.counter.n += 1
     base = al.base
     if base is None:
-        storage.put(al, v)
-        al.value, al.version = v, storage.version
+        al.now(v, storage.put(al, v))
         if edge is not None:
             _set_history(t, edge)
         return t
     if MODE.enabled and (edge is not None or base._rg):
-        _rebase(al, v, edge)
+        version = _rebase(al, v, edge)
     else:
-        storage.put(al, v)
+        version = storage.put(al, v)
     if storage.host is None:
-        al.value, al.version = v, storage.version
+        al.now(v, version)
         if al.chain:
             _from(v, storage.value)
     return t
@@ -232,8 +234,11 @@ def retain_again(t: Tensor) -> None:
     retain(t)
 
 
-def _rebase(al: Alias, v: Value, edge: Any) -> None:
-    """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it."""
+def _rebase(al: Alias, v: Value, edge: Any) -> int:
+    """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it.
+
+    Gives the storage's new version.
+    """
     base = al.base
     steps = base_steps(al)
     if any(step.put is None for step in steps):
@@ -251,19 +256,21 @@ def _rebase(al: Alias, v: Value, edge: Any) -> None:
         pair = tracked(step.put, [parent, pair], step.numbers)[0]
     value, new_edge = pair
     base_al = base._al
-    al.storage.put(base_al, value)
-    base_al.value, base_al.version = value, al.storage.version
+    version = al.storage.put(base_al, value)
+    base_al.now(value, version)
     _set_history(base, new_edge)
     if new_edge is not None and type(new_edge) is tuple and new_edge[0].label is None:
         new_edge[0].label = "CopySlices"
+    return version
 
 
 def swap(t: Tensor, v: Value) -> None:
     """Gives ``t`` a new value without history, as optimisers do under ``no_grad``."""
+    old = t._v
     if t._al is None:
-        if t._rg:  # state of an optimiser is hardly ever part of a graph
-            stale(t._v, t, t._ver)
         t._v = v
         t._ver += 1
+        if t._rg:  # state of an optimiser is hardly ever part of a graph
+            stale(old, t, t._ver - 1)
     else:
         assign(t, v, None)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import Any
 
+from ..engine import THREADS
 from .tape import Node, next_seq
 
 #: Whether a leaf was ever given a hook: only then must a walk find out when a leaf's gradient is complete.
 WATCHED: list[bool] = [False]
-LOCK = threading.RLock()
+#: Held while a gradient is added to a leaf's.
+LOCK = THREADS.new_lock()
 
 
 class AccumulateGrad(Node):
@@ -43,11 +44,12 @@ class AccumulateGrad(Node):
 
 def end_of(leaf: Any) -> AccumulateGrad:
     """The node at a leaf."""
-    found = leaf._end() if leaf._end is not None else None
-    if found is None:
-        found = AccumulateGrad(leaf)
-        leaf._end = weakref.ref(found)
-    return found
+    with LOCK:
+        found = leaf._end() if leaf._end is not None else None
+        if found is None:
+            found = AccumulateGrad(leaf)
+            leaf._end = weakref.ref(found)
+        return found
 
 
 def hooks_at(leaf: Any) -> Any:

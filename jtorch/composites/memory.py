@@ -179,7 +179,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     check_inplace(self, idempotent=True)
     if (v := made._read()).trace is SPECIAL:
         check_lifted(self, v)
-    self._v, self._al, self._strides = None, alias_of(made), made._strides
+    self._al, self._v, self._strides = alias_of(made), None, made._strides
     return self
 
 
