@@ -5,6 +5,8 @@ Knows nothing of jtorch: words of 32 and 64 bits come out, seeds and states go i
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 _WORDS = 624
@@ -23,13 +25,17 @@ STATE_BYTES: int = _RECORD.itemsize
 
 
 class Twister:
-    """A Mersenne twister (mt19937), and the second half of a pair of normal numbers whose first half was taken."""
+    """A Mersenne twister (mt19937), and the second half of a pair of normal numbers whose first half was taken.
 
-    __slots__ = ("_bits", "_words", "seed", "pending_normal")
+    ``lock`` is held by whoever draws: what one draw takes of the stream must lie together.
+    """
+
+    __slots__ = ("_bits", "_words", "lock", "seed", "pending_normal")
 
     def __init__(self, seed: int) -> None:
         self._bits = np.random.MT19937()
         self._words = np.random.Generator(self._bits)
+        self.lock = threading.RLock()
         self.reseed(seed)
 
     def reseed(self, seed: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from . import devices, dtypes
 from ._mt19937 import Twister
 from .core import Tensor, from_host
-from .engine import read
+from .engine import THREADS, read
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -203,6 +203,7 @@ def _restored(device: str, state: bytes) -> Generator:
 
 #: The generator that serves where none is given.
 default_generator: Generator = Generator()
+THREADS.locks.append(default_generator._twister.lock)
 
 
 class _Restrictions(threading.local):

@@ -32,9 +32,11 @@ def drawn(draw: Draw, twister: Twister, shape: Sequence[int], strides: Sequence[
     """An array of ``shape`` whose elements are drawn in the order in which a tensor of these strides has them in memory."""
     n = math.prod(shape)
     if strides is None or is_contiguous(tuple(shape), tuple(strides)):
-        return draw(twister, n, True).reshape(shape)
+        with twister.lock:
+            return draw(twister, n, True).reshape(shape)
     order = sorted(range(len(shape)), key=lambda d: -strides[d])
-    found = draw(twister, n, False).reshape([shape[d] for d in order])
+    with twister.lock:
+        found = draw(twister, n, False).reshape([shape[d] for d in order])
     return found.transpose(np.argsort(order))
 
 
@@ -127,7 +129,10 @@ def sampled(sample: Callable[..., np.ndarray], generator: Generator | None, *ten
         raise RuntimeError(
             "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
         )
-    made = taken(sample(twister, *[on_host(t) for t in whole]), tensors[0].device)
+    given = [on_host(t) for t in whole]
+    with twister.lock:
+        found = sample(twister, *given)
+    made = taken(found, tensors[0].device)
     for level in levels:
         made = level.spread(made)
     return made
