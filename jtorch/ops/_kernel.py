@@ -121,10 +121,11 @@ def call_of(op: Op, layout: tuple[Any, ...]) -> Call:
     """The call of ``op`` with its parameters given as ``layout`` says."""
     found = _calls.get((op, layout))
     if found is None:
-        found = _calls[op, layout] = _make(op, layout, forward=False)
+        found = _make(op, layout, forward=False)
         info: Info = found.extra
         if op.fwd is not None:  # run in place of the kernel where a gradient is needed; keeps residuals
             info.tracked = _make(op, layout, forward=True)
+        found = _calls.setdefault((op, layout), found)  # whole, and the first: another thread may have made it, too
     return found
 
 
