@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch.composites.filling import drawn
 from jtorch.core import alias_of
 from jtorch.engine import LOCAL, THREADS, Call, concrete, flush, read, record, require_gil
+from jtorch.engine.record import Trace, number_in
 
 SUM = Call("sum of two", lambda a, b: a + b)
 
@@ -130,6 +132,46 @@ def test_one_input_that_is_used_twice_is_one_input_in_every_thread() -> None:
             return len(LOCAL.trace.leaves)  # type: ignore[union-attr]
 
     assert inputs() == 2 and together(inputs, inputs) == [2, 2]
+
+
+def test_one_thread_alone_marks_inputs() -> None:
+    """A value has one place for its number; two threads that wrote there would take each other's for their own."""
+    x = torch.tensor([1.0])
+
+    def marked() -> Any:
+        with torch.execution("deferred"):
+            flush()
+            y = x + 1
+            trace, v = LOCAL.trace, x._read()
+            assert trace is not None and number_in(trace, v) == -1 and number_in(trace, y._read()) == 0
+            flush()
+            assert number_in(LOCAL.trace, v) is None
+            z = y * x
+            return v.trace is LOCAL.trace, z.tolist()
+
+    assert together(marked) == [(False, [2])]
+    together(marked, marked)
+    assert number_in(Trace(LOCAL.home), x._read()) is None
+
+
+def test_who_reads_waits_while_the_trace_runs() -> None:
+    with torch.execution("deferred"):
+        y = torch.tensor([1.0]) + 1
+        v = y._read()
+        done = threading.Event()
+
+        def other() -> Any:
+            found = y.tolist()
+            done.set()
+            return found
+
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.append(other()))
+        with LOCAL.home.lock:  # as while it runs
+            thread.start()
+            assert not done.wait(0.2) and v.array is None
+        thread.join(10)
+        assert found == [[2]]
 
 
 def test_an_op_that_is_interrupted_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,6 +329,28 @@ def test_a_tensor_stays_shared_while_another_thread_may_share_it() -> None:
     if not THREADS.many:
         t._read()
         assert t._al is None and t._v is not None
+
+
+def test_what_one_draw_takes_lies_together() -> None:
+    twister = torch.Generator().manual_seed(3)._twister
+    inside, second = threading.Event(), threading.Event()
+
+    def slow(twister: Any, n: int, _: bool) -> Any:
+        first = twister.bits32(1)
+        inside.set()
+        second.wait(0.3)  # in vain
+        return np.concatenate([first, twister.bits32(n - 1)])
+
+    def quick(twister: Any, n: int, _: bool) -> Any:
+        second.set()
+        return twister.bits32(n)
+
+    def other() -> Any:
+        inside.wait(10)
+        return drawn(quick, twister, (2,))
+
+    a, b = together(lambda: drawn(slow, twister, (3,)), other)
+    assert [*a, *b] == [*torch.Generator().manual_seed(3)._twister.bits32(5)]
 
 
 def test_gradients_of_several_threads_add_up(switching: None) -> None:
