@@ -69,8 +69,8 @@ CAMPAIGN = campaign()
 
 @pytest.mark.parametrize("kind", CAMPAIGN.KINDS, ids=lambda kind: kind.__name__)
 def test_campaign(kind: Any, switching: None) -> None:
-    tally = CAMPAIGN.Tally(150, 4.0)
-    kind(CAMPAIGN.Slice(tally, kind.__name__, "test", 150, 4.0), 4)
+    tally = CAMPAIGN.Tally(80, 2.0)
+    kind(CAMPAIGN.Slice(tally, kind.__name__, "test", 80, 2.0), 4)
     assert not tally.failures and tally.tried, tally.summary()
 
 

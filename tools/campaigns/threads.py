@@ -397,8 +397,83 @@ def random_numbers(work: Slice, threads: int) -> None:
         work.done(sorted(found), sorted(expected), f"of {draw.__name__} in the end")
 
 
+def training(work: Slice, threads: int) -> None:
+    """Threads that train models of their own on shared data, whose memory is used again from step to step, while others look at them."""
+    optim: Any = torch.optim
+    data = [np.arange(96.0).reshape(4, 24) % 5 - i for i in range(3)]
+    shared = [torch.tensor(d) for d in data]
+    looks: queue.Queue[Any] = queue.Queue(20)
+    trainers = max(1, threads - 1)
+
+    def trainer(n: int) -> None:
+        draws = work.draws(n)
+        try:
+            with torch.execution(MODES[n % 2]):
+                w = torch.nn.Parameter(torch.zeros(24, 16, dtype=torch.float64))
+                known, speed = np.zeros((24, 16)), np.zeros((24, 16))
+                optimizer = optim.SGD([w], lr=1.0, momentum=1.0)
+                for step in range(1 << 30):
+                    if work.over():
+                        break
+                    if not step % 20:  # so that the numbers stay exact
+                        with torch.no_grad():
+                            w.zero_()
+                        known, speed = np.zeros((24, 16)), np.zeros((24, 16))
+                        optimizer = optim.SGD([w], lr=1.0, momentum=1.0)
+                    i = draws.randrange(3)
+                    optimizer.zero_grad()
+                    (shared[i] @ w).sum().backward()
+                    optimizer.step()
+                    speed = speed + data[i].sum(0)[:, None]
+                    known = known - speed
+                    if draws.random() < 0.3:
+                        looks.put((w.detach() * 1 if draws.random() < 0.5 else w.detach().clone(), known))
+                    if draws.random() < 0.3:
+                        work.done(w.detach().tolist(), known, "of a step")
+        finally:
+            looks.put(None)
+
+    def looker() -> None:
+        left = trainers
+        while left:
+            item = looks.get()
+            if item is None:
+                left -= 1
+            else:
+                work.done((item[0] + 1).tolist(), item[1] + 1, "handed over")
+
+    work.run(looker, *[lambda n=n: trainer(n) for n in range(trainers)])
+
+
+def compiled(work: Slice, threads: int) -> None:
+    """Compiled functions that several threads call, from their first call on."""
+    barrier = threading.Barrier(threads)
+    made: list[Any] = []
+
+    def worker(n: int) -> None:
+        draws = work.draws(n)
+        with torch.execution(MODES[n % 2]):
+            while True:
+                try:
+                    if barrier.wait(60) == 0:
+                        k = draws.randint(0, 9)
+                        made[:] = [] if work.over() else [(torch.compile(lambda x, k=k: (x * k + 1).relu() - x), k)]
+                    barrier.wait(60)
+                except threading.BrokenBarrierError:
+                    return
+                if not made:
+                    return
+                function, k = made[0]
+                for _ in range(10):
+                    x = np.array([draws.randint(-9, 9) for _ in range(4)], np.float64)
+                    work.done(function(torch.tensor(x)).tolist(), np.maximum(x * k + 1, 0) - x)
+
+    work.run(*[lambda n=n: worker(n) for n in range(threads)])
+
+
 KINDS = (
-    shared_inputs, handed_over, one_model, own_parts, one_writer, errors, short_lives, new_calls, host_memory, random_numbers,
+    shared_inputs, handed_over, one_model, own_parts, one_writer, errors, short_lives, new_calls, host_memory, random_numbers, training,
+    compiled,
 )  # fmt: skip
 
 
