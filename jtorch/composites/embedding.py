@@ -107,10 +107,10 @@ def embedding_bag(
     Dtypes: weight of a floating-point type, integer indices and offsets.
 
     Raises:
-        IndexError: if an index is out of range.
+        RuntimeError: for a weight of another type, if an index or ``padding_idx`` is no row, or the offsets do not begin with 0, become
+            smaller or end behind the indices.
         ValueError: if shapes or ``mode`` do not fit.
         NotImplementedError: for ``per_sample_weights`` unless ``mode`` is ``"sum"``.
-        RuntimeError: for a weight of another type.
 
     Example:
         >>> import jtorch as torch
@@ -167,7 +167,8 @@ def embedding_bag(
         padding_idx = -1
     else:
         if not -weight.size(0) <= padding_idx < weight.size(0):
-            raise ValueError("padding_idx must be within the number of embeddings")
+            rows = weight.size(0)
+            raise RuntimeError(f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}")
         padding_idx %= weight.size(0)
     if not weight.dtype.is_floating_point:
         usual = weight.dtype is not dtypes.bool_ and not weight.dtype.is_complex

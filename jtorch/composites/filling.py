@@ -411,7 +411,10 @@ def _bernoulli_of_examples(self: Any, p: Tensor, generator: Any) -> Any:
 
 def _check_probabilities(values: np.ndarray) -> None:
     if not ((values >= 0) & (values <= 1)).all():
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an "
+            "enhancement request to PyTorch.)"
+        )
 
 
 def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> Draw:

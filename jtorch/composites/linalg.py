@@ -303,7 +303,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     Dtypes: ``LD`` and ``B`` of one floating-point or complex type, integer pivots.
 
     Raises:
-        RuntimeError: if the matrices are not square, or the shapes do not fit.
+        RuntimeError: if the matrices are not square, the shapes do not fit, or a pivot is no row.
 
     Example:
         >>> import jtorch as torch

@@ -144,7 +144,9 @@ def ctc_loss(
     over the samples, each divided by its number of labels.
 
     Raises:
-        RuntimeError: if a length or a shape does not fit, or ``blank`` is no class.
+        RuntimeError: if a length or a shape does not fit, or ``blank`` or a label is no class.
+
+    Differs from torch: labels that are no classes are refused, where torch's kernel reads the numbers that lie beside those of the classes.
 
     Example:
         >>> import jtorch as torch
@@ -164,8 +166,13 @@ def ctc_loss(
     for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
         if lengths.size(0) != n:
             raise RuntimeError(f"{name} must be of size batch_size")
-    if targets.dim() < 2:
+    where = "for argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)"
+    if targets.dim() not in (1, 2):
+        raise RuntimeError(f"Expected 1 to 2 dimensions, but got {targets.dim()}-dimensional tensor {where}")
+    if targets.dim() == 1:
         targets = _padded(targets, target_lengths)
+    elif targets.size(0) != n:
+        raise RuntimeError(f"Expected tensor to have size {n} at dimension 0, but got size {targets.size(0)} {where}")
     loss = _C._ctc_loss(log_probs, targets.to(dtypes.int64), input_lengths, target_lengths, blank, zero_infinity)
     if reduction == "mean":
         return (loss / target_lengths.clamp_min(1).to(loss.dtype)).mean()
@@ -177,6 +184,12 @@ def ctc_loss(
 def _padded(targets: Any, target_lengths: Any) -> Any:
     """Concatenated sequences as the rows of a matrix. Reads the lengths on the host."""
     lengths = target_lengths.tolist()
+    for length in lengths:
+        if length < 0:
+            raise RuntimeError(
+                f"Expected target_lengths to have value at least 0, but got value {length} "
+                "(while checking arguments for ctc_loss_allocate_outputs)"
+            )
     total, width = sum(lengths), max(lengths, default=0)
     if targets.size(0) != total:
         raise RuntimeError(

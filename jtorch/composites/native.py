@@ -125,7 +125,7 @@ def embedding_bag(
     Shapes: weight (n, d), indices (k), offsets (B) -> (B, d), and three that depend on the mode.
 
     Raises:
-        ValueError, IndexError: as ``nn.functional.embedding_bag``.
+        ValueError, RuntimeError: as ``nn.functional.embedding_bag``.
 
     Example:
         >>> import jtorch as torch

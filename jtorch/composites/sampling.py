@@ -329,7 +329,7 @@ def normal(
     noise = blank(tensors[0], shape)
     if not isinstance(std, Tensor):
         return _finished("normal", "NormalBackward1", noise.normal_(0, std, generator=generator) + tensors[0], out, mean)
-    if not is_example(tensors[-1]) and not tensors[-1].is_meta and on_host(tensors[-1]).min(initial=0) < 0:
+    if not is_example(tensors[-1]) and not tensors[-1].is_meta and not (on_host(tensors[-1]) >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     made = noise.normal_(generator=generator) * tensors[-1] + (tensors[0] if isinstance(mean, Tensor) else mean)
     return _finished("normal", f"NormalBackward{len(tensors) + 1}", made, out, mean, std)

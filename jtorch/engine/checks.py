@@ -231,7 +231,7 @@ def refuted(checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any
         if skip is not None:
             bad &= a != skip
         if bad.any():
-            return kind(message.replace("{}", str(a[bad][0])))
+            return kind(message.replace("{}", str(a[bad][0]), 1))
     return None
 
 
@@ -240,5 +240,5 @@ def failure(flags: Any, checks: Sequence[Check]) -> Exception | None:
     table = np.asarray(flags).tolist()  # reading numbers one by one out of an array takes several times as long
     for (bad, value), (kind, message, _) in zip(table, checks, strict=True):
         if bad:
-            return kind(message.replace("{}", str(value)))
+            return kind(message.replace("{}", str(value), 1))
     return None

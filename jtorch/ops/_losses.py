@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..engine.programs import warn
 from ._declare import Array
@@ -56,7 +57,19 @@ def spread(g: Array, reduction: str, count: int) -> Array:
 
 def hinge(x: Array) -> Array:
     """``max(x, 0)`` with gradient 1 at 0, as torch's ``clamp_min``."""
-    return jnp.where(x >= 0, x, np.zeros((), x.dtype))
+    below = lax.stop_gradient(jnp.where(x < 0, np.zeros((), x.dtype), x))  # NaN stays, without a gradient
+    return jnp.where(x >= 0, x, below)
+
+
+def positive(x: Array) -> Array:
+    """``x`` where it is above 0, else 0, for NaN too; gradient 0 at 0: what torch's kernels for margins of classes compute."""
+    return jnp.where(x > 0, x, np.zeros((), x.dtype))
+
+
+def magnitude(x: Array) -> Array:
+    """The absolute values of real numbers, with gradient 0 where they are 0 or NaN."""
+    sign = lax.stop_gradient(jnp.sign(x))
+    return x * jnp.where(sign == sign, sign, np.zeros((), x.dtype))
 
 
 def number(value: float, x: Array) -> Array:

@@ -563,7 +563,8 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
         raise RuntimeError(f"strides should be greater than zero, but got stride: {list(_per_dim(stride, n))}")
     size = _unpool_size(input.shape, kernel_size, stride, padding, output_size, n)
     if indices.dtype != np.int64:
-        raise RuntimeError(f"elements in indices should be type int64 but got: {dtypes.from_np(indices.dtype).scalar_name}")
+        given = "" if n == 3 else f" but got: {dtypes.from_np(indices.dtype).scalar_name}"
+        raise RuntimeError(f"elements in indices should be type int64{given}")
     if indices.shape != input.shape:
         one = (1,) if n == 1 else ()  # torch runs the one-dimensional case as a two-dimensional one
         raise RuntimeError(

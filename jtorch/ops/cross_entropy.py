@@ -173,9 +173,18 @@ def _probability_loss(input: Array, target: Array, weight: Array | None, reducti
     return cast(reduced(loss, reduction), dtype)
 
 
-def _is_probabilities(input: Array, target: Array, ignore_index: int, label_smoothing: float) -> bool:
-    if not 0.0 <= label_smoothing <= 1.0:
+def _smoothing(label_smoothing: float) -> float:
+    """What is below 0, and what is not a number, is no smoothing, as in torch.
+
+    Raises:
+        RuntimeError: above 1.
+    """
+    if label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    return max(0.0, label_smoothing)  # in this order, which gives 0 for NaN
+
+
+def _is_probabilities(input: Array, target: Array, ignore_index: int) -> bool:
     if not is_float(input):
         raise unsupported("log_softmax_lastdim_kernel_impl", input)
     if input.shape != target.shape:
@@ -197,8 +206,8 @@ def _cross_entropy_fwd(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> tuple[Array, tuple[Array, Array]]:
-    reduction = reduction_of(size_average, reduce, reduction)
-    if _is_probabilities(input, target, ignore_index, label_smoothing):
+    reduction, label_smoothing = reduction_of(size_average, reduce, reduction), _smoothing(label_smoothing)
+    if _is_probabilities(input, target, ignore_index):
         _check_weight(weight, input.shape[min(input.ndim - 1, 1)], input)
         # As many residuals as for indices: their number must not depend on shapes.
         none = jnp.zeros((), input.dtype)
@@ -220,6 +229,7 @@ def _cross_entropy_rule(
 ) -> tuple[Array | None, Array | None, Array | None]:
     if size_average is not None or reduce is not None:  # the forward pass has warned
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    label_smoothing = _smoothing(label_smoothing)
     if input.shape != target.shape:
         grad = _index_grad(g, residuals, input, target, weight, ignore_index, reduction, label_smoothing)
         if weight is None:

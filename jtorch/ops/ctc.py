@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._declare import Array, defvjp, guard_range, op
+from ._declare import Array, defvjp, guard, guard_range, op
 from ._losses import number
 
 
@@ -23,12 +23,14 @@ def _log_sum(*terms: Array) -> Array:
 
 
 def _extended(targets: Array, target_lengths: Array, blank: int) -> tuple[Array, Array]:
-    """The labels with blanks between and around them, and which of those states may be entered from two states before."""
+    """The labels with blanks between and around them, and which of those states may be entered from two states before.
+
+    These are the labels that differ from the one before. Whether a label is the blank itself is not asked, as in torch.
+    """
     n, width = targets.shape
     labels = jnp.full((n, 2 * width + 1), blank, np.int32).at[:, 1::2].set(targets.astype(np.int32))
     before = jnp.concatenate([jnp.full((n, 2), -1, np.int32), labels[:, :-2]], 1)[:, : 2 * width + 1]
-    skips = (labels != blank) & (labels != before)
-    return labels, skips & (jnp.arange(2 * width + 1)[None, :] < 2 * target_lengths[:, None] + 1)
+    return labels, (labels != before) & (jnp.arange(2 * width + 1)[None, :] < 2 * target_lengths[:, None] + 1)
 
 
 def _shifted(x: Array, by: int) -> Array:
@@ -73,13 +75,16 @@ def _forward(log_probs: Array, targets: Array, input_lengths: Array, target_leng
 def _ctc_fwd(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, blank: int, zero_infinity: bool
 ) -> tuple[Array, tuple[Array, Array]]:
-    frames, n, _ = log_probs.shape
+    frames, n, classes = log_probs.shape
     where = "(while checking arguments for ctc_loss_allocate_outputs)"
-    long = f"Expected input_lengths to have value at most {frames}, but got value {{}} {where}"
-    _check_range(input_lengths, frames, long, "input", where)
     width = targets.shape[1]
     narrow = f"Expected tensor to have size at least {{}} at dimension 1, but got size {width} for argument #2 'targets' {where}"
     _check_range(target_lengths, width, narrow, "target", where)
+    long = f"Expected input_lengths to have value at most {frames}, but got value {{}} {where}"
+    _check_range(input_lengths, frames, long, "input", where)
+    # torch reads the numbers that lie beside those of the classes. What comes after a sequence may be anything.
+    wrong = ((targets < 0) | (targets >= classes)) & (jnp.arange(width)[None, :] < target_lengths[:, None])
+    guard(wrong, RuntimeError, f"Expected targets to be classes from 0 to {classes - 1}, but got {{}} {where}", targets)
     if frames == 0:
         loss = jnp.where(target_lengths == 0, number(0, log_probs), number(np.inf, log_probs))
         alphas = jnp.zeros((0, n, 2 * targets.shape[1] + 1), log_probs.dtype)

@@ -23,7 +23,7 @@ def _norm(difference: Array, p: float) -> Array:
     """The ``p``-norm over the last dimension, with torch's gradients: 0 at 0, and all of it to each element that attains the maximum."""
     size = difference * lax.stop_gradient(jnp.sign(difference))
     if p == 0:
-        return jnp.sum((difference != 0).astype(difference.dtype), -1)
+        return jnp.sum(jnp.minimum(jnp.ceil(lax.stop_gradient(size)), number(1, size)), -1)  # NaN stays
     if p == 1:
         return jnp.sum(size, -1)
     if p == 2:
@@ -31,7 +31,7 @@ def _norm(difference: Array, p: float) -> Array:
     if p == float("inf"):
         top = lax.stop_gradient(jnp.max(size, -1, initial=0))
         attained = jnp.sum(jnp.where(size == top[..., None], size, number(0, size)), -1)
-        return top + (attained - lax.stop_gradient(attained))
+        return jnp.where(jnp.isinf(top), top, top + (attained - lax.stop_gradient(attained)))
     nonzero = size > 0
     powers = jnp.where(nonzero, jnp.where(nonzero, size, number(1, size)) ** number(p, size), number(0, size))
     total = jnp.sum(powers, -1)

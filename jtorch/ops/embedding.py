@@ -21,13 +21,12 @@ def check_indices(indices: Array, name: str = "embedding") -> None:
         )
 
 
-def _rows(weight: Array, indices: Array) -> Array:
+def _rows(weight: Array, indices: Array, exc_type: type[Exception] = IndexError, message: str = "index out of range in self") -> Array:
     """The rows of ``weight`` at ``indices``, which must be in range."""
     n = weight.shape[0]
+    guard_range(indices, 0, n - 1, exc_type, message)
     if n == 0:
-        guard(np.asarray(indices.size > 0), IndexError, "index out of range in self")
         return jnp.zeros(indices.shape + weight.shape[1:], weight.dtype)
-    guard_range(indices, 0, n - 1, IndexError, "index out of range in self")
     return jnp.take(weight, indices, axis=0, mode="clip")
 
 
@@ -100,6 +99,13 @@ def _embedding_renorm(weight: Array, indices: Array, max_norm: float, norm_type:
     return weight.at[indices.reshape(-1)].set(scaled, mode="drop")
 
 
+_NO_ROW = "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {}"
+_DECREASING = (
+    "Expected i < index_size to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement "
+    "request to PyTorch.)"
+)
+
+
 def _bags(offsets: Array, n: int) -> Array:
     """The bag that each of ``n`` positions belongs to: the last one whose offset is not beyond it."""
     return jnp.searchsorted(offsets, jnp.arange(n, dtype=offsets.dtype), side="right").astype(np.int32) - np.int32(1)
@@ -119,6 +125,9 @@ def _embedding_bag(
     """The sums, means or maxima of the rows in each bag; ``offsets`` say where in ``indices`` the bags begin. Empty bags give zeros.
 
     Rows ``padding_idx`` (if not negative) are left out.
+
+    Raises:
+        RuntimeError: if an index is no row, or the offsets do not begin with 0, become smaller or end behind the indices.
     """
     return _embedding_bag_fwd(weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx)[0]
 
@@ -134,13 +143,24 @@ def _embedding_bag_fwd(
     padding_idx: int,
 ) -> tuple[Array, tuple[Array, ...]]:
     n, count = indices.shape[0], offsets.shape[0] - include_last_offset
+    check_indices(indices, "embedding_bag")
+    check_indices(offsets, "embedding_bag")
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        kinds = " does not equal ".join(f"torch.{dtypes.from_np(x.dtype).legacy}" for x in (weight, per_sample_weights))
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
+            f"{kinds} (while checking arguments for embedding_bag)"
+        )
+    if include_last_offset and not offsets.shape[0]:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if offsets.shape[0]:
         first, last = offsets[0], offsets[-1]
-        start = "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {}"
-        guard(first != 0, RuntimeError, start, first)
-        guard(last > n, RuntimeError, f"offsets[-1] can not be greater than input's length({n}) but got offsets[-1] of {{}}", last)
+        start = "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {}\n"
+        guard(first != 0, RuntimeError, f"{start}[ torch.{dtypes.from_np(offsets.dtype).legacy}{{}} ]", first)
+        guard(last > n, RuntimeError, f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {{}}", last)
+        guard(offsets[1:] < offsets[:-1], RuntimeError, _DECREASING)
     bag = _bags(offsets, n)
-    rows = _rows(weight, indices)
+    rows = _rows(weight, indices, RuntimeError, _NO_ROW)
     used = (indices != padding_idx) & (bag >= 0) & (bag < count)
     sizes = jnp.zeros((count,), np.int32).at[bag].add(used.astype(np.int32), mode="drop", wrap_negative_indices=False)
     if mode == "max":

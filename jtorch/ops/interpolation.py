@@ -238,6 +238,8 @@ def _output_size(
         )
     assert scale_factor is not None
     scales = tuple(float(s) for s in scale_factor) if isinstance(scale_factor, tuple) else (float(scale_factor),) * n
+    if not all(abs(k * s) < 2.0**63 for k, s in zip(input.shape[2:], scales, strict=True)):  # NaN too
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
     sizes = tuple(math.floor(k * s) for k, s in zip(input.shape[2:], scales, strict=True))
     return sizes, (None,) * n if recompute else scales
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from jax.lax import linalg as lapack
 
-from ._declare import Array, defvjp, guard, op, without_derivative
+from ._declare import Array, defvjp, guard, guard_range, op, without_derivative
 from ._linalg import adjoint, check_float, check_kernel, check_matrix, check_square, diagonal, embedded, guard_info
 from ._numeric import scalar_name
 from .linalg_solve import permutation, triangular, zero_pivot
@@ -259,24 +259,35 @@ def _reflected_at_once(vectors: Array, tau: Array, x: Array, last_first: bool) -
     return x - v @ (tau[..., :, None] * mixed)
 
 
-def _check_reflections(a: Array, tau: Array, function: str) -> None:
+def _check_reflections(a: Array, tau: Array) -> None:
+    function = "torch.linalg.householder_product"
     if a.ndim < 2:
         raise RuntimeError(f"{function}: input must have at least 2 dimensions.")
-    if function.endswith("product") and a.shape[-2] < a.shape[-1]:
+    if a.shape[-2] < a.shape[-1]:
         raise RuntimeError(f"{function}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if tau.ndim < 1 or tau.shape[-1] > a.shape[-1]:
+    if _count(tau) > a.shape[-1]:
         raise RuntimeError(f"{function}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    if a.ndim - tau.ndim != 1:
-        raise RuntimeError(
-            f"{function}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} "
-            f"and input.ndim is equal to {a.ndim}"
-        )
-    if a.ndim > 2 and tau.shape[:-1] != a.shape[:-2]:
-        raise RuntimeError(
-            f"{function}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
-        )
+    _check_batches(a, tau, "tau", 1, function)
     if a.dtype != tau.dtype:
         raise RuntimeError(f"{function}: tau dtype {scalar_name(tau.dtype)} does not match input dtype {scalar_name(a.dtype)}")
+
+
+def _count(tau: Array) -> int:
+    if not tau.ndim:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    return tau.shape[-1]
+
+
+def _check_batches(a: Array, x: Array, name: str, less: int, function: str) -> None:
+    """Refuses an operand with other dimensions in front of its own than the matrices ``a``; it has ``less`` dimensions than these."""
+    if a.ndim - x.ndim != less:
+        kind = "one dimension less than" if less else "the same number of dimensions as"
+        raise RuntimeError(
+            f"{function}: Expected {name} to have {kind} input, but got {name}.ndim equal to {x.ndim} and input.ndim is equal to {a.ndim}"
+        )
+    batch = x.shape[: a.ndim - 2]
+    if batch != a.shape[:-2]:
+        raise RuntimeError(f"{function}: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(batch)}")
 
 
 @op(namespace="linalg", name="householder_product", out=True, aten="linalg_householder_product")
@@ -295,7 +306,7 @@ def householder_product(input: Array, tau: Array) -> Array:
         tensor([[ 0.],
                 [-1.]])
     """
-    _check_reflections(input, tau, "torch.linalg.householder_product")
+    _check_reflections(input, tau)
     check_kernel(input, "orgqr_cpu")
     start = jnp.broadcast_to(jnp.eye(input.shape[-2], input.shape[-1], dtype=input.dtype), input.shape)
     return _reflected(input, tau, start, range(tau.shape[-1] - 1, -1, -1), conjugate=False) if input.size else start
@@ -324,7 +335,7 @@ def orgqr(input: Array, tau: Array) -> Array:
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
 
-    Shapes: input (*, m, n), tau (*, k), other (*, m, p), or (*, p, m) for ``left=False`` -> that of other.
+    Shapes: input (*, m, n), tau (*, min(m, n)), other (*, m, p), or (*, p, m) for ``left=False`` -> that of other.
     Dtypes: float32, float64 and complex ones -> the same; others are refused.
 
     Raises:
@@ -336,14 +347,22 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
         tensor([[-3.],
                 [-2.]])
     """
-    _check_reflections(input, tau, "torch.ormqr")
-    if other.shape[-2 if left else -1] != input.shape[-2]:
-        raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
-    if input.dtype != other.dtype:
-        types = f"input has dtype{scalar_name(input.dtype)} and other has dtype {scalar_name(other.dtype)}"
-        raise RuntimeError(f"torch.ormqr: Expected input and other to have the same dtype, but {types}")
+    function, axis = "torch.ormqr", -2 if left else -1
+    for name, x in (("input", input), ("other", other)):
+        if x.ndim < 2:
+            raise RuntimeError(f"{function}: {name} must have at least 2 dimensions.")
+    k = _count(tau)
+    if other.shape[axis] != input.shape[-2]:
+        raise RuntimeError(f"{function}: other.shape[{axis}] must be equal to input.shape[-2]")
+    if k != min(other.shape[axis], input.shape[-1]):
+        raise RuntimeError(f"{function}: tau.shape[-1] must be equal to min(other.shape[{axis}], input.shape[-1])")
+    _check_batches(input, tau, "tau", 1, function)
+    _check_batches(input, other, "other", 0, function)
+    for name, x in (("tau", tau), ("other", other)):
+        if x.dtype != input.dtype:
+            types = f"input has dtype{scalar_name(input.dtype)} and {name} has dtype {scalar_name(x.dtype)}"
+            raise RuntimeError(f"{function}: Expected input and {name} to have the same dtype, but {types}")
     check_kernel(input, "ormqr_cpu")
-    k = tau.shape[-1]
     if left:
         return _reflected(input, tau, other, range(k) if transpose else range(k - 1, -1, -1), transpose)
     turned = _reflected(input, tau, adjoint(other), range(k - 1, -1, -1) if transpose else range(k), not transpose)
@@ -479,7 +498,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack
     Dtypes: that of LU_data.
 
     Raises:
-        RuntimeError: if the pivots are not int32.
+        RuntimeError: if the pivots are not int32, or one is no row.
 
     Example:
         >>> import jtorch as torch
@@ -490,11 +509,21 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack
                 [4., 2.]])
     """
     if LU_pivots.dtype != np.int32:
-        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
+            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
     nothing = jnp.zeros((0,), LU_data.dtype)
     matrix, lower, upper = nothing, nothing, nothing
     if unpack_pivots:
         m = LU_data.shape[-2]
+        message = "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
+        k = min(LU_data.shape[-2:])
+        if LU_data.size and LU_pivots.shape[-1] < k:
+            raise RuntimeError(message)
+        pivots, LU_pivots = LU_pivots, LU_pivots[..., :k]
+        if LU_data.size:
+            guard_range(LU_pivots, 1, m, RuntimeError, message, of=pivots)
         order = permutation(LU_pivots, m) if LU_data.size else jnp.broadcast_to(jnp.arange(m, dtype=np.int32), (*LU_data.shape[:-2], m))
         matrix = _permutation_matrix(order, LU_data.dtype)
     if unpack_data:
@@ -526,6 +555,11 @@ def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> np.ndarra
     from scipy.linalg import get_lapack_funcs
 
     ld, piv, b = np.asarray(LD), np.asarray(pivots), np.asarray(B)
+    for wrong, words in ((piv == 0, ">= 1"), (abs(piv) > ld.shape[-2], "<= LD.size(-2)")):
+        if wrong.any():
+            raise RuntimeError(
+                f"Pivots given to ldl_solve must all satisfy |pivot| {words}. Did you properly pass the result of ldl_factor?"
+            )
     batch = np.broadcast_shapes(ld.shape[:-2], b.shape[:-2])
     ld, piv = np.broadcast_to(ld, batch + ld.shape[-2:]), np.broadcast_to(piv, batch + piv.shape[-1:])
     found = np.array(np.broadcast_to(b, batch + b.shape[-2:]), copy=True)

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jax.lax import linalg as lapack
 
-from ._declare import Array, defvjp, op
+from ._declare import Array, defvjp, guard_range, op
 from ._kernel import unbroadcast
 from ._linalg import adjoint, batched, check_float, check_kernel, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
 from ._matrix import size_of
@@ -420,6 +420,7 @@ def cholesky_inverse(L: Array, upper: bool = False) -> Array:
 
     Raises:
         RuntimeError: if the matrices are not square.
+        LinAlgError: if an element of the diagonal is zero.
 
     Example:
         >>> import jtorch as torch
@@ -429,6 +430,7 @@ def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """
     check_square(L, "cholesky_inverse")
     check_kernel(L, "cholesky_inverse_out_cpu")
+    guard_info(zero_pivot(L), "cholesky_inverse", _SINGULAR, L.shape[-1])
     half = triangular(L, eye_like(L), upper=upper, adjoint=upper)
     return triangular(L, half, upper=upper, adjoint=not upper)
 
@@ -449,7 +451,7 @@ def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: 
     Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots are int32.
 
     Raises:
-        RuntimeError: if shapes or dtypes do not fit.
+        RuntimeError: if shapes or dtypes do not fit, or a pivot is no row.
 
     Example:
         >>> import jtorch as torch
@@ -471,8 +473,8 @@ def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: 
     if pivots.shape[-1] != LU.shape[-1]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     if pivots.shape[:-1] != LU.shape[:-2]:
-        raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got LU with shape "
-                           f"{list(LU.shape)} and pivots with shape {list(pivots.shape)}")  # fmt: skip
+        raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+                           f"{list(pivots.shape)} instead")  # fmt: skip
     _check_system(LU, B, left, "linalg.lu_solve")
     check_kernel(LU, "linalg.lu_solve_cpu")
     if left:
@@ -489,6 +491,9 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     factor, b = batched(lu, b)
     if factor.size == 0 or b.size == 0:
         return jnp.zeros_like(b)
+    for low, high, words in ((1, None, "greater or equal to 1"), (None, lu.shape[-2], "smaller or equal to LU.size(-2)")):
+        message = f"Pivots given to lu_solve must all be {words}. Did you properly pass the result of lu_factor?"
+        guard_range(pivots, low, high, RuntimeError, message)
     order = jnp.broadcast_to(permutation(pivots, lu.shape[-1]), factor.shape[:-1])
     if adjoint:
         half = triangular(factor, b, upper=True, adjoint=True)
@@ -506,7 +511,7 @@ def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
     Dtypes: float32, float64 and complex ones -> the same; others are refused. Pivots are int32.
 
     Raises:
-        RuntimeError: if shapes or dtypes do not fit.
+        RuntimeError: if shapes or dtypes do not fit, or a pivot is no row.
 
     Example:
         >>> import jtorch as torch

@@ -11,7 +11,7 @@ from .. import dtypes
 from ..engine.programs import warn
 from ..errors import broadcast_shapes
 from ._declare import Array, defvjp, guard_range, op
-from ._losses import checked, hinge, number, reduced, reduction_of
+from ._losses import checked, hinge, magnitude, number, reduced, reduction_of
 from ._matrix import cpp_name
 from ._numeric import default_float, is_bool, is_complex, is_integral, require, scalar_name, unsupported
 from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL, NO_NEGATED_BOOL, no_bools
@@ -186,8 +186,7 @@ def _l1(input: Array, target: Array, weight: Array | None, reduction: str) -> Ar
     difference = x - y  # type: ignore[operator]
     if jnp.issubdtype(difference.dtype, jnp.complexfloating):
         return _weighted(jnp.abs(difference), w, reduction)
-    sign = lax.stop_gradient(jnp.sign(difference))  # gradient 0, as torch's, where they are equal
-    return _weighted(difference * sign, w, reduction)
+    return _weighted(magnitude(difference), w, reduction)
 
 
 @op(namespace="nn.functional", promote="common", aten="smooth_l1_loss", saves=("input", "target"))
@@ -218,7 +217,7 @@ def smooth_l1_loss(
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _same_sizes(input, target)
-    if beta < 0:
+    if not beta >= 0:  # NaN too
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0.0:
         if is_bool(input):
@@ -228,8 +227,16 @@ def smooth_l1_loss(
     x, y = _aligned(input, target)
     difference = x - y  # type: ignore[operator]
     size = difference * lax.stop_gradient(jnp.sign(difference))
-    near = difference * difference * number(0.5 / beta, x)  # type: ignore[arg-type]
-    return reduced(jnp.where(size < number(beta, size), near, size - number(0.5 * beta, size)), reduction)
+    near = size < number(beta, size)
+    close, far = _split(near, difference, size)
+    half = number(0.5 * beta, size)
+    return reduced(jnp.where(near, close * close * number(0.5 / beta, size), far - half), reduction)
+
+
+def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
+    """What the two branches of a loss work on, with 0 where it is the other's turn: infinite differences would make NaN of its gradient."""
+    zero = number(0, size)
+    return jnp.where(near, difference, zero), jnp.where(near, zero, size)
 
 
 @op(namespace="nn.functional", promote="common", check=_check_huber, aten="huber_loss", saves=("input", "target", "weight"))
@@ -262,8 +269,10 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
     x, y, w = _aligned(input, target, weight)
     difference = x - y  # type: ignore[operator]
     size = difference * lax.stop_gradient(jnp.sign(difference))
-    far = (size - number(0.5 * delta, size)) * number(delta, size)
-    return _weighted(jnp.where(size <= number(delta, size), difference * difference * number(0.5, size), far), w, reduction)
+    near = size <= number(delta, size)
+    close, far = _split(near, difference, size)
+    far = (far - number(0.5 * delta, size)) * number(delta, size)
+    return _weighted(jnp.where(near, close * close * number(0.5, size), far), w, reduction)
 
 
 def _check_binary(input: Array, target: Array, message: str) -> None:
@@ -292,7 +301,7 @@ def binary_cross_entropy(
 
     Raises:
         ValueError: if the sizes differ, or for an unknown ``reduction``.
-        RuntimeError: if an element of ``input`` is outside [0, 1], or the dtypes differ.
+        RuntimeError: if an element of ``input`` or ``target`` is outside [0, 1], or the dtypes differ.
         NotImplementedError: for integers and complex tensors.
 
     Example:
@@ -306,7 +315,8 @@ def binary_cross_entropy(
     if target.dtype != input.dtype:
         raise RuntimeError(f"Found dtype {scalar_name(target.dtype)} but expected {scalar_name(input.dtype)}")
     require("binary_cross_entropy", input)
-    guard_range(input, 0, 1, RuntimeError, "all elements of input should be between 0 and 1")
+    for name, x in (("input", input), ("target", target)):
+        guard_range(x, 0, 1, RuntimeError, f"all elements of {name} should be between 0 and 1")
     low = number(-100, input)
     loss = (target - number(1, input)) * jnp.maximum(jnp.log1p(-input), low) - target * jnp.maximum(jnp.log(input), low)
     return reduced(loss if weight is None else loss * _over(weight, loss), reduction)

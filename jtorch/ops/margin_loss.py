@@ -10,7 +10,7 @@ from jax import lax
 from .. import dtypes
 from ..errors import broadcast_shapes
 from ._declare import Array, guard_range, op
-from ._losses import hinge, number, reduced, reduction_of
+from ._losses import hinge, number, positive, reduced, reduction_of
 from ._numeric import require, scalar_name
 
 
@@ -125,7 +125,7 @@ def multi_margin_loss(
         raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(weight.dtype)}")
     right = target.reshape(n, 1)
     guard_range(right, 0, classes - 1, RuntimeError, "target out of range", of=target)
-    loss = hinge(number(margin, rows) - jnp.take_along_axis(rows, right, 1, mode="clip") + rows)
+    loss = positive(number(margin, rows) - jnp.take_along_axis(rows, right, 1, mode="clip") + rows)
     if p == 2:
         loss = loss * loss
     if weight is not None:
@@ -183,7 +183,7 @@ def _multilabel_hinge(scores: Array, labels: Array) -> Array:
     given = jnp.cumsum((labels < 0).astype(np.int32)) == 0
     places = jnp.where(given, labels, 0)
     is_label = jnp.zeros(labels.shape, np.bool_).at[places].max(given, mode="clip")
-    terms = hinge(number(1, scores) - scores.at[places].get(mode="clip")[:, None] + scores[None, :])
+    terms = positive(number(1, scores) - scores.at[places].get(mode="clip")[:, None] + scores[None, :])
     counts = given[:, None] & ~is_label[None, :]
     return jnp.sum(jnp.where(counts, terms, number(0, terms))) / number(scores.size, scores)
 

@@ -407,6 +407,7 @@ def local_response_norm(input: Array, size: int, alpha: float = 0.0001, beta: fl
 
     Raises:
         ValueError: if there are fewer dimensions.
+        RuntimeError: unless ``size`` is positive.
         NotImplementedError: for other dtypes.
 
     Example:
@@ -421,6 +422,9 @@ def local_response_norm(input: Array, size: int, alpha: float = 0.0001, beta: fl
         return input
     if input.dtype != np.int64:
         require("avg_pool2d", input)
+    if size <= 0:
+        rest = "kH: {} kW: 1" if input.ndim == 3 else "kT: {} kH: 1 kW: 1"
+        raise RuntimeError(f"kernel size should be greater than zero, but got {rest.format(size)}")
     squares = input * input
     window = (1, size) + (1,) * (input.ndim - 2)
     padding = ((0, 0), (size // 2, (size - 1) // 2)) + ((0, 0),) * (input.ndim - 2)

@@ -173,7 +173,7 @@ def lcm(input: Array, other: Array) -> Array:
         tensor([12, 15])
     """
     require("lcm_cpu", input, "i")
-    return jnp.lcm(*jnp.broadcast_arrays(input, other))
+    return jnp.abs(jnp.lcm(*jnp.broadcast_arrays(input, other)))  # of a product that wrapped around too
 
 
 # ---- steps and neighbours --------------------------------------------------------------------------------------------------------

@@ -9,6 +9,10 @@ from .. import dtypes
 from ..errors import canonical_dim
 from ._declare import Array, guard, guard_range, op
 
+_NEGATIVE = (
+    "Expected segment_length >= 0 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement "
+    "request to PyTorch.)"
+)
 _STARTS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "amax": -np.inf, "min": np.inf, "amin": np.inf}
 
 
@@ -63,6 +67,8 @@ def segment_reduce(
     """
     given = _check(data, reduce, lengths, indices, offsets, axis)
     sizes = jnp.diff(given, axis=-1) if lengths is None else given
+    if lengths is None or unsafe:
+        guard_range(sizes, 0, None, RuntimeError, _NEGATIVE)
     batch, count, n = sizes.shape[:-1], sizes.shape[-1], data.shape[given.ndim - 1]
     if not unsafe and lengths is not None:
         guard_range(sizes, 0, None, RuntimeError, "lengths contains negative value!")

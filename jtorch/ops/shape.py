@@ -423,7 +423,7 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
         tensor([[0.6000, 0.8000],
                 [0.5000, 0.0000]])
     """
-    if p <= 0:
+    if not p > 0:  # NaN too
         raise RuntimeError("renorm: non-positive-norm not supported")
     if isinstance(p, complex) or isinstance(maxnorm, complex):
         raise RuntimeError("renorm: p and maxnorm must be real-valued")

@@ -32,6 +32,14 @@ def _moments(input: Array, dims: tuple[int, ...], correction: float, message: st
     return mean, deviation, jnp.sum(square, axis=dims, keepdims=True), float(max(count - correction, 0.0))
 
 
+def _both(input: Array, dims: tuple[int, ...], correction: float, message: str) -> tuple[Array, Array, float]:
+    """``_moments`` where the mean is a result: torch moves it by deviations from it, which are no numbers where one element is infinite."""
+    mean, deviation, total, divisor = _moments(input, dims, correction, message)
+    if deviation.size > mean.size and not is_complex(mean):
+        mean = jnp.where(jnp.isnan(total), np.asarray(np.nan, mean.dtype), mean)
+    return mean, total, divisor
+
+
 def _over(total: Array, divisor: float) -> Array:
     return total / jnp.full((), divisor, total.dtype)
 
@@ -67,7 +75,7 @@ def _std(input: Array, dim: int | tuple[int, ...] | None, correction: float, kee
 def _var_mean(input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool) -> tuple[Array, Array]:
     """The variance and the mean."""
     dims = reduced_dims(input, dim)
-    average, _, total, divisor = _moments(input, dims, correction, "var_mean only support floating point and complex dtypes")
+    average, total, divisor = _both(input, dims, correction, "var_mean only support floating point and complex dtypes")
     return _final(_over(total, divisor), dims, keepdim, _real(input.dtype)), _final(average, dims, keepdim, input.dtype)
 
 
@@ -75,7 +83,7 @@ def _var_mean(input: Array, dim: int | tuple[int, ...] | None, correction: float
 def _std_mean(input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool) -> tuple[Array, Array]:
     """The standard deviation and the mean."""
     dims = reduced_dims(input, dim)
-    average, _, total, divisor = _moments(input, dims, correction, "std_mean only support floating point and complex dtypes")
+    average, total, divisor = _both(input, dims, correction, "std_mean only support floating point and complex dtypes")
     return _final(jnp.sqrt(_over(total, divisor)), dims, keepdim, _real(input.dtype)), _final(average, dims, keepdim, input.dtype)
 
 
