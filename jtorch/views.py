@@ -711,7 +711,7 @@ def detach_(self: Any) -> Any:
         >>> x.detach_().requires_grad
         False
     """
-    if self._al is not None and self._al.base is not None:
+    if self._is_view():
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "

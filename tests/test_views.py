@@ -75,3 +75,14 @@ def test_a_tensor_turned_in_place_can_be_read_and_copied(mode: str) -> None:
         turned.mul_(2)
     assert held[1].tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
     assert turned.tolist() == [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]
+
+
+def test_views_are_not_detached_in_place() -> None:
+    x = torch.ones(2, 3)
+    grown = torch.ones(2, 3, requires_grad=True) * 2
+    for view in (x[0], x.view(6), x.tensor_split(2, 1)[0], x.chunk(2)[0], grown[0]):
+        with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+            view.detach_()
+    assert not grown.detach()[0].detach().detach_().requires_grad
+    assert not grown.data.detach_().requires_grad
+    assert not grown.detach_().requires_grad

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 from jax.lax import linalg as lapack
 
+from ..engine.intervals import in_range
 from ._declare import Array, defvjp, guard, guard_range, op, without_derivative
 from ._linalg import adjoint, check_float, check_kernel, check_matrix, check_square, diagonal, embedded, guard_info
 from ._numeric import scalar_name
@@ -377,7 +378,7 @@ def _lu(a: Array) -> tuple[Array, Array, Array]:
         order = jnp.broadcast_to(jnp.arange(a.shape[-2], dtype=np.int32), (*batch, a.shape[-2]))
         return a, jnp.broadcast_to(jnp.arange(1, k + 1, dtype=np.int32), (*batch, k)), order
     packed, pivots, order = lapack.lu(a)
-    return packed, pivots + np.int32(1), order
+    return packed, in_range(pivots + np.int32(1), 1, max(a.shape[-2], 1)), order
 
 
 def _unpacked(packed: Array) -> tuple[Array, Array]:

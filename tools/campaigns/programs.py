@@ -1,0 +1,425 @@
+"""Runs random programs here and on PyTorch and compares what they give, step by step.
+
+    python -m tools.campaigns.programs --count 500 --seed 3 --mode both
+
+A program is a list of statements over a few tensors: views, writes, indexing, casts, gradients, transformations, control flow on values.
+PyTorch runs it first; then it runs here, deferred twice (op by op, then compiled) or with each op at once. Compared are the kinds of
+errors, and of every tensor the shape, dtype, values, ``requires_grad``, ``is_leaf`` and gradient; with ``--layout`` strides, offsets,
+versions and shared memory, too. A program that differs is made as short as it can be and printed as a script. ``ALLOWED`` says what may
+differ.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+import jtorch
+
+from . import _report
+from ._program_steps import DTYPES, FAMILIES, PREAMBLE, SHAPES, WEIGHTS, Fields, Unfilled, literal
+
+#: What may differ, and why.
+ALLOWED = {
+    "refused": "what is not offered raises NotImplementedError here",
+    "more dtypes": "PyTorch's kernels lack some dtypes ('\"...\" not implemented for'); such statements are left out",
+    "rounding": "values differ by less than TOLERANCE of the largest one: other libraries compute sines, sums and products",
+    "carried": "a difference of rounding that was there before the statement, and that PyTorch's own value magnifies as much when its "
+    "inputs change by their rounding: a comparison, a quotient by nearly nothing; or one of float32 in a float64 that was made of it",
+    "denormals": "XLA takes numbers too small for a full mantissa for zero; no statement makes them of the bits of others",
+    "overlaps": "writes to, or from, elements that share memory depend on the order of PyTorch's loops; such statements are left out",
+}  # fmt: skip
+#: Of the largest value of a tensor.
+TOLERANCE = {"float32": 1e-4, "float64": 1e-9, "float16": 1e-2, "bfloat16": 6e-2, "complex64": 1e-4, "complex128": 1e-9}
+#: By how much inputs are changed to see whether a value is well determined: their rounding.
+ROUNDING = {"float32": 3e-7, "float64": 3e-16, "float16": 2e-3, "bfloat16": 1e-2, "complex64": 3e-7, "complex128": 3e-16}
+#: Tensors that statements choose from.
+LIVE = 12
+
+#: A statement, and whether every tensor is read after it.
+Step = tuple[str, bool]
+
+
+@dataclass
+class Seen:
+    """What is compared of a tensor."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    values: np.ndarray
+    flags: tuple[Any, ...]
+    grad: tuple[str, tuple[int, ...], np.ndarray] | str | None
+    layout: tuple[Any, ...]
+
+
+@dataclass
+class Difference:
+    """Where a program differs: in which mode, after which step, in what."""
+
+    mode: str
+    step: int
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"[{self.mode}] step {self.step}, {self.kind}: {self.text}"
+
+
+@functools.lru_cache(20_000)
+def _code(line: str) -> Any:
+    return compile(line, "<program>", "exec")
+
+
+def _numbers(t: Any) -> np.ndarray:
+    t = t.detach()
+    if t.is_conj() or t.is_neg():
+        t = t.resolve_conj().resolve_neg()
+    return np.array((t.float() if str(t.dtype).endswith("bfloat16") else t).numpy())
+
+
+def _probe(name: str, t: Any) -> Any:
+    try:
+        return getattr(t, name)
+    except RuntimeError as error:
+        return type(error).__name__
+
+
+def _seen(module: Any, env: dict[str, Any], layout: bool) -> dict[str, Seen | str]:
+    found: dict[str, Seen | str] = {}
+    tensors = {k: v for k, v in env.items() if k[0] == "t" and k[1:].isdigit()}
+    for name, t in tensors.items():
+        if not isinstance(t, module.Tensor):
+            found[name] = repr(t) if not isinstance(t, tuple) else "tuple"
+            continue
+        grad = _probe("grad", t)
+        if isinstance(grad, module.Tensor):
+            grad = (_name(grad), tuple(grad.shape), _numbers(grad))
+        flags = (t.requires_grad, _probe("is_leaf", t), t.is_inference())
+        extra: tuple[Any, ...] = ()
+        if layout and t.numel():
+            aliases = [other for other, u in tensors.items() if isinstance(u, module.Tensor) and u.numel() and u.data_ptr() == t.data_ptr()]
+            extra = (tuple(t.stride()), t.storage_offset(), None if t.is_inference() else t._version, t.is_contiguous(), aliases)
+        found[name] = Seen(_name(t), tuple(t.shape), _numbers(t), flags, grad, extra)
+    return found
+
+
+def _name(t: Any) -> str:
+    return str(t.dtype).rpartition(".")[2]
+
+
+@dataclass
+class Run:
+    """What a program gave: an error or None for each step, and what was seen after it, if anything."""
+
+    errors: list[Exception | None]
+    seen: list[dict[str, Seen | str] | None]
+
+
+def run(module: Any, steps: Sequence[Step], layout: bool, failing: Sequence[bool] = (), change: float = 0.0) -> Run:
+    """Runs a program.
+
+    Args:
+        failing: which steps are known to raise an error.
+        change: in units of ``ROUNDING``, by how much numbers written out in the program are changed.
+    """
+    env: dict[str, Any] = {"torch": module}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(_code(PREAMBLE), env)
+        found = Run([], [])
+        for i, (line, read) in enumerate(steps):
+            error = None
+            try:
+                exec(_code(line), env)
+                if i < len(failing) and failing[i] and module is jtorch:
+                    jtorch.synchronize()
+            except Exception as raised:
+                error = raised
+            if change and " = torch.tensor(" in line and error is None:
+                t = env[line.partition(" ")[0]]
+                if _name(t) in ROUNDING:
+                    t.mul_(1 + change * ROUNDING[_name(t)] * (1 + i % 3))
+            found.errors.append(error)
+            found.seen.append(_seen(module, env, layout) if read or i == len(steps) - 1 else None)
+    return found
+
+
+# ---- comparing -------------------------------------------------------------------------------------------------------------------
+
+
+def _apart(a: np.ndarray, b: np.ndarray, dtype: str, least: float = 0.0, share: float = 1.0) -> bool:
+    if dtype not in TOLERANCE:
+        return not np.array_equal(a, b)
+    finite = np.abs(b[np.isfinite(b)])
+    with np.errstate(all="ignore"):
+        tolerance = share * max(least, TOLERANCE[dtype]) * max(1.0, float(finite.max()) if finite.size else 1.0)
+        return not np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
+
+
+def _coarsest(steps: Sequence[Step]) -> float:
+    """The tolerance of the least exact numbers that a program may have on its way; some statements make float32."""
+    text = " ".join(line for line, _ in steps)
+    return max(TOLERANCE[name] for name in TOLERANCE if name == "float32" or name in text)
+
+
+def _differs(ours: Seen | str, theirs: Seen | str, least: float = 0.0) -> tuple[str, str] | None:
+    """In what a tensor differs by more than a tolerance, in a word, and how."""
+    if isinstance(ours, str) or isinstance(theirs, str):
+        return None if ours == theirs else ("values", f"{ours} != {theirs}")
+    for what in ("dtype", "shape", "flags", "layout"):
+        a, b = getattr(ours, what), getattr(theirs, what)
+        if a != b:
+            return what, f"{a} != {b}"
+    if _apart(ours.values, theirs.values, ours.dtype, least):
+        return "values", f"{ours.values.ravel()[:8]} != {theirs.values.ravel()[:8]}"
+    a, b = ours.grad, theirs.grad
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return None if a == b else ("grad", f"{a} != {b}")
+    if a[:2] != b[:2]:
+        return "grad", f"{a[:2]} != {b[:2]}"
+    return ("values", f"of grad: {a[2].ravel()[:8]} != {b[2].ravel()[:8]}") if _apart(a[2], b[2], a[0], least) else None
+
+
+def _same_bits(ours: dict[str, Seen | str], theirs: dict[str, Seen | str]) -> bool:
+    for name, b in theirs.items():
+        a = ours.get(name)
+        if isinstance(a, Seen) and isinstance(b, Seen):
+            grads = isinstance(a.grad, tuple) and isinstance(b.grad, tuple) and not np.array_equal(a.grad[2], b.grad[2], equal_nan=True)
+            if grads or not np.array_equal(a.values, b.values, equal_nan=a.dtype in TOLERANCE):
+                return False
+    return True
+
+
+def _first(mode: str, ours: Run, theirs: Run, refused: Counter[str]) -> Difference | None:
+    for i, (mine, wanted) in enumerate(zip(ours.errors, theirs.errors, strict=True)):
+        if isinstance(mine, NotImplementedError) and not isinstance(wanted, NotImplementedError):
+            refused[str(mine).split(":")[0][:80]] += 1
+            return Difference(mode, i, "refused", str(mine))
+        if type(mine) is not type(wanted):
+            return Difference(mode, i, "error", f"{mine!r:.160} instead of {wanted!r:.160}")
+        a, b = ours.seen[i], theirs.seen[i]
+        if a is None or b is None:
+            continue
+        for name in b:
+            found = _differs(a[name], b[name])
+            if found is not None:
+                return Difference(mode, i, found[0], f"{name} {found[1]}")
+    return None
+
+
+def _well_determined(steps: Sequence[Step], at: Difference, layout: bool, theirs: Run) -> bool:
+    """Whether PyTorch's own value stays where it is when the program's numbers change by their rounding."""
+    name = at.text.partition(" ")[0]
+    wanted = theirs.seen[at.step][name]  # type: ignore[index]
+    for change in (1.0, -1.0, 2.5):
+        other = run(torch, steps, layout, change=change)
+        if any(type(a) is not type(b) for a, b in zip(other.errors, theirs.errors, strict=True)):
+            return False
+        seen = other.seen[at.step]
+        if seen is not None and _differs(seen[name], wanted) is not None:
+            return False
+        moved = None if seen is None else seen[name]
+        if isinstance(wanted, Seen) and isinstance(moved, Seen) and _apart(moved.values, wanted.values, wanted.dtype, share=0.1):
+            return False
+    return True
+
+
+def difference(
+    steps: Sequence[Step], modes: Sequence[str], layout: bool, refused: Counter[str] | None = None, times: int = 2
+) -> Difference | None:
+    """The first difference that is not allowed. Deferred programs run ``times``: a trace that comes again is compiled."""
+    theirs = run(torch, steps, layout)
+    failing = [error is not None for error in theirs.errors]
+    refused = Counter() if refused is None else refused
+    for mode in modes:
+        for _ in range(times if mode == "deferred" else 1):
+            with jtorch.execution(mode):
+                found = _first(mode, run(jtorch, steps, layout, failing), theirs, refused)
+            if found is None or found.kind == "refused":
+                continue
+            if found.kind == "values" and not _own(steps, mode, layout, failing):
+                refused["carried"] += 1
+                continue
+            return found
+    return None
+
+
+def _own(steps: Sequence[Step], mode: str, layout: bool, failing: Sequence[bool]) -> bool:
+    """Whether values differ by a statement of their own, or by the rounding of earlier ones that the program magnifies."""
+    steps = [(line, True) for line, _ in steps]
+    theirs = run(torch, steps, layout)
+    with jtorch.execution(mode):
+        ours = run(jtorch, steps, layout, failing)
+    found = _first(mode, ours, theirs, Counter())
+    if found is None or found.kind != "values":
+        return True  # only while ops are compiled together, or something else altogether
+    before = found.step - 1
+    if before < 0 or _same_bits(ours.seen[before] or {}, theirs.seen[before] or {}):
+        return True
+    name = found.text.partition(" ")[0]
+    if _differs(ours.seen[found.step][name], theirs.seen[found.step][name], _coarsest(steps)) is None:  # type: ignore[index]
+        return False
+    return _well_determined(steps, found, layout, theirs)
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------------------
+
+
+def _overlaps(t: Any) -> bool:
+    reach = 0
+    for s, n in sorted((s, n) for s, n in zip(t.stride(), t.shape, strict=True) if n > 1):
+        if s <= reach:
+            return True
+        reach += s * (n - 1)
+    return False
+
+
+def _place(t: Any) -> tuple[Any, ...]:
+    return tuple(t.shape), tuple(t.stride()), t.storage_offset()
+
+
+def _hazard(family: str, line: str, fields: Fields) -> bool:
+    """Whether a write depends on the order of PyTorch's loops."""
+    if family not in ("writes", "draws") and "_(" not in line and "out=" not in line:
+        return False
+    tensors = [fields.tensors[name] for name in dict.fromkeys(fields.operands)]
+    if any(_overlaps(t) for t in fields.tensors.values()):
+        return True
+    main = fields.tensors[fields.main] if fields.main else None
+    for t in tensors[1:]:
+        if t.untyped_storage().data_ptr() == main.untyped_storage().data_ptr() and (" = " in line or _place(t) != _place(main)):  # type: ignore[union-attr]
+            return True
+    return False
+
+
+def write(
+    seed: int, length: int, families: Sequence[str] = tuple(FAMILIES), templates: int = 0, dtypes: Sequence[str] = DTYPES
+) -> list[Step]:
+    """A random program. PyTorch runs it while it is written, as choices depend on shapes and dtypes.
+
+    Args:
+        templates: so many statements of each family at most, and four shapes and dtypes, for forty seeds, so that programs meet again what
+            is compiled already.
+    """
+    rng = random.Random(seed)
+    chosen = random.Random(seed // 40)
+    shapes = chosen.sample(SHAPES, 4) if templates else SHAPES
+    dtypes = [chosen.choice(dtypes) for _ in range(4)] if templates else dtypes
+    pools = {f: chosen.sample(FAMILIES[f], min(templates, len(FAMILIES[f]))) if templates else FAMILIES[f] for f in families}
+    env: dict[str, Any] = {"torch": torch}
+    exec(_code(PREAMBLE), env)
+    steps: list[Step] = []
+    made = 0
+
+    def add(line: str, read: bool) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(_code(line), env)
+        steps.append((line, read))
+
+    for _ in range(rng.randint(2, 4)):
+        add(f"t{made} = {literal(rng, shapes, dtypes)}", False)
+        made += 1
+    for _ in range(20 * length):
+        if len(steps) >= length:
+            break
+        live = [k for k, v in env.items() if k[0] == "t" and k[1:].isdigit() and isinstance(v, torch.Tensor)]
+        family = rng.choices(families, [WEIGHTS[f] for f in families])[0]
+        fields = Fields(rng, {k: env[k] for k in live[-LIVE:]}, f"t{made}")
+        try:
+            line = rng.choice(pools[family]).format_map(fields)
+        except Unfilled:
+            continue
+        if _hazard(family, line, fields):
+            continue
+        try:
+            add(line, rng.random() < 0.12)
+        except Exception as error:
+            known = "not implemented for" in str(error) or isinstance(error, NotImplementedError) or "INTERNAL ASSERT" in str(error)
+            if not known and rng.random() < 0.3:
+                steps.append((line, False))
+            continue
+        if line.startswith(f"t{made} ") or f" t{made} = " in line:
+            if isinstance(env[f"t{made}"], torch.Tensor) and env[f"t{made}"].numel() > 400:
+                add(f"t{made} = t{made}.detach().flatten()[:6].clone()", False)
+            made += 1
+        if len(live) > 2 * LIVE:
+            add(f"del {live[0]}", False)
+    return steps
+
+
+def shorter(steps: list[Step], found: Difference, layout: bool, seconds: float = 60.0) -> tuple[list[Step], Difference]:
+    """The program without the steps that its difference does not need."""
+    until = time.monotonic() + seconds
+    steps = steps[: found.step + 1]
+    steps[-1] = (steps[-1][0], True)
+    size = max(1, len(steps) // 2)
+    while size and time.monotonic() < until:
+        i, changed = 0, False
+        while i < len(steps) and time.monotonic() < until:
+            rest = _runnable(steps[:i] + steps[i + size :])
+            again = difference(rest, [found.mode], layout) if rest else None
+            if again is not None and again.kind == found.kind:
+                steps, found, changed = rest, again, True
+            else:
+                i += size
+        if not changed or size > 1:
+            size //= 2
+    return steps, found
+
+
+def _runnable(steps: list[Step]) -> list[Step]:
+    """The steps whose names are all there."""
+    errors = run(torch, steps, False).errors
+    return [s for s, error in zip(steps, errors, strict=True) if not isinstance(error, NameError)]
+
+
+def script(steps: Sequence[Step], found: Difference) -> str:
+    """A program as a script for either of the two."""
+    body = "\n".join(line for line, _ in steps)
+    uses = "Square" in body or "net" in body
+    last = found.text.partition(" ")[0]
+    text = f"# {found}\nimport jtorch as torch  # or: import torch\n" + (PREAMBLE if uses else "") + body
+    return text + (f"\nprint({last})" if last.startswith("t") and last[1:].isdigit() else "")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Writes, runs and compares programs; 1 if some differ."""
+    parser = _report.options(__doc__, 200)
+    parser.add_argument("--mode", choices=("deferred", "immediate", "both"), default="both")
+    parser.add_argument("--layout", action="store_true", help="compare strides, offsets, versions and shared memory, too")
+    parser.add_argument("--families", nargs="+", choices=list(FAMILIES), default=list(FAMILIES), help="kinds of statements")
+    given = parser.parse_args(argv)
+    modes = ("deferred", "immediate") if given.mode == "both" else (given.mode,)
+    report = _report.report("programs", given, 200)
+    torch.set_num_threads(1)
+    seed = given.seed * 1_000_000
+    refused: Counter[str] = Counter()
+    while report.goes_on():
+        seed += 1
+        report.tried += 1
+        steps = write(seed, 5 + seed * 7 % 36, given.families, 12)
+        report.seen["steps"] += len(steps)
+        found = difference(steps, modes, given.layout, refused)
+        if found is not None:
+            small, found = shorter(steps, found, given.layout)
+            report.seen[f"differing in {found.kind}"] += 1
+            report.fail(f"seed {seed}\n{script(small, found)}\n")
+    report.seen["carried"] = refused.pop("carried", 0)
+    for what, n in refused.most_common():
+        print(f"refused {n} times: {what}")
+    return report.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
