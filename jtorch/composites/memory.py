@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +29,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
     Shapes: the sizes, spread or in one tuple.
 
     Raises:
-        RuntimeError: for tensors that require grad, and for views of other tensors' memory that would have to grow.
+        RuntimeError: for tensors that require grad, views of other tensors' memory that would have to grow, and sizes that are none.
 
     Example:
         >>> import jtorch as torch
@@ -43,7 +44,9 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
         raise RuntimeError("cannot resize variables that require grad")
     if tuple(self.shape) == size:
         return self
-    numel = int(np.prod(size, dtype=np.int64))
+    numel = math.prod(size)
+    if any(n < 0 for n in size) or numel >= 1 << 63:
+        raise RuntimeError("numel: integer multiplication overflow")
     old = self.numel()
     if self._al is not None and numel <= old and self.is_contiguous():
         made = self.flatten()[:numel].view(size)
