@@ -273,3 +273,23 @@ def test_a_script_without_main_guard(tmp_path: Path) -> None:
     assert out[:4] == ["once", "[0]", "[1]", "[2]"]
     with pytest.raises(ProcessLookupError):
         os.kill(int(out[4].split()[1]), 0)
+
+
+@pytest.mark.parametrize("when", ["during a pass", "between passes"])
+def test_kept_workers_that_died_are_replaced(when: str) -> None:
+    data = Subset(Squares(), range(9))
+    loader = DataLoader(data, num_workers=2, prefetch_factor=1, persistent_workers=True)
+    expected = [str(batch) for batch in DataLoader(data)]
+    iterator = iter(loader)
+    if when == "between passes":
+        assert [str(batch) for batch in iterator] == expected
+        iterator._workers[1].process.kill()
+        iterator._workers[1].process.wait()
+    else:
+        next(iterator)
+        iterator._workers[0].process.kill()
+        with pytest.raises(RuntimeError, match="exited unexpectedly"):
+            list(iterator)
+    again = iter(loader)
+    assert [str(batch) for batch in again] == expected
+    assert iter(loader) is again  # kept again

@@ -200,6 +200,8 @@ class DataLoader(Generic[_T_co]):
     def __iter__(self) -> Any:
         if not (self.persistent_workers and self.num_workers > 0):
             return self._get_iterator()
+        if self._iterator is not None and not self._iterator._can_go_on():
+            self._iterator = None
         if self._iterator is None:
             self._iterator = self._get_iterator()
         else:
@@ -455,6 +457,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if isinstance(data, ExceptionWrapper):
             data.reraise()
         return data
+
+    def _can_go_on(self) -> bool:
+        """Whether another pass can be made with these workers: not after an error of theirs, nor when one has died since."""
+        if not self._shutdown and not all(worker.is_alive() for worker in self._workers):
+            self._shutdown_workers(healthy=False)
+        return not self._shutdown
 
     def _shutdown_workers(self, healthy: bool = True) -> None:
         if self._shutdown:
