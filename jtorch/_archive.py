@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64
-#: How many bytes one may become, at most, that was deflated.
-_DEFLATED = 1032
+#: How many bytes the records that are read may have, for each byte of the file and beside them. Those of an honest file have no more than
+#: it has, or a few times as many where somebody deflated it; but entries may name one record again and again, or zeros without end.
+_TIMES, _BESIDE = 5, 32 << 20
 _CORRUPT = (
     "PytorchStreamReader failed {}. This is an internal miniz error. If you are seeing this error, there is a high likelihood that your "
     "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was transferred incorrectly, or the file was "
@@ -68,6 +69,7 @@ class Archive:
             self._zip = zipfile.ZipFile(file)
             names = self._zip.namelist()
             self._size = file.seek(0, 2)
+            self._left = _TIMES * self._size + _BESIDE
         except Exception as e:  # what zipfile raises depends on where the damage is
             raise RuntimeError(_CORRUPT.format("reading zip archive: failed finding central directory")) from e
         self._folder = names[0].split("/")[0] if names else ""
@@ -93,9 +95,9 @@ class Archive:
             info = self._zip.getinfo(f"{self._folder}/{name}")
         except KeyError:
             raise RuntimeError(_CORRUPT.format(f"locating file {name}: file not found")) from None
-        # A directory that was tampered with may promise more than the file can hold, deflated at best.
-        if info.file_size > (self._size if info.compress_type == zipfile.ZIP_STORED else _DEFLATED * self._size):
+        if info.compress_type == zipfile.ZIP_STORED and info.file_size > self._size:  # the directory was tampered with
             raise RuntimeError(_CORRUPT.format(f"reading file {name}: file read failed"))
+        self._spend(name, info.file_size)
         data = np.empty(info.file_size, np.uint8)
         try:
             with self._zip.open(info) as stream:
@@ -110,6 +112,17 @@ class Archive:
             raise RuntimeError(_CORRUPT.format(f"reading file {name}: file read failed")) from e
         return data
 
+    def _spend(self, name: str, size: int) -> None:
+        """Counts what has been read.
+
+        Raises:
+            RuntimeError: if it is much more than the file holds.
+        """
+        self._left -= size
+        if self._left < 0:
+            words = f"reading file {name}: the records have more than {_TIMES} times the bytes of the file (and {_BESIDE >> 20} MiB)"
+            raise RuntimeError(_CORRUPT.format(words))
+
     def offset(self, name: str) -> tuple[int, int]:
         """Where the bytes of a record begin in the file, and how many they are."""
         try:
@@ -123,4 +136,5 @@ class Archive:
         start = info.header_offset + 30 + sum(struct.unpack("<HH", lengths)) if len(lengths) == 4 else self._size
         if info.compress_type != zipfile.ZIP_STORED or start + info.file_size > self._size:
             raise RuntimeError(_CORRUPT.format(f"reading file {name}: it cannot be mapped into memory"))
+        self._spend(name, info.file_size)
         return start, info.file_size

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _weights_only_unpickler
 from ._saved_pickle import Storages, make_unpickler, storage_id, text, write_pickle
-from ._saved_storage import DTYPE_OF, LoadedStorage
+from ._saved_storage import DTYPE_OF, LoadedStorage, brief
 from ._weights_only_unpickler import StorageType, UntypedStorageType
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -64,15 +64,25 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
     """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing is run."""
     found: dict[str, tuple[Any, str, int]] = {}
 
+    known = pickle._Unpickler.dispatch  # type: ignore[attr-defined]
+    if reader is _weights_only_unpickler:
+        known = {code: known[code] for code in reader.Unpickler.dispatch}
+
     # Not the one in C, which makes room for as many objects as a number in the file says.
     class Scanner(pickle._Unpickler):  # type: ignore[name-defined]
-        if reader is _weights_only_unpickler:
-            dispatch: ClassVar[dict[int, Any]] = {code: pickle._Unpickler.dispatch[code] for code in reader.Unpickler.dispatch}  # type: ignore[attr-defined]
 
         def find_class(self, module: str, name: str) -> Any:
             if module in ("torch", "torch.storage") and (name in DTYPE_OF or name == "UntypedStorage"):
                 return UntypedStorageType() if name == "UntypedStorage" else StorageType(name)
             return _Stub
+
+        def load_setitem(self) -> None:  # nothing is looked up in what is made here, so nothing is hashed either
+            del self.stack[-2:]
+
+        def load_setitems(self) -> None:
+            self.pop_mark()
+
+        dispatch: ClassVar[dict[int, Any]] = {**known, pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems}
 
         def persistent_load(self, pid: Any) -> Any:
             storage_type, key, location, numel = storage_id(pid, 5)
@@ -84,7 +94,7 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
     try:
         Scanner(file, **options).load()
     except KeyError as e:
-        raise pickle.UnpicklingError(f"Unsupported operand {e.args[0]}") from None
+        raise pickle.UnpicklingError(f"Unsupported operand {brief(e.args[0])}") from None
     except (NotImplementedError, RuntimeError, EOFError, pickle.UnpicklingError):
         raise
     except Exception as e:
@@ -107,7 +117,7 @@ def load(file: Any, restore: Callable[[Any, str], Any], reader: Any, options: di
         raise RuntimeError("Invalid magic number; corrupt file?")
     version = read(file, **options).load()
     if version != PROTOCOL_VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
+        raise RuntimeError(f"Invalid protocol version: {brief(version)}")
     read(file, **options).load()
     start = file.tell()
     named = _storages_in(file, reader, options)

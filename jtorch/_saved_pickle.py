@@ -10,7 +10,7 @@ from typing import Any
 import jtorch as torch
 
 from . import _utils, _weights_only_unpickler
-from ._saved_storage import DTYPE_OF, TYPED, Piece, geometry
+from ._saved_storage import DTYPE_OF, TYPED, Piece, brief, geometry
 from ._weights_only_unpickler import StorageType, UntypedStorageType
 from .storages import TypedStorage, UntypedStorage
 
@@ -262,4 +262,4 @@ def storage_id(pid: Any, length: int) -> tuple[Any, str, str, int]:
         found = (pid[1], text(pid[2]), text(pid[3]), pid[4])
         if isinstance(found[0], StorageType) and all(isinstance(n, str) for n in found[1:3]) and type(found[3]) is int and found[3] >= 0:
             return found
-    raise RuntimeError(f"Unknown saved id: {str(pid)[:100]}. The file might be corrupted.")
+    raise RuntimeError(f"Unknown saved id: {brief(pid)}. The file might be corrupted.")

@@ -10,6 +10,7 @@ import numpy as np
 
 import jtorch as torch
 from jtorch.core import from_host, from_value
+from jtorch.errors import not_offered
 from jtorch.storages import TypedStorage, UntypedStorage, storage_of
 
 #: Storage classes of PyTorch's format, by dtype. Other dtypes are saved as ``UntypedStorage`` with the dtype beside it.
@@ -30,6 +31,20 @@ TYPED = {
 DTYPE_OF = {name: dtype for dtype, name in TYPED.items()}
 #: Sizes, strides and offsets are below this.
 _LIMIT = 1 << 63
+#: How many elements a tensor may have for each one of its storage, and beside them: where they are found by positions in memory, and where
+#: one is shown again and again. A file of a few bytes could describe a tensor of any size otherwise.
+_OVERLAPS, _BESIDE = 10, 1 << 22
+_SHOWN, _SHOWN_BESIDE = 1000, 1 << 26
+
+
+def brief(value: Any) -> str:
+    """What an error says of something in a file: containers may be endless to print, and texts long."""
+    if isinstance(value, (tuple, list)) and len(value) <= 20 and all(type(v) in (int, float, str, type(None)) for v in value):
+        value = repr(value)
+    elif isinstance(value, (tuple, list, dict, set, frozenset, torch.Tensor)):
+        return f"a {type(value).__name__}"
+    found = str(value)
+    return found if len(found) <= 500 else f"{found[:500]}..."
 
 
 class Piece:
@@ -130,7 +145,8 @@ class LoadedStorage(TypedStorage):
         if not isinstance(dtype, torch.dtype):
             raise TypeError(f"the dtype of a saved tensor must be a torch.dtype, not {type(dtype).__name__}")
         if len(size) != len(stride) or not all(type(n) is int and 0 <= n < _LIMIT for n in (offset, *size, *stride)):
-            raise RuntimeError(f"setStorage: sizes {size!r}, strides {stride!r} and storage offset {offset!r} are not those of a tensor")
+            told = f"sizes {brief(size)}, strides {brief(stride)} and storage offset {brief(offset)}"
+            raise RuntimeError(f"setStorage: {told} are not those of a tensor")
         if self.location == "meta":
             return torch.empty_strided(size, stride, dtype=dtype, device="meta")
         elements = self.data.nbytes // dtype.itemsize
@@ -143,6 +159,13 @@ class LoadedStorage(TypedStorage):
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {dtype.itemsize} requiring "
                 f"a storage size of {reach * dtype.itemsize} are out of bounds for storage of size {self.data.nbytes}"
             )
+        # Dimensions of one element that is shown again and again need no positions in memory, all others one for each element.
+        once = tuple(1 if s == 0 else n for n, s in zip(size, stride)) if count else size
+        if math.prod(once) > _OVERLAPS * elements + _BESIDE or count > _SHOWN * elements + _SHOWN_BESIDE:
+            raise not_offered(
+                f"torch.load() of a tensor of {count} elements on a storage of {elements}",
+                "where elements lie on each other, as in views by expand() or unfold(), each takes memory of its own; save a clone()",
+            )
         if self._whole is None:
             if offset == 0 and count == elements and stride == _contiguous(size):
                 self._whole = self._make(dtype, size)
@@ -152,7 +175,8 @@ class LoadedStorage(TypedStorage):
         if whole.dtype is not dtype:
             whole = whole.view(-1).view(dtype)
         with torch.no_grad():
-            return whole.detach().as_strided(size, stride, offset).detach()
+            found = whole.detach().as_strided(once, stride, offset)
+            return (found if once == size else found.expand(size)).detach()
 
     def _make(self, dtype: torch.dtype, size: tuple[int, ...]) -> torch.Tensor:
         count = math.prod(size)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import jtorch as torch
 
-from ._saved_storage import DTYPE_OF
+from ._saved_storage import DTYPE_OF, brief
 
 _blocklisted_modules = ("sys", "os", "posix", "nt")
 
@@ -89,8 +89,6 @@ _allowed: dict[str, Any] = {}
 
 def _get_allowed_globals() -> dict[str, Any]:
     if not _allowed:
-        from _codecs import encode
-
         from . import _utils, devices, dtypes, serialization
         from .nested._internal import nested_tensor
         from .wrappers.nested import StridedNestedTensor
@@ -103,7 +101,7 @@ def _get_allowed_globals() -> dict[str, Any]:
             "torch.Size": torch.Size,
             "torch.Tensor": torch.Tensor,
             "torch.device": devices.device,
-            "_codecs.encode": encode,
+            "_codecs.encode": _encode,
             "builtins.bytearray": _bytes,
             "builtins.set": set,
             "builtins.complex": complex,
@@ -138,12 +136,32 @@ _MALFORMED = (
 )  # fmt: skip
 
 
+#: How deep tuples and lists may lie in each other where they are hashed or handed to a function: Python's hash of tuples has no end
+#: of its own, and takes the stack; and how many parts they may have in all, beside ten for each byte of the file. One tuple may be a
+#: part many times, so that a file of a few bytes describes one that nobody can walk over.
+_DEEPEST, _PARTS = 100, 1_000_000
+
+
+def _latin(encoding: Any) -> Any:
+    """The encoding in which pickles of protocol 2 write bytes. The others are modules to import, and some take for ever."""
+    if not isinstance(encoding, str) or encoding not in ("latin1", "latin-1"):
+        raise UnpicklingError(f"Can only encode as latin1, not as {brief(encoding)}")
+    return encoding
+
+
+def _encode(text: Any, encoding: Any = None) -> bytes:
+    """``_codecs.encode``, as pickles of bytes call it."""
+    if not isinstance(text, str):
+        raise UnpicklingError(f"Can only encode text, not {brief(text)}")
+    return text.encode(_latin(encoding))
+
+
 def _rebuild_from_type(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     """What rebuilds tensors of subclasses: it takes a function and a class from the file, so both must be what they seem."""
     if getattr(func, "__module__", None) != "jtorch._utils" or not _is_allowed(func):
-        raise UnpicklingError(f"Trying to call reduce for unrecognized function {func}")
+        raise UnpicklingError(f"Trying to call reduce for unrecognized function {brief(func)}")
     if not (isinstance(new_type, type) and issubclass(new_type, torch.Tensor) and _is_allowed(new_type)):
-        raise UnpicklingError(f"Can only rebuild tensors of allowed classes, but got {new_type}")
+        raise UnpicklingError(f"Can only rebuild tensors of allowed classes, but got {brief(new_type)}")
     return torch._utils._rebuild_from_type_v2(func, new_type, args, state)
 
 
@@ -151,7 +169,7 @@ def _bytes(*args: Any) -> bytearray:
     """``bytearray`` of data, not of a size, which may be any."""
     if args and isinstance(args[0], int):
         raise UnpicklingError("Can only make a bytearray of data")
-    return bytearray(*args)
+    return bytearray(args[0], _latin(args[1])) if len(args) == 2 else bytearray(*args)
 
 
 class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
@@ -168,16 +186,35 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
 
     def __init__(self, file: Any, *, encoding: str = "bytes") -> None:
         super().__init__(file, encoding=encoding)
+        at = file.tell()
+        self._length = file.seek(0, 2) - at
+        file.seek(at)
+
+    def _afford(self, *values: Any) -> None:
+        """Refuses tuples and lists that are too deep, or have too many parts, to walk over."""
+        level = [v for v in values if isinstance(v, (tuple, list))]
+        for _ in range(_DEEPEST):
+            below: list[Any] = []
+            for value in level:
+                self._parts -= len(value)
+                if self._parts < 0:
+                    raise UnpicklingError("The pickle is damaged: its tuples have more parts than can be looked at")
+                below += [v for v in value if isinstance(v, (tuple, list))]
+            if not below:
+                return
+            level = below
+        raise UnpicklingError(f"The pickle is damaged: tuples or lists lie deeper than {_DEEPEST} in each other")
 
     def load(self) -> Any:
         """The object that the pickle describes."""
         self._trusted = False
+        self._parts = _PARTS + 10 * self._length
         try:
             return super().load()
         except KeyError as error:  # from the table of opcodes, or of memoized objects
             if self._trusted:
                 raise
-            raise UnpicklingError(f"Unsupported operand {error.args[0]}") from None
+            raise UnpicklingError(f"Unsupported operand {brief(error.args[0])}") from None
         except _MALFORMED as error:
             if self._trusted:
                 raise
@@ -225,33 +262,41 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
         """Makes an object of an allowed class."""
         args = self.stack.pop()
         cls = self.stack.pop()
+        if not _is_by_user(cls):
+            self._afford(args)
         if cls is torch.nn.Parameter:
             self.append(torch.nn.Parameter(*args))
         elif _is_by_user(cls):
             self.append(self._call(cls.__new__, cls, *args))
-        elif _is_allowed(cls):
+        elif cls is not torch.Tensor and _is_allowed(cls):
             self.append(cls.__new__(cls, *args))
         else:
             raise UnpicklingError(
-                f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {cls}"
+                f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {brief(cls)}"
             )
 
     def load_reduce(self) -> None:
         """Calls an allowed function."""
         args = self.stack.pop()
         func = self.stack[-1]
-        if not _is_allowed(func):
-            message = f"Trying to call reduce for unrecognized function {func}"
+        if _is_by_user(func):
+            self.stack[-1] = self._call(func, *args)
+            return
+        if func is torch.Tensor or not _is_allowed(func):  # torch.Tensor is only named; calling it makes one of any size
+            message = f"Trying to call reduce for unrecognized function {brief(func)}"
             if hasattr(func, "__self__"):
-                message += f" which belongs to {func.__self__}"
+                message += f" which belongs to {brief(func.__self__)}"
             raise UnpicklingError(message)
-        self.stack[-1] = self._call(func, *args) if _is_by_user(func) else func(*args)
+        self._afford(args)
+        self.stack[-1] = func(*args)
 
     def load_build(self) -> None:
         """Gives an object of an allowed class its state."""
         state = self.stack.pop()
         inst = self.stack[-1]
         kind = type(inst)
+        if not _is_by_user(kind):
+            self._afford(state)
         if kind is OrderedDict:
             inst.__dict__.update(state)
         elif kind is torch.nn.Parameter or (kind is not torch.Tensor and _is_allowed(kind)):
@@ -289,12 +334,15 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     def load_setitem(self) -> None:
         """Sets an item of a dict."""
         value, key = self.stack.pop(), self.stack.pop()
+        if isinstance(key, tuple):
+            self._afford(key)
         self._dict("SETITEM")[key] = value
 
     def load_setitems(self) -> None:
         """Sets items of a dict."""
         items = self.pop_mark()
         target = self._dict("SETITEMS")
+        self._afford(*[key for key in items[::2] if isinstance(key, tuple)])
         for i in range(0, len(items), 2):
             target[items[i]] = items[i + 1]
 
@@ -311,6 +359,7 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
             raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(pid)}")
         if type(pid) is tuple and len(pid) > 0 and pid[0] not in ("storage", b"storage"):
             raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {type(pid[0])}")
+        self._afford(pid)
         self.append(self._call(self.persistent_load, pid))
 
     def persistent_load(self, pid: Any) -> Any:

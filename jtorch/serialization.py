@@ -563,7 +563,7 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
     default = {None: b"little", LoadEndianness.LITTLE: b"little", LoadEndianness.BIG: b"big"}.get(_Settings.endianness)
     order = archive.record("byteorder") if archive.has("byteorder") else default or sys.byteorder.encode()
     if order not in (b"little", b"big"):
-        raise ValueError(f"Unknown endianness type: {order.decode()}")
+        raise ValueError(f"Unknown endianness type: {order[:20].decode(errors='replace')}")
     swapped = order.decode() != sys.byteorder
     restore = _get_restore_location(map_location)
     storages: dict[str, Any] = {}
@@ -577,6 +577,8 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
             if mapped is None or swapped:
                 data = archive.array(name)
                 if swapped and storage_type.dtype is not None:
+                    if data.nbytes % storage_type.dtype.itemsize:
+                        raise RuntimeError(f"The record {name} ends within an element. The file might be corrupted.")
                     data = data.view(storage_type.dtype.np).byteswap().view(np.uint8)
             else:
                 start, size = archive.offset(name)
