@@ -827,7 +827,7 @@ def _part_of_wide(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], of
     if al.chain and all(s.geometric for s in chain):
         from .steps import memory_steps
 
-        chain = tuple(memory_steps(al.storage.strides, aval.shape, strides, offset))
+        chain = tuple(memory_steps(al.storage.aval, al.storage.strides, aval.shape, strides, offset, aval.dtype))
     r = _new(Tensor)
     r._al = mine = Alias(al.storage, chain, None, al.base if al.base is not None else t, al.counter.n, offset)
     mine.aval, mine.strides, mine.counter = aval, strides, al.counter

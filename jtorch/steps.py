@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .engine import Call
+import numpy as np
+
+from .engine import Aval, Call
 from .engine.programs import identity
+from .layouts import contiguous_strides
 from .ops import complexes, memory_views  # noqa: F401  (declare what ``memory_steps`` takes)
 from .ops import views as view_ops
 from .ops._declare import OPS, Op
@@ -67,17 +70,24 @@ def detaching() -> Step:
 
 
 def memory_steps(
+    base: Aval,
     strides: tuple[int, ...] | None,
     size: tuple[int, ...],
     stride: tuple[int, ...],
     offset: int,
+    dtype: np.dtype,
     bits: tuple[bool, bool] = (False, False),
 ) -> list[Step]:
-    """The steps from a base with ``strides`` (None: contiguous) to a strided look at its memory, conjugated or negated as ``bits`` say."""
+    """The steps from a base with ``strides`` (None: contiguous) to any strided look at its memory, in elements of ``dtype``, conjugated or
+    negated as ``bits`` say."""
     found = []
+    if dtype != base.dtype:
+        strides = strides or contiguous_strides(base.shape)
     if strides is not None:
         order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
         found.append(step_of(view_ops.VIEWS["_C._memory"], (order,)))
+    if dtype != base.dtype:
+        found.append(step_of(view_ops.VIEWS["_C._view_dtype"], (dtype,)))
     found.append(step_of(view_ops.VIEWS["_C._as_strided"], (size, stride, offset)))
     found += [step_of(view_ops.VIEWS[path], ()) for path, is_set in zip(("conj", "_neg_view"), bits, strict=True) if is_set]
     return found

@@ -93,6 +93,7 @@ class Storage:
             if self.host is not None and sys.getrefcount(self.host) <= 2 and self.host.base is None:
                 self.value = copied(self.host)
                 self.host = None
+                self.version += 1  # what was read from the array may have been written over since
             return self.host is None
 
     def put(self, alias: Alias, value: Value) -> int:
@@ -181,7 +182,9 @@ def writable(alias: Alias, chain: Sequence[Step]) -> Sequence[Step]:
         return chain
     from .steps import memory_steps
 
-    return memory_steps(alias.storage.strides, alias.aval.shape, alias.strides, alias.offset, bits_of(chain))
+    storage = alias.storage
+    base = storage.aval if storage.value is None else storage.value.aval
+    return memory_steps(base, storage.strides, alias.aval.shape, alias.strides, alias.offset, alias.aval.dtype, bits_of(chain))
 
 
 def put_through(base: Value, chain: Sequence[Step], value: Value) -> Value:

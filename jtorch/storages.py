@@ -8,15 +8,16 @@ import numpy as np
 
 from . import dtypes
 from .core import Tensor, alias_of, contiguous_strides, is_contiguous, share_host
-from .engine import META, read
-from .storage import Storage
+from .engine import META, limits, read
+from .errors import check_long
+from .storage import Alias, Storage
 
 
 class UntypedStorage:
     """The memory of tensors, as bytes. Two tensors that share memory have storages that compare equal."""
 
-    def __init__(self, size: int = 0, *, _storage: Storage | None = None, _device: Any = None) -> None:
-        self._storage = _storage if _storage is not None else alias_of(share_host(np.zeros(size, np.uint8))).storage
+    def __init__(self, size: Any = 0, *, _storage: Storage | None = None, _device: Any = None) -> None:
+        self._storage = _storage if _storage is not None else alias_of(share_host(_bytes(size))).storage
         self._device = _device
 
     @property
@@ -57,8 +58,10 @@ class UntypedStorage:
         storage = self._storage
         if self._aval.device == META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        array = storage.host if not storage.adopt() else np.asarray(read(storage.value))  # type: ignore[arg-type]
-        strides = storage.strides
+        return self._in_order(storage.host if not storage.adopt() else np.asarray(read(storage.value)))  # type: ignore[arg-type]
+
+    def _in_order(self, array: Any) -> np.ndarray:
+        strides = self._storage.strides
         if strides is not None and not is_contiguous(array.shape, strides):  # type: ignore[union-attr]
             order = sorted(range(len(strides)), key=lambda i: -strides[i])  # type: ignore[index]
             array = np.transpose(array, order)  # type: ignore[arg-type]
@@ -71,10 +74,47 @@ class UntypedStorage:
         """The bytes as a list."""
         return list(self._to_bytes())
 
+    def _shared(self) -> np.ndarray:
+        """The bytes as NumPy's memory, which from now on is the storage's: what is written there is seen by its tensors."""
+        storage = self._storage
+        if self._aval.device == META:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        array = storage.host
+        if array is None:
+            whole: Any = object.__new__(Tensor)
+            whole._al = Alias(storage, (), storage.value, None, 0, 0)
+            whole._strides = storage.strides
+            array = whole.numpy()
+        return self._in_order(array).view(np.uint8)
+
     def __getitem__(self, index: Any) -> Any:
-        """A byte as a number, or for a slice a storage of these bytes."""
-        found = self.memory().view(np.uint8)[index]
-        return UntypedStorage(_storage=alias_of(share_host(found)).storage) if isinstance(index, slice) else int(found)
+        """A byte as a number, or for a slice a storage of these bytes, which stay shared.
+
+        Raises:
+            IndexError: if it is out of range.
+            RuntimeError: for a slice with steps.
+        """
+        if isinstance(index, slice):
+            found = self._shared()[_checked_slice(index)]
+            return UntypedStorage(_storage=alias_of(share_host(found)).storage)
+        return int(self.memory().view(np.uint8)[_checked_index(self, index)])
+
+    def __setitem__(self, index: Any, value: int) -> None:
+        """Writes a byte, or one byte to every place of a slice."""
+        if type(value) is not int:
+            raise RuntimeError(f"can only set storage content with a int types, but got {type(value).__name__} instead")
+        if not isinstance(index, (int, slice)):
+            raise RuntimeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+        if isinstance(index, int) and not -self.nbytes() <= index < self.nbytes():
+            raise RuntimeError("out of bounds")
+        self._shared()[_checked_slice(index) if isinstance(index, slice) else index] = value & 255
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Writes one byte everywhere."""
+        if type(value) is not int:
+            raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
+        self._shared()[:] = value & 255
+        return self
 
     def __repr__(self) -> str:
         numbers = "..." if self.device.type == META else "".join(f" {n}\n" for n in self.tolist()).removesuffix("\n")
@@ -103,6 +143,46 @@ class UntypedStorage:
     def resize_(self, size: int) -> Any:
         """Not offered: a storage's size is that of the array behind it."""
         raise NotImplementedError("UntypedStorage.resize_ is not offered by jtorch: a storage has the size of the array behind it")
+
+
+def _bytes(given: Any) -> np.ndarray:
+    """The memory of a new storage: of a size, or with the bytes of a sequence."""
+    if isinstance(given, (int, np.integer)):
+        if given < 0:
+            raise RuntimeError(
+                "[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu() seems to have been called with negative number: "
+                f"{int(given) % 2**64}"
+            )
+        limits.check_bytes(int(given))
+        return np.zeros(given, np.uint8)
+    try:
+        items = list(given)
+    except TypeError:
+        raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type(given).__name__}") from None
+    for x in items:
+        if not isinstance(x, (int, np.integer)):
+            raise RuntimeError(
+                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(given).__name__}), but one of the items "
+                f"was of type {type(x).__name__} instead of int"
+            )
+    return np.array([int(x) & 255 for x in items], np.uint8)
+
+
+def _checked_slice(index: slice) -> slice:
+    if index.step not in (None, 1):
+        raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step of 1 is supported")
+    return index
+
+
+def _checked_index(storage: UntypedStorage | TypedStorage, index: Any) -> int:
+    if not hasattr(type(index), "__index__"):
+        raise TypeError(f"can't index a torch.{type(storage).__name__} with {type(index).__name__}")
+    i, n = index.__index__(), len(storage)
+    check_long(i)
+    at = i + n if i < 0 else i
+    if not 0 <= at < n:
+        raise IndexError(f"index {at} out of range for storage of size {n}")
+    return at
 
 
 class TypedStorage:
@@ -143,7 +223,21 @@ class TypedStorage:
         """
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self._untyped_storage.memory().view(self.dtype.np)[index].item()
+        return self._untyped_storage.memory().view(self.dtype.np)[_checked_index(self, index)].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Writes an element, or one to every place of a slice."""
+        place = _checked_slice(index) if isinstance(index, slice) else _checked_index(self, index)
+        self._untyped_storage._shared().view(self.dtype.np)[place] = value
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Writes one element everywhere."""
+        self._untyped_storage._shared().view(self.dtype.np)[:] = value
+        return self
+
+    def resize_(self, size: int) -> Any:
+        """Not offered: see ``UntypedStorage.resize_``."""
+        return self._untyped_storage.resize_(size)
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""

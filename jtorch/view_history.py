@@ -74,7 +74,8 @@ def base_steps(al: Alias) -> Sequence[Step]:
     from .steps import memory_steps
 
     bits = tuple([mine != its for mine, its in zip(bits_of(al.chain), bits_of(chain), strict=True)])
-    return memory_steps(strides, al.aval.shape, al.strides or contiguous_strides(al.aval.shape), al.offset, bits)  # type: ignore[arg-type]
+    shown = al.strides or contiguous_strides(al.aval.shape)
+    return memory_steps(base._aval, strides, al.aval.shape, shown, al.offset, al.aval.dtype, bits)  # type: ignore[arg-type]
 
 
 def refresh_history(t: Tensor, al: Alias) -> None:

@@ -15,7 +15,7 @@ from .autograd.tape import Node
 from .binding import composite, signature_of
 from .core import Tensor, alias_of, contiguous_strides, detached, lazy_bits, view
 from .engine import SPECIAL, Call, limits, shapes_of
-from .errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor
+from .errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor, not_offered
 from .ops import views as view_ops
 from .ops._declare import OPS, Op
 from .ops._kernel import Fixed, T, caches, call_of
@@ -596,18 +596,21 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
     limits.check_size(size, 1, view=True)
     al = alias_of(input)
     storage = al.storage
-    total = (storage.aval if storage.value is None else storage.value.aval).size
+    base = storage.aval if storage.value is None else storage.value.aval
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
     itemsize = input._aval.dtype.itemsize
     if last * itemsize > HIGHEST_LONG:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    if 0 not in size and last > total:
+    if 0 not in size and last * itemsize > base.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
             "storage size of "
-            f"{last * itemsize} are out of bounds for storage of size {total * itemsize}"
+            f"{last * itemsize} are out of bounds for storage of size {base.nbytes}"
         )
-    steps = memory_steps(storage.strides, size, stride, offset, bits_of(al.chain))
+    dtype = input._aval.dtype
+    if dtype != base.dtype and base.nbytes % itemsize:
+        raise not_offered(f"as_strided of a view as {input.dtype}", f"its storage of {base.nbytes} bytes is no whole number of elements")
+    steps = memory_steps(base, storage.strides, size, stride, offset, dtype, bits_of(al.chain))
     root = _whole(al) if al.chain else input
     for step in steps[:-1]:
         root = view(root, step, (1,), 0)

@@ -14,8 +14,8 @@ from ..applying import inplace, rebind
 from ..arguments import sizes as whole_sizes
 from ..binding import BOUND, composite
 from ..core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
-from ..engine import SPECIAL
-from ..errors import must_be_tensor
+from ..engine import SPECIAL, limits
+from ..errors import must_be_tensor, not_offered
 from ..functional import PUBLIC
 from ..storage import Alias
 from ..views import with_bits
@@ -24,12 +24,14 @@ from ..writing import check_inplace, check_lifted, overlapping
 
 @composite(namespace="Tensor", operands=("self",))
 def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
-    """Gives the tensor another size; new elements are zero, old ones stay in memory order.
+    """Gives the tensor another size; its elements are those of its memory from its first one on, in order, and zeros where that ends.
 
     Shapes: the sizes, spread or in one tuple.
 
     Raises:
-        RuntimeError: for tensors that require grad, views of other tensors' memory that would have to grow, and sizes that are none.
+        RuntimeError: for tensors that require grad, and sizes that cannot be had.
+
+    Differs from torch: memory that has to grow is new memory, which other tensors on the old one do not share.
 
     Example:
         >>> import jtorch as torch
@@ -44,17 +46,16 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
         raise RuntimeError("cannot resize variables that require grad")
     if tuple(self.shape) == size:
         return self
-    numel = math.prod(size)
-    if any(n < 0 for n in size) or numel >= 1 << 63:
-        raise RuntimeError("numel: integer multiplication overflow")
-    old = self.numel()
-    if self._al is not None and numel <= old and self.is_contiguous():
-        made = self.flatten()[:numel].view(size)
-    else:
-        flat = self.detach().reshape(-1)
-        if numel > old:
-            flat = _grown(flat, numel)
-        made = flat[:numel].view(size)
+    if min(size, default=0) < 0:
+        raise RuntimeError(limits.UNCOUNTABLE)
+    limits.check_size(size, 1, view=True)
+    strides, numel, offset = contiguous_strides(size), math.prod(size), self.storage_offset()
+    whole = detached(self)
+    memory = alias_of(whole).storage.aval.nbytes // self.itemsize
+    if numel and offset + numel > memory:  # all of the old memory, in new memory
+        limits.check_bytes((offset + numel) * self.itemsize, self._aval.device)
+        whole = _grown(PUBLIC["as_strided"](whole, (memory,), (1,), 0), offset + numel)
+    made = detached(PUBLIC["as_strided"](whole, size, strides, offset))
     version = self._writes
     self._v, self._al, self._strides = made._v, made._al, made._strides
     if self._al is not None:
@@ -152,12 +153,28 @@ def _memory_of(source: Any, dtype: dtypes.dtype) -> Any:
     return flat if flat.dtype is dtype else flat.view(dtype)
 
 
+def _within(source: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
+    """A strided look at a storage.
+
+    Raises:
+        NotImplementedError: where PyTorch would let the storage grow.
+    """
+    if min(size, default=0) >= 0 <= min(stride, default=0) and offset >= 0 and 0 not in size:
+        limits.check_size(size, 1, view=True)
+        end = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=False)])) * source.itemsize
+        memory = alias_of(source).storage.aval.nbytes
+        if memory < end <= limits.MOST:
+            raise not_offered("set_() beyond the end of a storage", f"it has {memory} bytes, {end} are asked for, and its size is fixed")
+    return source.as_strided(size, stride, offset)
+
+
 @composite(namespace="Tensor", operands=("self", "source"))
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Makes the tensor look at the memory of another tensor, of a storage, or at none.
 
     Raises:
-        RuntimeError: if the dtypes differ, or the size and strides reach beyond the memory.
+        RuntimeError: if the dtypes differ.
+        NotImplementedError: if the size and strides reach beyond the memory: PyTorch lets it grow.
 
     Example:
         >>> import jtorch as torch
@@ -170,11 +187,11 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     if source is None:
         made = detached(self)[:0] if self.dim() else detached(self).reshape(1)[:0]  # type: ignore[index]
     elif isinstance(source, Tensor):
-        made = detached(source) if size is None else source.as_strided(size, stride, storage_offset).detach()  # type: ignore[attr-defined]
+        made = detached(source) if size is None else _within(source, tuple(size), tuple(stride), storage_offset).detach()
     else:
         whole = _memory_of(source, self.dtype)
         if size is not None:
-            whole = whole.as_strided(size, contiguous_strides(tuple(size)) if stride is None else stride, storage_offset)
+            whole = _within(whole, tuple(size), contiguous_strides(tuple(size)) if stride is None else tuple(stride), storage_offset)
         made = detached(whole)
     made = with_bits(made, lazy_bits(self))  # torch gives the tensor other memory and keeps these
     if made._aval.torch_dtype is not self._aval.torch_dtype:

@@ -154,6 +154,8 @@ def concrete(array: jax.Array) -> Value:
 
 def copied(array: np.ndarray) -> Value:
     """The value of a copy of a NumPy array. (``jnp.array`` would compile a program for each new shape.)"""
+    if array.dtype == np.bool_:  # memory of others may hold any bytes
+        return concrete(jax.device_put(array.view(np.uint8) != 0, default_device()))
     return concrete(jax.device_put(np.array(array, order="C"), default_device()))
 
 
