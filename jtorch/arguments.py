@@ -93,16 +93,19 @@ def check_numbers(operands: Sequence[Any], given: dict[str, tuple[Any, Any]], pr
             check_fits(value, target.np)
 
 
-def check_static(name: str, argument: str, annotation: str, value: Any) -> None:
-    """Refuses a static argument of more bits than PyTorch has for it.
+def checked_static(name: str, argument: str, annotation: str, value: Any) -> Any:
+    """A static argument as it may be used: whole numbers of more bits than PyTorch has for them are refused, or fractions where those do.
 
     Raises:
         ValueError, TypeError, OverflowError: in torch's words.
     """
     if "float" not in annotation and "Number" not in annotation and "Power" not in annotation:
         check_longs(name, argument, value)
-    elif type(value) is int:
+    elif type(value) is int and not LOWEST_LONG <= value <= HIGHEST_LONG:
+        if annotation.startswith("float"):
+            return float(value)
         check_scalar(value)
+    return value
 
 
 _PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _code_cache, image_formats
 from .applying import apply, inplace, keep_layout, write_out
-from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, check_static, coerce, number, static, unsigned
+from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
 from .core import Tensor
 from .engine import Value, limits, read, record
@@ -74,13 +74,12 @@ class Bound:
                 continue
             entry = next(entries)
             if p.kind in (STATIC, DTYPE):
-                fixed = static(op, p, i + 1, entry)
-                check_static(op.name, p.name, p.annotation, fixed)
+                fixed = checked_static(op.name, p.name, p.annotation, static(op, p, i + 1, entry))
                 cacheable = cacheable and not _has_tensor(entry) and _ordinary(entry, p.annotation)
                 layout.append(Fixed(fixed))
             else:
                 if type(entry) is Fixed:
-                    check_static(op.name, p.name, p.annotation, entry.value)
+                    entry = Fixed(checked_static(op.name, p.name, p.annotation, entry.value))
                 layout.append(None if entry is None or entry == NONE else entry)
         if op.name not in NUMBERS_DO and not any(e is T for e in layout):
             self._refuse_numbers(layout)

@@ -10,7 +10,7 @@ import jax
 
 from . import devices, dtypes, layouts
 from .applying import preserve_layout, write_out
-from .arguments import KINDS, check_static, number, plain
+from .arguments import KINDS, checked_static, number, plain
 from .core import Tensor, contiguous_strides, format_strides, from_value
 from .engine import META, concrete, default_device, meta_value, record
 from .engine.calls import abstract
@@ -49,8 +49,7 @@ def _layout_of(op: Op, arguments: dict[str, Any], dtype: Any, like: Any = None) 
             numbers.append(value)
         else:
             fixed = plain(op.name, p, i + 1, arguments[p.name])
-            check_static(op.name, p.name, p.annotation, fixed)
-            entries.append(Fixed(fixed))
+            entries.append(Fixed(checked_static(op.name, p.name, p.annotation, fixed)))
     return tuple(entries), tuple(numbers)
 
 

@@ -16,7 +16,7 @@ from .autograd.tape import Node
 from .binding import composite
 from .core import Tensor, contiguous_strides, unread, view
 from .engine import Call, record
-from .errors import canonical_dim
+from .errors import canonical_dim, check_long, check_longs
 from .ops._kernel import Fixed, T, call_of
 from .steps import step_of
 from .storage import Step
@@ -122,6 +122,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
 
 
 def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, ...]:
+    check_longs("split_with_sizes", "split_sizes", sizes)
     found = tuple([whole("split_with_sizes", "split_sizes", s) for s in sizes])
     for s in found:
         if s < 0:
@@ -170,6 +171,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     _check_tensor("chunk", input)
     if not input.dim():
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    check_long(chunks)
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = canonical_dim(dim, input.dim())

@@ -204,3 +204,16 @@ def test_sums_compute_in_the_dtype_of_out():
     assert torch.cumsum(y, 0, out=torch.zeros(3, dtype=torch.int64)).tolist() == [1, 2, 3]
     with pytest.raises(RuntimeError, match=r"^Expected out tensor to have dtype double, but got long int instead$"):
         torch.sum(y, 0, dtype=torch.float64, out=long)
+
+
+def test_large_numbers_where_fractions_are_due():
+    half = torch.full((2,), 0.5)
+    assert torch.logit(half, 2**64).isnan().all()  # as in torch, eps is a fraction and may be any number
+    assert F.layer_norm(half, (2,), eps=2.0**64).tolist() == F.layer_norm(half, (2,), eps=2**64).tolist()
+    for call in (lambda: x.chunk(2**64), lambda: x.unsafe_chunk(2**64)):
+        with pytest.raises(ValueError, match=LONG):
+            call()
+    with pytest.raises(TypeError, match=r"split_with_sizes\(\): argument 'split_sizes' failed to unpack the object at pos 2"):
+        x.split([1, 2**64])
+    with pytest.raises(TypeError, match=r"einsum\(\): argument 'equation' \(position 1\) must be str, not list"):
+        torch.einsum([x], "i->")

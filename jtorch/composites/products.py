@@ -10,7 +10,7 @@ from typing import Any
 from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor
-from ..errors import must_be_tensor
+from ..errors import must_be_tensor, type_name
 from ..functional import _C, PUBLIC
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -116,6 +116,8 @@ def _einsum(*args: Any) -> Any:
         equation, operands = args[0], list(args[1:])
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         return PUBLIC["einsum"](equation, *operands[0])
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type_name(equation)}")
     terms, output = _terms(equation)
     if len(terms) != len(operands):
         word = "more" if len(operands) > len(terms) else "fewer"

@@ -32,10 +32,11 @@ def _norm(difference: Array, p: float) -> Array:
         top = lax.stop_gradient(jnp.max(size, -1, initial=0))
         attained = jnp.sum(jnp.where(size == top[..., None], size, number(0, size)), -1)
         return jnp.where(jnp.isinf(top), top, top + (attained - lax.stop_gradient(attained)))
-    nonzero = size > 0
+    nonzero = ~(size == 0)  # NaN counts
     powers = jnp.where(nonzero, jnp.where(nonzero, size, number(1, size)) ** number(p, size), number(0, size))
     total = jnp.sum(powers, -1)
-    return jnp.where(total > 0, jnp.where(total > 0, total, number(1, total)) ** number(1 / p, total), number(0, total))
+    some = ~(total == 0)
+    return jnp.where(some, jnp.where(some, total, number(1, total)) ** number(1 / p, total), number(0, total))
 
 
 def _check_cdist(x1: Array, x2: Array, p: float) -> None:

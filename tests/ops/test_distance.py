@@ -41,3 +41,10 @@ def test_cosine_of_zero_is_zero() -> None:
     found.backward()
     assert found.item() == 0
     assert torch.isfinite(x.grad).all()
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 1.5, 2.0])
+def test_distances_from_nan_are_nan(p):
+    a, b = torch.tensor([[float("nan"), 1.0]]), torch.tensor([[1.0, 2.0]])
+    assert torch.cdist(a, b, p).isnan().all() and torch.pdist(torch.cat([a, b]), p).isnan().all()
+    assert torch.cdist(b, b + 1, p).item() == pytest.approx(2 ** (1 / p) if p else 2)

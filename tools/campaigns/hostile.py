@@ -33,7 +33,7 @@ NAMESPACES = ("", "Tensor", "nn.functional", "linalg", "fft", "special")
 LEFT_OUT = re.compile(
     r"^(set_|use_|compile|save|load|hub|from_file|import_ir|manual_seed|seed|get_|is_|enable|init|_|fork|wait|autocast|vmap|classes|ops"
     r"|Tensor\.(backward|register|share_memory|pin_memory|cuda|xpu|mtia|ipu|to_mkldnn|apply|map|storage|untyped|typed|requires_grad|_|set_)"
-    r"|cond|while_loop|export|unravel|parse_|prepare_|typename|profiler|fbgemm|quantize|cudnn|miopen|mkldnn|sym_|frombuffer|from_numpy)"
+    r"|cond|classproperty|while_loop|export|unravel|parse_|prepare_|typename|profiler|fbgemm|quantize|cudnn|miopen|mkldnn|sym_|frombuffer|from_numpy)"
 )
 #: Results whose elements say nothing.
 UNSPECIFIED = re.compile(r"empty|resize|new$|data_ptr|__hash__|__repr__|element_size")
@@ -332,7 +332,7 @@ def samples(seconds: float) -> dict[str, list[tuple[list[Any], dict[str, Any]]]]
         for name in sorted(dir(namespace)):
             path = f"{prefix}.{name}".lstrip(".")
             value = getattr(namespace, name, None)
-            if callable(value) and not isinstance(value, type) and not name.startswith("__") and not LEFT_OUT.match(path):
+            if callable(value) and not isinstance(value, type) and not name.startswith("_") and not LEFT_OUT.match(path):
                 known[path] = found.get(path) or guesses
     return known
 
