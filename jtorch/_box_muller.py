@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from . import _sampling as s
+from .engine import forking
 
 #: Blocks of 16 in one call: one compiled size serves all tensors.
 ROWS = 1 << 13
@@ -72,7 +73,7 @@ def _compiled() -> Any:
 
 def rows(u: np.ndarray, out: np.ndarray) -> int:
     """Fills ``out`` from uniform numbers ``u`` (n, 16) as far as whole calls reach; returns how many rows that are."""
-    if not jax.config.jax_enable_x64:
+    if not jax.config.jax_enable_x64 or forking.cannot_run():
         return 0
     done = len(u) - len(u) % ROWS
     with jax.ensure_compile_time_eval():  # inside a JAX transformation too, these are numbers

@@ -15,7 +15,7 @@ from .autograd import grad_mode
 from .autograd.grad_mode import MODE
 from .autograd.nodes import shown
 from .autograd.tape import SAVING, Node
-from .engine import LOCAL, META, SPECIAL, THREADS, Aval, Meta, Value, aval_of, concrete, leaf, meta_value, read, record, shapes_of
+from .engine import LOCAL, META, SPECIAL, THREADS, Aval, Meta, Value, aval_of, leaf, meta_value, put, read, record, shapes_of
 from .layouts import contiguous_strides as contiguous_strides
 from .layouts import format_strides as format_strides
 from .layouts import is_contiguous as is_contiguous
@@ -668,7 +668,7 @@ def from_host(array: Any, device: Any = None, requires_grad: bool = False) -> Te
         t = from_value(meta_value(array.shape, array.dtype))
     else:
         # The copy is the device's own from here on: no one else refers to it.
-        t = from_value(concrete(jax.device_put(np.array(array), place)))
+        t = from_value(put(np.array(array), place))
     if requires_grad:
         t.requires_grad = True
     return t

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -18,7 +17,7 @@ from ..autograd.grad_mode import MODE
 from ..autograd.names import camel, written
 from ..binding import composite
 from ..core import Tensor, contiguous_strides, from_value, is_contiguous
-from ..engine import META, concrete, default_device, limits, meta_value, read
+from ..engine import META, concrete, default_device, forking, limits, meta_value, put, read
 from ..errors import must_be_tensor
 from ..random import Generator, examples, twister_of
 from ..writing import check_inplace
@@ -43,7 +42,7 @@ def drawn(draw: Draw, twister: Twister, shape: Sequence[int], strides: Sequence[
 def taken(array: np.ndarray, device: Any = None) -> Tensor:
     """A tensor of an array that nobody else holds: its memory may be taken over, which is many times faster than a copy of a small one."""
     place = devices.placement(device)
-    if place == default_device():
+    if place == default_device() and not forking.cannot_run():
         # JAX's shorter way compiles a program for each shape, which pays off where very many arrays of one shape come.
         seen = _taken.get((array.shape, array.dtype), 0) + 1
         if seen == 1 and len(_taken) > _MANY:
@@ -51,7 +50,7 @@ def taken(array: np.ndarray, device: Any = None) -> Tensor:
         _taken[array.shape, array.dtype] = seen
         if seen > _OFTEN:
             return from_value(concrete(jnp.asarray(array)))
-    return from_value(concrete(jax.device_put(array, place)))
+    return from_value(put(array, place))
 
 
 #: How often arrays of a shape and dtype came, and how many of them may cost 20 us more each before 15 ms are well spent.

@@ -3,6 +3,7 @@
 The floors above say ``record(call, values, numbers)`` and ``read(value)``. See design notes in ``docs/decisions/``.
 """
 
+from . import forking as _forking
 from . import heap as _heap
 from .calls import Call as Call
 from .calls import Guarded as Guarded
@@ -33,6 +34,8 @@ from .values import concrete as concrete
 from .values import copied as copied
 from .values import default_device as default_device
 from .values import meta_value as meta_value
+from .values import put as put
 
 require_gil()
 _heap.keep_freed_memory()
+_forking.watch()

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from . import programs, run, trie
+from . import programs, run, trie, values
 from .calls import Call, shapes_of
 from .checks import answered, failure
 from .run import immediately
@@ -400,6 +400,8 @@ def flush(trace: Trace | None = None) -> None:
             return
     if trace.state.parent is None:  # nothing is pending in it
         return
+    if values.lost is not None:
+        values.lost()
     with trace.home.lock:
         _run(trace)
 

@@ -543,7 +543,7 @@ def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: 
     plan.used = stats.flushes
     cold = plan.cold
     begun = time.perf_counter() if cold else 0.0
-    fn = plan.fn
+    fn: Any = plan.fn
     if cold and plan.key is not None:
         fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checked else None))
     if given and (plan.wary or trace.wary):

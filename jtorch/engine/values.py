@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
+from collections.abc import Callable
 from typing import Any, final
 
 import jax
@@ -155,8 +157,19 @@ def concrete(array: jax.Array) -> Value:
 def copied(array: np.ndarray) -> Value:
     """The value of a copy of a NumPy array. (``jnp.array`` would compile a program for each new shape.)"""
     if array.dtype == np.bool_:  # memory of others may hold any bytes
-        return concrete(jax.device_put(array.view(np.uint8) != 0, default_device()))
-    return concrete(jax.device_put(np.array(array, order="C"), default_device()))
+        return put(array.view(np.uint8) != 0, default_device())
+    return put(np.array(array, order="C"), default_device())
+
+
+def put(array: np.ndarray, place: Any) -> Value:
+    """The value of a NumPy array that nobody else writes to, on a device."""
+    if lost is None:
+        return concrete(jax.device_put(array, place))
+    # JAX might have one of its threads copy the array, which a forked process has not. Only those who read see this value.
+    v = _new(Value)
+    v.index, v.meta, v.array, v.trace = 0, None, array, None
+    v.aval = aval_of(array.shape, array.dtype, place)
+    return v
 
 
 def meta_value(shape: tuple[int, ...], dtype: np.dtype) -> Value:
@@ -167,12 +180,20 @@ def meta_value(shape: tuple[int, ...], dtype: np.dtype) -> Value:
     return v
 
 
+_bridge = sys.modules.get("jax._src.xla_bridge")
+#: Whether JAX has been used before this package.
+EARLY: bool = _bridge is None or _bridge.backends_are_initialized()
+
 _default: list[Any] = []
+#: In a forked process that cannot run anything: raises the error that says so (see ``forking``).
+lost: Callable[..., Any] | None = None
 
 
 def default_device() -> Any:
     """The jax device where values go unless told otherwise: the CPU, as in torch, where JAX has one."""
     if not _default:
+        if lost is not None:
+            lost()
         try:
             _default.append(jax.local_devices(backend="cpu")[0])
         except RuntimeError:  # JAX_PLATFORMS leaves the CPU out
