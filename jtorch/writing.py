@@ -6,13 +6,15 @@ import sys
 import warnings
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from .autograd.grad_mode import MODE
 from .autograd.names import plain_name
 from .autograd.tape import Node, next_seq, tracked
 from .core import Tensor, _from
-from .engine import SPECIAL, Lifted, Meta, Value
+from .engine import LOCAL, SPECIAL, Lifted, Meta, Value
+from .engine.record import number_in
 from .errors import not_offered
 from .layouts import contiguous_strides, is_dense
 from .storage import OVERLAP, Alias, writable
@@ -262,6 +264,26 @@ def _rebase(al: Alias, v: Value, edge: Any) -> int:
     if new_edge is not None and type(new_edge) is tuple and new_edge[0].label is None:
         new_edge[0].label = "CopySlices"
     return version
+
+
+def undoable(tensors: Sequence[Tensor]) -> None:
+    """Has tensors, whose new values have been recorded, get back those that they have now if the new ones cannot be computed.
+
+    A step of training that needs more memory than there is could otherwise not be followed by a smaller one.
+    """
+    trace = LOCAL.trace
+    if trace is not None:
+        places = [None if (v := t._v) is None else v.index if v.trace is trace else number_in(trace, v) for t in tensors]
+        trace.undo.append(partial(_get_back, tensors, places))
+
+
+def _get_back(tensors: Sequence[Tensor], places: list[int | None], values: list[Value], inputs: list[Value]) -> None:
+    for t, i in zip(tensors, places, strict=True):
+        v = t._v
+        if i is not None and v is not None and v.array is None:
+            old = values[i] if i >= 0 else inputs[-i - 1]
+            if old.array is None or not old.array.is_deleted():
+                t._v = old
 
 
 def swap(t: Tensor, v: Value) -> None:

@@ -16,7 +16,7 @@ from ..dispatch import is_torch_function_enabled as _is_torch_function_enabled
 from ..engine import OutOfMemoryError as OutOfMemoryError
 from ..errors import LinAlgError as _LinAlgError
 from ..functional import _C as _ops
-from ..writing import swap
+from ..writing import swap, undoable
 
 TensorBase = _Tensor
 
@@ -45,6 +45,7 @@ _ALONE = _count_alone()
 
 def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor]) -> None:
     """Gives each tensor the value of its counterpart, as an in-place update without history would."""
+    undoable(tensors)
     for t, n in zip(tensors, news, strict=True):
         old, v = t._v, n._v
         # Unless a graph (or someone else) holds the old value, nobody needs to be told that it is superseded.

@@ -15,7 +15,7 @@ from ..dispatch import ACTIVE, mode_stack
 from ..engine import SPECIAL, Value, flush, record
 from ..engine.trie import State
 from ..storage import Alias, bits_of
-from ..writing import assign, stale
+from ..writing import assign, stale, undoable
 from ._capture import CAPTURING, Capture, Draw, Handle, New, Refused
 from ._program import forward_call
 from ._world import ATOMS, Place, same
@@ -380,6 +380,7 @@ class Entry:
             if any(e is not None for e in edges):
                 node = Node(self.call, ins, edges, numbers, out)
         del ins
+        undoable(targets)
         at = self.position
         for t, (_, value, bumps, on_storage) in zip(targets, self.writes):
             _write(t, out[at[value]], bumps, on_storage)

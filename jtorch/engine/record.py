@@ -120,6 +120,7 @@ class Trace:
         end: the state after the run: ``DONE`` once the thread records into another trace.
         wary: that inputs must not be consumed, because a run that is interrupted could not be finished.
         asked: whether the checks of the last call are to be answered by running it; ``flags`` is the answer.
+        undo: called with the trace's values and inputs if an op of it fails.
     """
 
     __slots__ = (
@@ -136,6 +137,7 @@ class Trace:
         "wary",
         "asked",
         "flags",
+        "undo",
         "__weakref__",
     )
 
@@ -152,6 +154,7 @@ class Trace:
         self.end: State = ROOT
         self.wary = self.asked = False
         self.flags: Any = None
+        self.undo: list[Any] = []
 
 
 def _initial_deferred() -> bool:

@@ -336,7 +336,11 @@ def _run_trace(trace: Any) -> None:
         _compute(trace, state, *held)
     except Exception as error:
         # Where a signal's handler read a value, that ran the trace, and this run had nothing left to work on.
-        if trace.state is state or is_signalled(error):
+        if is_signalled(error):
+            raise
+        if trace.state is state:
+            for undo in reversed(trace.undo):
+                undo(held[0], held[1])
             raise
     # Values that are computed left the trace as they got their arrays, and the others nothing refers to.
     if trace.known is None:
@@ -345,7 +349,7 @@ def _run_trace(trace: Any) -> None:
                 v.trace = None
     trace.wary = False
     # Without a call in between, so that who comes next finds the trace either as it was or empty.
-    trace.values, trace.leaves, trace.numbers, trace.nbytes, trace.ran, trace.state = [], [], [], 0, None, trace.end
+    trace.values, trace.leaves, trace.numbers, trace.undo, trace.nbytes, trace.ran, trace.state = [], [], [], [], 0, None, trace.end
 
 
 def _compute(trace: Any, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:

@@ -236,3 +236,22 @@ def test_out_of_memory_in_a_program_that_ran_before(settled):
     p.data = torch.zeros(32, 32)
     step()
     np.testing.assert_array_equal(p.detach().numpy(), np.full((32, 32), -1, np.float32))
+
+
+@pytest.mark.parametrize("scene", ["deferred", "compiled"])
+def test_a_step_that_cannot_be_computed_is_undone(scene, monkeypatch):
+    loop = campaign.Loop(scene, "adam")
+    loop.set(0)
+    loop.step(0)
+
+    def no_memory(*_):
+        raise run.OutOfMemoryError("out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "_execute", no_memory)
+        patch.setattr(run, "_step", no_memory)
+        with pytest.raises(run.OutOfMemoryError):
+            loop.step(1)
+    assert loop.far_from(1) is None
+    loop.step(1)
+    assert loop.far_from(2) is None
