@@ -295,7 +295,7 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
                 stacklevel=3,
             )
         out._al = None
-        out._strides = None
+        out._strides = result._strides
         out._v = result._v or result._read()
         out._ver += 1
         return out

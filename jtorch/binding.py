@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _code_cache, image_formats
+from . import _code_cache, result_strides
 from .applying import apply, inplace, keep_layout, write_out
 from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
@@ -59,7 +59,7 @@ class Bound:
         self.calls: dict[Any, Any] = {}
         _kernel.caches.append(self.calls)
         self.returns: Any = None
-        self.keep_layout = op.family in POINTWISE
+        self.keep_layout = op.family in POINTWISE and op.strides is None
         self.core: Callable[..., Any] = None  # type: ignore[assignment]
 
     def call(self, key: tuple[Any, ...]) -> Any:
@@ -224,10 +224,8 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         lines.append("_r = _apply(_call, _ts, _ins, tuple(_numbers))")
     if op.family in POINTWISE or op.returns:
         lines.append("_r = _bound.finish(_r, _ts)")
-    image = image_formats.condition(op.name)
-    if image is not None:
-        names["_keep_format"] = image_formats.keep_format
-        lines += [f"if {image}:", f"    _keep_format({op.name!r}, _r, _ts)"]
+    if op.strides is not None:
+        lines += result_strides.code(op.strides, names)
     if op.out:
         apart = ", _ts" if op.family in POINTWISE or op.name in _PARTLY_APART else ", _ts, True" if op.name in _APART else ""
         lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{apart})"]
@@ -407,6 +405,8 @@ def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
     names["_host"] = _run_host
     given = ", ".join(p.name for p in op.params)
     lines = [f"_r = _host(_bound, ({given},))"]
+    if op.strides is not None:
+        lines += result_strides.code(op.strides, names, "()")
     if op.out:
         lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r})"]
     return [*lines, "return _r"]

@@ -18,6 +18,7 @@ from .autograd.tape import SAVING, Node
 from .engine import LOCAL, META, SPECIAL, THREADS, Aval, Meta, Value, aval_of, leaf, meta_value, put, read, record, shapes_of
 from .layouts import contiguous_strides as contiguous_strides
 from .layouts import format_strides as format_strides
+from .layouts import in_format
 from .layouts import is_contiguous as is_contiguous
 from .layouts import is_dense as is_dense
 from .size import Size
@@ -583,7 +584,7 @@ class Tensor(TensorBase):
         """
         if memory_format is None or str(memory_format) == "torch.contiguous_format":
             return self._strides is None or is_contiguous(self._aval.shape, self._strides)
-        return self.stride() == format_strides(self._aval.shape, memory_format)
+        return in_format(self._aval.shape, self.stride(), memory_format)
 
     # ---- plumbing --------------------------------------------------------------------------------------------------------------
 

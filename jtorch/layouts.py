@@ -120,6 +120,55 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
+def column_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of batches of matrices that lie one column after the other."""
+    found = _columns.get(shape)
+    if found is None:
+        *batch, m, n = shape
+        step = max(m, 1) * max(n, 1)
+        found = _columns[shape] = (*[s * step for s in contiguous_strides(tuple(batch))], 1, max(m, 1))
+    return found
+
+
+_columns: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+
+def in_format(shape: tuple[int, ...], strides: tuple[int, ...], memory_format: Any) -> bool:
+    """Whether a dense tensor is in a memory format; strides of dimensions of size 1 do not matter. False for another number of them."""
+    if memory_format in (contiguous_format, preserve_format):
+        return is_contiguous(shape, strides)
+    try:
+        format_strides(shape, memory_format)
+    except RuntimeError:
+        return False
+    expected = 1
+    for d in (1, *range(len(shape) - 1, 1, -1), 0):
+        if shape[d] != 1:
+            if strides[d] != expected:
+                return False
+            expected *= shape[d]
+    return True
+
+
+def suggests_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether the order of strides is that of channels-last memory, with or without gaps; ambiguous ones count as row-major."""
+    if strides[1] == 0:
+        return False
+    least = 0
+    for d in (1, *range(len(shape) - 1, 1, -1), 0):
+        if shape[d] == 0 or strides[d] < least or (d == 0 and least == strides[1]):
+            return False
+        least = strides[d] * max(shape[d], 1)
+    return True
+
+
+def suggested_format(shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """The memory format that results of operations on images have; the contiguous one where strides say nothing else."""
+    if len(shape) in (4, 5) and suggests_channels_last(shape, strides):
+        return channels_last if len(shape) == 4 else channels_last_3d
+    return contiguous_format
+
+
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether the elements fill a stretch of memory without gaps or overlaps, in whatever order."""
     expected = 1

@@ -213,8 +213,11 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
         r = moved(r, device)
     if dtype is not None and r._aval.torch_dtype is not dtype:
         r = _convert(r, dtype)
-    if memory_format is not None and memory_format is not layouts.preserve_format and not r.is_contiguous(memory_format):
-        return named(clone(r, memory_format=memory_format), "ToCopyBackward0")
+    if memory_format is not None and memory_format is not layouts.preserve_format:
+        # A tensor that needs no conversion is copied only if its strides suggest another format: transposed ones suggest none.
+        suits = layouts.suggested_format(r._aval.shape, r.stride()) is memory_format if r is self else r.is_contiguous(memory_format)
+        if not suits:
+            return named(clone(r, memory_format=memory_format), "ToCopyBackward0")
     return named(clone(r), "ToCopyBackward0") if copy and r is self else r
 
 

@@ -454,7 +454,8 @@ def ravel(input: Any) -> Any:
         >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
         tensor([1, 2, 3, 4])
     """
-    return reshape(input, (-1,))
+    # Not ``reshape``: elements with gaps between them are copied.
+    return reshape(input if input.is_contiguous() else contiguous_copy(input), (-1,))
 
 
 @composite(method=True, operands=("input",))

@@ -12,6 +12,7 @@ from ..autograd.names import named
 from ..binding import composite
 from ..errors import LinAlgError, broadcast_shapes
 from ..functional import _C, PUBLIC
+from ..result_strides import columns
 from ..return_types import make
 
 
@@ -148,6 +149,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
     residuals = solution.reshape(-1)[:0].abs()  # empty, but with a history, as in torch
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         residuals = (input @ solution - right).abs().square().sum(-2)
+    columns([solution], ())
     found = (*named((solution.squeeze(-1) if vector else solution, residuals), "LinalgLstsqBackward0"), rank, values)
     made = make("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))(found)
     return made if out is None else write_out(made, out, "linalg_lstsq")

@@ -94,6 +94,7 @@ class Op:
     wide: bool = False
     fits: tuple[str, ...] = ()
     computes_out: bool = False
+    strides: str | None = None
     aten: str | None = None
     bounds: Callable[..., Any] | None = None
     decompose: Callable[..., Any] | None = None

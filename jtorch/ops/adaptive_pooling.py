@@ -167,7 +167,7 @@ def _adaptive_avg_rule(function: str, n: int):  # type: ignore[no-untyped-def]
     return rule
 
 
-@op(namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d")
+@op(namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d", strides="signal")
 def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Array:
     """Averages a sequence over ``output_size`` windows that cover it evenly.
 
@@ -185,7 +185,7 @@ def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Arr
     return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool2d")
+@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image")
 def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages an image over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -293,7 +293,7 @@ def _tap_of(places: Array, tiles: Windows) -> Array:
     return tap
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool1d")
+@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal")
 def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return_indices: bool = False) -> Array | tuple[Array, Array]:
     """The maxima of a sequence over ``output_size`` windows that cover it evenly, with ``return_indices`` also their places.
 
@@ -311,7 +311,7 @@ def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool2d")
+@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image")
 def adaptive_max_pool2d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
@@ -353,7 +353,7 @@ def adaptive_max_pool3d(
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("adaptive_max_pool1d",), aten="adaptive_max_pool1d")
+@op(namespace="nn.functional", aliases=("adaptive_max_pool1d",), aten="adaptive_max_pool1d", strides="signal")
 def adaptive_max_pool1d_with_indices(
     input: Array,
     output_size: int | tuple[int, ...],
@@ -372,7 +372,7 @@ def adaptive_max_pool1d_with_indices(
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool2d")
+@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image")
 def adaptive_max_pool2d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
@@ -618,7 +618,7 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool2d")
+@op(namespace="nn.functional", aten="max_unpool2d", strides="image")
 def max_unpool2d(
     input: Array,
     indices: Array,

@@ -220,7 +220,7 @@ def _conjugated(g: Array, x: Array, w: Array) -> tuple[Array, Array, Array]:
     return (g, jnp.conj(x), jnp.conj(w)) if jnp.iscomplexobj(x) else (g, x, w)
 
 
-@op(method=False, aliases=("nn.functional.conv1d",), aten="conv1d", saves=_SAVES)
+@op(method=False, aliases=("nn.functional.conv1d",), aten="conv1d", saves=_SAVES, strides="filtered")
 def conv1d(
     input: Array,
     weight: Array,
@@ -246,7 +246,7 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(method=False, aliases=("nn.functional.conv2d",), aten="conv2d", saves=_SAVES)
+@op(method=False, aliases=("nn.functional.conv2d",), aten="conv2d", saves=_SAVES, strides="weighted")
 def conv2d(
     input: Array,
     weight: Array,
@@ -273,7 +273,7 @@ def conv2d(
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(method=False, aliases=("nn.functional.conv3d",), aten="conv3d", saves=_SAVES)
+@op(method=False, aliases=("nn.functional.conv3d",), aten="conv3d", saves=_SAVES, strides="weighted")
 def conv3d(
     input: Array,
     weight: Array,
@@ -336,7 +336,7 @@ def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
     return rule
 
 
-@op(method=False, aliases=("nn.functional.conv_transpose1d",), aten="conv_transpose1d", saves=_SAVES)
+@op(method=False, aliases=("nn.functional.conv_transpose1d",), aten="conv_transpose1d", saves=_SAVES, strides="filtered")
 def conv_transpose1d(
     input: Array,
     weight: Array,
@@ -365,7 +365,7 @@ def conv_transpose1d(
     return _conv_transpose("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op(method=False, aliases=("nn.functional.conv_transpose2d",), aten="conv_transpose2d.input", saves=_SAVES)
+@op(method=False, aliases=("nn.functional.conv_transpose2d",), aten="conv_transpose2d.input", saves=_SAVES, strides="weighted")
 def conv_transpose2d(
     input: Array,
     weight: Array,
@@ -393,7 +393,7 @@ def conv_transpose2d(
     return _conv_transpose("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op(method=False, aliases=("nn.functional.conv_transpose3d",), aten="conv_transpose3d.input", saves=_SAVES)
+@op(method=False, aliases=("nn.functional.conv_transpose3d",), aten="conv_transpose3d.input", saves=_SAVES, strides="weighted")
 def conv_transpose3d(
     input: Array,
     weight: Array,

@@ -284,7 +284,7 @@ def _check_neighbour(input: Array, other: Array | None, axis: int) -> None:
             )
 
 
-@op(promote="common", out=True, saves=(), aten="diff")
+@op(promote="common", out=True, saves=(), aten="diff", strides="order")
 def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, append: Array | None = None) -> Array:
     """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``.
 

@@ -19,7 +19,7 @@ def _noise(input: Array, mask: Array, keep: Array) -> Array:
     return to_dtype(mask.astype(one) / keep.astype(one), input.dtype)
 
 
-@op(namespace="_C", saves=("mask",), aten="dropout")
+@op(namespace="_C", saves=("mask",), aten="dropout", strides="preserve")
 def _dropout(input: Array, mask: Array, keep: Number) -> Array:
     """``input`` where ``mask`` (broadcast) is true, divided by ``keep``, and zero elsewhere."""
     return input * _noise(input, mask, keep)
@@ -37,7 +37,7 @@ def _scale(p: float) -> float:
     return 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
 
 
-@op(namespace="_C", saves=("mask",), aten="alpha_dropout")
+@op(namespace="_C", saves=("mask",), aten="alpha_dropout", strides="preserve")
 def _alpha_dropout(input: Array, mask: Array, p: float) -> Array:
     """``input`` where ``mask`` (broadcast) is true, SELU's saturation value elsewhere, scaled and shifted to keep mean and variance."""
     a = _scale(p)

@@ -175,7 +175,7 @@ def _over_xla(norm: str | None, inverse: bool, points: int) -> float:
     return 1.0 if inverse and norm in (None, "backward") else factor
 
 
-@transform(aten="fft_fft")
+@transform(aten="fft_fft", strides="fft")
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points.
 
@@ -196,7 +196,7 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
     return _along("fft", input, n, dim, norm, False)
 
 
-@transform(aten="fft_ifft")
+@transform(aten="fft_ifft", strides="fft")
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``.
 
@@ -214,7 +214,7 @@ def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _along("ifft", input, n, dim, norm, True)
 
 
-@transform(aten="fft_rfft")
+@transform(aten="fft_rfft", strides="rfft")
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative.
 
@@ -232,7 +232,7 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _real_along("rfft", input, n, dim, norm, False)
 
 
-@transform(aten="fft_irfft")
+@transform(aten="fft_irfft", strides="irfft")
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``rfft``; ``n``, by default ``2 * (m - 1)`` for m frequencies, is the size of the real result.
 
@@ -250,7 +250,7 @@ def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = 
     return _to_real_along(input, n, dim, norm, True)
 
 
-@transform(aten="fft_hfft")
+@transform(aten="fft_hfft", strides="irfft")
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half.
 
@@ -270,7 +270,7 @@ def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _to_real_along(input, n, dim, norm, False)
 
 
-@transform(aten="fft_ihfft")
+@transform(aten="fft_ihfft", strides="ihfft")
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``.
 
@@ -320,7 +320,7 @@ def _to_real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None,
     return _c2r(x if inverse else jnp.conj(x), dims[-1], points, _over_xla(norm, inverse, points))
 
 
-@transform(aten="fft_fftn")
+@transform(aten="fft_fftn", strides="fftn")
 def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``.
 
@@ -339,7 +339,7 @@ def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifftn")
+@transform(aten="fft_ifftn", strides="fftn")
 def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``.
 
@@ -358,7 +358,7 @@ def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfftn")
+@transform(aten="fft_rfftn", strides="rfftn")
 def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative.
 
@@ -376,7 +376,7 @@ def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfftn")
+@transform(aten="fft_irfftn", strides="irfftn")
 def irfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
@@ -397,7 +397,7 @@ def irfftn(
     return _to_real_nd("irfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_hfftn")
+@transform(aten="fft_hfftn", strides="irfftn")
 def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half along the last of ``dim``.
 
@@ -416,7 +416,7 @@ def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_ihfftn")
+@transform(aten="fft_ihfftn", strides="ihfftn")
 def ihfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
@@ -437,7 +437,7 @@ def ihfftn(
     return _real_nd("ihfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_fft2")
+@transform(aten="fft_fft2", strides="fftn")
 def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``fftn`` over two dimensions.
 
@@ -456,7 +456,7 @@ def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifft2")
+@transform(aten="fft_ifft2", strides="fftn")
 def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``ifftn`` over two dimensions.
 
@@ -475,7 +475,7 @@ def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfft2")
+@transform(aten="fft_rfft2", strides="rfftn")
 def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``rfftn`` over two dimensions.
 
@@ -494,7 +494,7 @@ def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfft2")
+@transform(aten="fft_irfft2", strides="irfftn")
 def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``irfftn`` over two dimensions.
 
@@ -513,7 +513,7 @@ def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tupl
     return _to_real_nd("irfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_hfft2")
+@transform(aten="fft_hfft2", strides="irfftn")
 def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``hfftn`` over two dimensions.
 
@@ -532,7 +532,7 @@ def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_ihfft2")
+@transform(aten="fft_ihfft2", strides="ihfftn")
 def ihfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``ihfftn`` over two dimensions.
 

@@ -274,7 +274,7 @@ def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array
     return fetch(input.reshape(merged), at_dim(start, positions))
 
 
-@op(host=True, differentiable=False, out=True, aten="nonzero")
+@op(host=True, differentiable=False, out=True, aten="nonzero", strides="positions")
 def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.ndarray, ...]:
     """The positions of all elements that are not zero, in row-major order; ``as_tuple`` gives one vector for each dimension.
 
@@ -296,7 +296,7 @@ def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.nd
     return tuple(i.astype(np.int64) for i in np.nonzero(np.atleast_1d(input)))
 
 
-@op(host=True, differentiable=False, aten="argwhere")
+@op(host=True, differentiable=False, aten="argwhere", strides="positions")
 def argwhere(input: Array) -> np.ndarray:
     """The positions of all elements that are not zero, one a row. Reads the values on the host.
 

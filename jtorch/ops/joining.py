@@ -36,7 +36,7 @@ def _shape_text(shape: tuple[int, ...]) -> str:
     return str(list(shape))
 
 
-@shape(aliases=("concat", "concatenate"), out=True, aten="cat")
+@shape(aliases=("concat", "concatenate"), out=True, aten="cat", strides="images")
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes.
 

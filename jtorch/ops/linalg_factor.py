@@ -72,7 +72,7 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     return factor, _failed_minor(a, upper, factor)
 
 
-@op(namespace="linalg", out=True, aten="linalg_cholesky", saves=("result",))
+@op(namespace="linalg", out=True, aten="linalg_cholesky", saves=("result",), strides="columns")
 def cholesky(A: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
 
@@ -100,7 +100,7 @@ def cholesky(A: Array, *, upper: bool = False) -> Array:
 defvjp(cholesky, lambda g, result, A, *, upper=False: _cholesky_rule(g, result, A, upper))
 
 
-@op(name="cholesky", out=True, aten="cholesky", saves=("result",))
+@op(name="cholesky", out=True, aten="cholesky", saves=("result",), strides="columns")
 def torch_cholesky(input: Array, upper: bool = False) -> Array:
     """The Cholesky factor of positive-definite matrices: ``linalg.cholesky``.
 
@@ -125,7 +125,10 @@ def torch_cholesky(input: Array, upper: bool = False) -> Array:
 defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, result, input, upper))
 
 
-@op(namespace="linalg", out=True, returns="linalg_cholesky_ex", fields=("L", "info"), aten="linalg_cholesky_ex", saves=("result",))
+@op(
+    namespace="linalg", out=True, returns="linalg_cholesky_ex", fields=("L", "info"), aten="linalg_cholesky_ex", saves=("result",),
+    strides="columns:0",
+)
 def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan.
 
@@ -163,7 +166,7 @@ def _qr(a: Array, full: bool) -> tuple[Array, Array]:
     return q, jnp.concatenate([r, adjoint(q) @ a[..., m:]], -1)
 
 
-@op(namespace="linalg", out=True, returns="linalg_qr", fields=("Q", "R"), aten="linalg_qr")
+@op(namespace="linalg", out=True, returns="linalg_qr", fields=("Q", "R"), aten="linalg_qr", strides="columns")
 def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``.
 
@@ -190,7 +193,7 @@ def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     return (jnp.zeros((0,), A.dtype) if mode == "r" else q), r
 
 
-@op(name="qr", out=True, returns="qr", fields=("Q", "R"), aten="qr")
+@op(name="qr", out=True, returns="qr", fields=("Q", "R"), aten="qr", strides="columns")
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     """The factors of ``linalg.qr``, complete unless ``some``.
 
@@ -205,7 +208,7 @@ def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     return qr(input, "reduced" if some else "complete")
 
 
-@op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf")
+@op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf", strides="columns:0")
 def geqrf(input: Array) -> tuple[Array, Array]:
     """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales.
 
@@ -291,7 +294,7 @@ def _check_batches(a: Array, x: Array, name: str, less: int, function: str) -> N
         raise RuntimeError(f"{function}: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(batch)}")
 
 
-@op(namespace="linalg", name="householder_product", out=True, aten="linalg_householder_product")
+@op(namespace="linalg", name="householder_product", out=True, aten="linalg_householder_product", strides="columns")
 def householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the Householder reflections that ``geqrf`` returns.
 
@@ -313,7 +316,7 @@ def householder_product(input: Array, tau: Array) -> Array:
     return _reflected(input, tau, start, range(tau.shape[-1] - 1, -1, -1), conjugate=False) if input.size else start
 
 
-@op(out=True, aten="orgqr")
+@op(out=True, aten="orgqr", strides="columns")
 def orgqr(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: ``linalg.householder_product``.
 
@@ -332,7 +335,7 @@ def orgqr(input: Array, tau: Array) -> Array:
     return householder_product(input, tau)
 
 
-@op(out=True, aten="ormqr")
+@op(out=True, aten="ormqr", strides="columns")
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
 
@@ -433,7 +436,7 @@ def _factored(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
     return packed, pivots, zero_pivot(packed)
 
 
-@op(namespace="linalg", out=True, returns="linalg_lu_factor", fields=("LU", "pivots"), aten="linalg_lu_factor")
+@op(namespace="linalg", out=True, returns="linalg_lu_factor", fields=("LU", "pivots"), aten="linalg_lu_factor", strides="columns:0")
 def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
     """L and U packed in one matrix, and the rows exchanged at each step (int32, counted from 1).
 
@@ -470,7 +473,10 @@ def _guard_pivots(a: Array, info: Array, function: str) -> None:
         guard(flat > 16, RuntimeError, place + message.replace("U[{0},{0}]", "a diagonal element of U"), jnp.arange(flat.shape[0]))
 
 
-@op(namespace="linalg", out=True, returns="linalg_lu_factor_ex", fields=("LU", "pivots", "info"), aten="linalg_lu_factor_ex")
+@op(
+    namespace="linalg", out=True, returns="linalg_lu_factor_ex", fields=("LU", "pivots", "info"), aten="linalg_lu_factor_ex",
+    strides="columns:0",
+)
 def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
     """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``.
 
@@ -532,7 +538,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack
     return matrix, lower, upper
 
 
-@op(namespace="_C", host=True, aten="linalg_ldl_factor_ex")
+@op(namespace="_C", host=True, aten="linalg_ldl_factor_ex", strides="columns:0")
 def _ldl_factor(A: Array, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """LAPACK's LDL factorisation: the packed factor, the pivots and for each matrix whether a block of D is singular."""
     from scipy.linalg import get_lapack_funcs
@@ -550,7 +556,7 @@ def _ldl_factor(A: Array, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.n
     return packed, pivots, info
 
 
-@op(namespace="_C", host=True, aten="linalg_ldl_solve")
+@op(namespace="_C", host=True, aten="linalg_ldl_solve", strides="columns")
 def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> np.ndarray:
     """Solves with LAPACK's LDL factorisation."""
     from scipy.linalg import get_lapack_funcs

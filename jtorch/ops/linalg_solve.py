@@ -45,7 +45,7 @@ def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
     return (-(h @ g @ h),)
 
 
-@op(namespace="linalg", out=True, aten="linalg_inv", saves=("result",))
+@op(namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns")
 def inv(A: Array) -> Array:
     """The inverses of square matrices.
 
@@ -70,7 +70,7 @@ def inv(A: Array) -> Array:
 defvjp(inv, _inv_rule)
 
 
-@op(out=True, aten="inverse", saves=("result",))
+@op(out=True, aten="inverse", saves=("result",), strides="columns")
 def inverse(input: Array) -> Array:
     """The inverses of square matrices: ``linalg.inv``.
 
@@ -93,7 +93,10 @@ def inverse(input: Array) -> Array:
 defvjp(inverse, _inv_rule)
 
 
-@op(namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",))
+@op(
+    namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",),
+    strides="columns:0",
+)
 def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverses, and for each matrix 0, or the position of a zero pivot.
 
@@ -254,7 +257,7 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     return found[..., 0] if vector else found
 
 
-@op(namespace="linalg", out=True, aten="linalg_solve")
+@op(namespace="linalg", out=True, aten="linalg_solve", strides="columns if left")
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
 
@@ -277,7 +280,7 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     return found
 
 
-@op(namespace="linalg", out=True, returns="linalg_solve_ex", fields=("result", "info"), aten="linalg_solve_ex")
+@op(namespace="linalg", out=True, returns="linalg_solve_ex", fields=("result", "info"), aten="linalg_solve_ex", strides="columns:0 if left")
 def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     """``solve``, and for each matrix 0, or the position of a zero pivot.
 
@@ -310,7 +313,7 @@ def triangular(
     )
 
 
-@op(namespace="linalg", out=True, promote="common", aten="linalg_solve_triangular")
+@op(namespace="linalg", out=True, promote="common", aten="linalg_solve_triangular", strides="columns")
 def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
 
@@ -334,7 +337,7 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     return triangular(a, b, upper=upper, left=left, unit=unitriangular)
 
 
-@op(out=True, returns="triangular_solve", fields=("solution", "cloned_coefficient"), aten="triangular_solve")
+@op(out=True, returns="triangular_solve", fields=("solution", "cloned_coefficient"), aten="triangular_solve", strides="columns")
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
@@ -375,7 +378,7 @@ def _check_pair(b: Array, a: Array, function: str) -> None:
         raise RuntimeError(f"Expected b and A to have the same dtype, but found {names} instead.")
 
 
-@op(out=True, aten="cholesky_solve")
+@op(out=True, aten="cholesky_solve", strides="columns")
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``.
 
@@ -411,7 +414,7 @@ def _cholesky_solve_rule(g: Array, result: Array, input: Array, L: Array, upper:
 defvjp(cholesky_solve, _cholesky_solve_rule, saves=("L", "result"))
 
 
-@op(out=True, aten="cholesky_inverse", method=True)
+@op(out=True, aten="cholesky_inverse", method=True, strides="columns")
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``.
 
@@ -443,7 +446,7 @@ def _cholesky_inverse_rule(g: Array, result: Array, L: Array, upper: bool = Fals
 defvjp(cholesky_inverse, _cholesky_inverse_rule, saves=("L", "result"))
 
 
-@op(namespace="linalg", out=True, aten="linalg_lu_solve")
+@op(namespace="linalg", out=True, aten="linalg_lu_solve", strides="columns if left")
 def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with ``adjoint``) from ``lu_factor(A)``.
 
@@ -503,7 +506,7 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     return triangular(factor, triangular(factor, rows, upper=False, unit=True), upper=True)
 
 
-@op(name="lu_solve", out=True, aten="lu_solve")
+@op(name="lu_solve", out=True, aten="lu_solve", strides="columns")
 def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
     """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first.
 

@@ -52,7 +52,10 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
     return vectors @ inner @ adjoint(vectors)
 
 
-@op(namespace="linalg", out=True, returns="linalg_eigh", fields=("eigenvalues", "eigenvectors"), aten="linalg_eigh", saves=("result",))
+@op(
+    namespace="linalg", out=True, returns="linalg_eigh", fields=("eigenvalues", "eigenvectors"), aten="linalg_eigh", saves=("result",),
+    strides="columns:1",
+)
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
 
@@ -128,7 +131,7 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     return cast(grad, a.dtype)
 
 
-@op(namespace="linalg", out=True, returns="linalg_eig", fields=("eigenvalues", "eigenvectors"), aten="linalg_eig")
+@op(namespace="linalg", out=True, returns="linalg_eig", fields=("eigenvalues", "eigenvectors"), aten="linalg_eig", strides="columns:1")
 def eig(A: Array) -> tuple[Array, Array]:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
 
@@ -217,7 +220,10 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
     return grad
 
 
-@op(namespace="linalg", out=True, returns="linalg_svd", fields=("U", "S", "Vh"), aten="linalg_svd", saves=("result",))
+@op(
+    namespace="linalg", out=True, returns="linalg_svd", fields=("U", "S", "Vh"), aten="linalg_svd", saves=("result",),
+    strides="columns:0,2",
+)
 def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors.
 
@@ -286,7 +292,7 @@ def _singular_values(a: Array, function: str) -> Array:
 defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None, *residuals),), fwd=_svdvals_fwd)
 
 
-@op(name="svd", out=True, returns="svd", fields=("U", "S", "V"), aten="svd", saves=("result",))
+@op(name="svd", out=True, returns="svd", fields=("U", "S", "V"), aten="svd", saves=("result",), strides="columns:0 if compute_uv")
 def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple[Array, Array, Array]:
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros.
 

@@ -239,7 +239,10 @@ def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
     return jnp.where(near, difference, zero), jnp.where(near, zero, size)
 
 
-@op(namespace="nn.functional", promote="common", check=_check_huber, aten="huber_loss", saves=("input", "target", "weight"))
+@op(
+    namespace="nn.functional", promote="common", check=_check_huber, aten="huber_loss", saves=("input", "target", "weight"),
+    strides="pointwise",
+)
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
     """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond.
 
@@ -578,7 +581,10 @@ def soft_margin_loss(
     return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
 
 
-@op(namespace="nn.functional", promote="common", check=_check_hinge, aten="hinge_embedding_loss", saves=("input", "target"))
+@op(
+    namespace="nn.functional", promote="common", check=_check_hinge, aten="hinge_embedding_loss", saves=("input", "target"),
+    strides="pointwise",
+)
 def hinge_embedding_loss(
     input: Array,
     target: Array,

@@ -289,7 +289,7 @@ def vdot(input: Array, other: Array) -> Array:
 defvjp(vdot, lambda g, _, input, other: (conj(g) * other, g * input))
 
 
-@op(out=True, aten="inner", saves=("input", "other"))
+@op(out=True, aten="inner", saves=("input", "other"), strides="pointwise if not (input._aval.ndim and other._aval.ndim)")
 def inner(input: Array, other: Array) -> Array:
     """The inner products over the last dimension of both; with a scalar, the product.
 
@@ -489,7 +489,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 defvjp(baddbmm, _add_product_rule)
 
 
-@op(out=True, inplace=True, promote="common", aten="addr", saves=("vec1", "vec2"))
+@op(out=True, inplace=True, promote="common", aten="addr", saves=("vec1", "vec2"), strides="order")
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``, ``input`` expanded to the product's shape.
 

@@ -184,7 +184,7 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
     defvjp(kernel, rule, fwd=fwd, saves=("input",))
 
 
-@op(namespace="nn.functional", aliases=("max_pool1d",), aten="max_pool1d")
+@op(namespace="nn.functional", aliases=("max_pool1d",), aten="max_pool1d", strides="signal if return_indices")
 def max_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -218,7 +218,7 @@ def max_pool1d(
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("max_pool2d",), aten="max_pool2d")
+@op(namespace="nn.functional", aliases=("max_pool2d",), aten="max_pool2d", strides="image")
 def max_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -253,7 +253,7 @@ def max_pool2d(
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("max_pool3d",), aten="max_pool3d")
+@op(namespace="nn.functional", aliases=("max_pool3d",), aten="max_pool3d", strides="image")
 def max_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -283,7 +283,7 @@ def max_pool3d(
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("max_pool1d_with_indices",), aten="max_pool1d_with_indices")
+@op(namespace="nn.functional", aliases=("max_pool1d_with_indices",), aten="max_pool1d_with_indices", strides="signal")
 def max_pool1d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -311,7 +311,7 @@ def max_pool1d_with_indices(
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-@op(namespace="nn.functional", aten="max_pool2d_with_indices")
+@op(namespace="nn.functional", aten="max_pool2d_with_indices", strides="image")
 def max_pool2d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -339,7 +339,7 @@ def max_pool2d_with_indices(
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-@op(namespace="nn.functional", aten="max_pool3d_with_indices")
+@op(namespace="nn.functional", aten="max_pool3d_with_indices", strides="image")
 def max_pool3d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -429,7 +429,7 @@ def _avg_gradient(kernel, function: str, n: int) -> None:  # type: ignore[no-unt
     defvjp(kernel, rule, saves=())
 
 
-@op(namespace="nn.functional", aliases=("avg_pool1d",), aten="avg_pool1d")
+@op(namespace="nn.functional", aliases=("avg_pool1d",), aten="avg_pool1d", strides="signal")
 def avg_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -458,7 +458,7 @@ def avg_pool1d(
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@op(namespace="nn.functional", aten="avg_pool2d")
+@op(namespace="nn.functional", aten="avg_pool2d", strides="image")
 def avg_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -536,7 +536,7 @@ def _lp_pool(n: int, input, norm_type, kernel_size, stride, ceil_mode) -> Array:
     return total ** jnp.asarray(root, total.dtype)
 
 
-@op(namespace="nn.functional")
+@op(namespace="nn.functional", strides="signal")
 def lp_pool1d(
     input: Array, norm_type: int | float, kernel_size: int, stride: int | tuple[int, ...] | None = None, ceil_mode: bool = False
 ) -> Array:
@@ -561,7 +561,7 @@ def lp_pool1d(
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@op(namespace="nn.functional")
+@op(namespace="nn.functional", strides="image")
 def lp_pool2d(
     input: Array,
     norm_type: int | float,

@@ -495,7 +495,7 @@ def _index_copy_rule(g, result, input, dim, index, source):
 defvjp(index_copy, _index_copy_rule)
 
 
-@shape(inplace=True, saves=("index",), aten="index_fill.int_Scalar")
+@shape(inplace=True, saves=("index",), aten="index_fill.int_Scalar", strides="preserve")
 def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:
     """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``; negative positions count from the end.
 
@@ -528,7 +528,7 @@ def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> A
     return jnp.where(lax.broadcast_in_dim(chosen, x.shape, (axis,)), filling, x).reshape(input.shape)
 
 
-@shape(inplace=True, saves=("index",), aten="put")
+@shape(inplace=True, saves=("index",), aten="put", strides="preserve")
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``.
 
@@ -610,7 +610,7 @@ def _written(input: Array, values: Array | Number) -> Array:
     return values
 
 
-@shape(namespace="_C", inplace=True, saves=("indices",), aten="index_put")
+@shape(namespace="_C", inplace=True, saves=("indices",), aten="index_put", strides="preserve")
 def _index_put(input: Array, indices: list[Array | None], values: Array | Number, accumulate: bool = False) -> Array:
     """``input[indices] = values`` for integer tensors, or ``+=`` that counts every repeated position if ``accumulate``.
 
@@ -648,7 +648,7 @@ def _summed_to(x: Array, sizes: tuple[int, ...]) -> Array:
 defvjp(_index_put, _index_put_rule)
 
 
-@shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put")
+@shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put", strides="preserve")
 def _index_put_flat(input: Array, positions: Array, values: Array | Number, start: int, count: int) -> Array:
     """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions from ``start``, as a mask selected."""
     values = _written(input, values)

@@ -18,7 +18,7 @@ def _sizes(x: Array) -> str:
     return str(list(x.shape))
 
 
-@shape(varargs="dims", aten="flip")
+@shape(varargs="dims", aten="flip", strides="preserve")
 def flip(input: Array, dims: tuple[int, ...]) -> Array:
     """Reverses the order of elements along ``dims``.
 
@@ -39,7 +39,7 @@ def flip(input: Array, dims: tuple[int, ...]) -> Array:
     return lax.rev(input, canonical_dims(tuple(dims), input.ndim, empty_is_all=False))
 
 
-@shape(aten="fliplr")
+@shape(aten="fliplr", strides="preserve")
 def fliplr(input: Array) -> Array:
     """Reverses the second dimension.
 
@@ -61,7 +61,7 @@ def fliplr(input: Array) -> Array:
     return lax.rev(input, (1,))
 
 
-@shape(aten="flipud")
+@shape(aten="flipud", strides="preserve")
 def flipud(input: Array) -> Array:
     """Reverses the first dimension.
 
@@ -83,7 +83,7 @@ def flipud(input: Array) -> Array:
     return lax.rev(input, (0,))
 
 
-@shape(aten="rot90")
+@shape(aten="rot90", strides="turned")
 def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
     """Rotates by ``k`` quarter turns in the plane of ``dims``, from the first towards the second.
 
@@ -117,7 +117,7 @@ def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
     return lax.rev(turned, (a,) if turns == 1 else (b,))
 
 
-@shape(aten="roll")
+@shape(aten="roll", strides="image")
 def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] = ()) -> Array:
     """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other. Without ``dims``, of the flattened tensor.
 
@@ -451,7 +451,7 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     return (wide * factor.astype(wide.dtype)).astype(input.dtype)
 
 
-@shape(aten="pixel_shuffle", aliases=("nn.functional.pixel_shuffle",), method=False)
+@shape(aten="pixel_shuffle", aliases=("nn.functional.pixel_shuffle",), method=False, strides="image")
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     """Turns channels into space, ``r = upscale_factor`` times finer in both directions.
 
@@ -485,7 +485,7 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     return split.transpose(order).reshape(*batch, c // (r * r), h * r, w * r)
 
 
-@shape(aten="pixel_unshuffle", aliases=("nn.functional.pixel_unshuffle",), method=False)
+@shape(aten="pixel_unshuffle", aliases=("nn.functional.pixel_unshuffle",), method=False, strides="image")
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     """Turns space into channels, the inverse of ``pixel_shuffle`` with ``r = downscale_factor``.
 
@@ -519,7 +519,7 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     return split.transpose(order).reshape(*batch, c * r * r, h // r, w // r)
 
 
-@shape(aten="channel_shuffle", aliases=("nn.functional.channel_shuffle",), method=False)
+@shape(aten="channel_shuffle", aliases=("nn.functional.channel_shuffle",), method=False, strides="image")
 def channel_shuffle(input: Array, groups: int) -> Array:
     """Interleaves ``groups`` equal groups of channels: g * c of them, seen as (g, c), are transposed to (c, g).
 

@@ -440,7 +440,7 @@ defvjp(mish, _mish_rule)
 # ---- gates -----------------------------------------------------------------------------------------------------------------------
 
 
-@_activation(family="op", broadcast=False, saves=("input",), aten="glu")
+@_activation(family="op", broadcast=False, saves=("input",), aten="glu", strides="order")
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half along ``dim`` times the sigmoid of the second half.
 

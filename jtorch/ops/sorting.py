@@ -27,7 +27,7 @@ def _not_bool(name: str, argument: str, value: Any) -> None:
         raise TypeError(f"{name}(): argument '{argument}' must be int, not bool")
 
 
-@op(out=True, saves=(), returns="sort", fields=("values", "indices"), aten="sort.stable")
+@op(out=True, saves=(), returns="sort", fields=("values", "indices"), aten="sort.stable", strides="preserve")
 def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False) -> tuple[Array, Array]:
     """The elements along ``dim`` in order, and the places they came from; NaN counts as largest.
 
@@ -57,7 +57,7 @@ def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | N
     return sort_along(input, axis, descending)
 
 
-@op(out=True, differentiable=False, aten="argsort.stable")
+@op(out=True, differentiable=False, aten="argsort.stable", strides="preserve")
 def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
     """The places of the elements along ``dim`` in sorted order. Always stable; see ``sort``.
 
@@ -79,7 +79,7 @@ def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool 
     return argsort_along(input, axis, descending) if input.ndim else jnp.zeros((), np.int64)
 
 
-@reduction(saves=("input",), aten="msort")
+@reduction(saves=("input",), aten="msort", strides="preserve")
 def msort(input: Array) -> Array:
     """Sorts along the first dimension.
 

@@ -413,7 +413,7 @@ def _no_bool(kinds: list[dtypes.dtype]) -> None:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
 
 
-@unary(inplace=True, aliases=("special.multigammaln",), check=_no_bool, saves=("input",), aten="mvlgamma")
+@unary(inplace=True, aliases=("special.multigammaln",), check=_no_bool, saves=("input",), aten="mvlgamma", strides="rows")
 def mvlgamma(input: Array, p: int) -> Array:
     """The logarithm of the multivariate gamma function of dimension ``p``.
 

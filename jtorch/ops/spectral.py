@@ -73,7 +73,7 @@ def _common(x: Array, window: Array) -> tuple[Array, Array]:
     return x.astype(target), window.astype(target)
 
 
-@op(aten="stft")
+@op(aten="stft", strides="columns if return_complex")
 def stft(
     input: Array,
     n_fft: int,

@@ -435,6 +435,8 @@ def expanded_size(shape: Ints, size: Ints) -> Ints:
 
 def _geometry_expand(shape: Ints, strides: Ints, size: Ints, implicit: bool = False) -> tuple[Ints, int]:
     found = expanded_size(shape, size)
+    if not shape:
+        return (0,) * len(found), 0
     lead = len(found) - len(shape)
     new = []
     for i, n in enumerate(found):
