@@ -1513,7 +1513,7 @@ class Tensor(_CoreTensor):
     def resize(self, *sizes: Any) -> Tensor:
         """The tensor in another size of as many elements; an old name of ``reshape``."""
     def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
-        """Gives the tensor another size; new elements are zero, old ones stay in memory order."""
+        """Gives the tensor another size; its elements are those of its memory from its first one on, in order, and zeros where ..."""
     def resize_as(self, tensor: Any) -> Tensor:
         """``resize`` to the size of another tensor."""
     def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> Tensor:
