@@ -114,6 +114,11 @@ def trusted(folder: Path) -> bool:
     return fault is None
 
 
+def refused() -> bool:
+    """Whether a warning has said that nothing is kept: other processes that this one starts need not say it again."""
+    return _state["warned"]
+
+
 def make_folder(folder: Path) -> bool:
     """Makes a folder, and those on the way to it, for the user alone; False where that cannot be, or it is not trusted."""
     if not trusted(folder):

@@ -61,8 +61,8 @@ def replacing(path: str) -> Iterator[Any]:
         os.fchmod(handle, _mode_for(path))
         temporary = os.path.join(folder, f"{prefix}{os.urandom(6).hex()}{suffix}")
         with _removed_if_it_fails(temporary):
-            try:
-                os.link(f"/proc/self/fd/{handle}", temporary, follow_symlinks=True)
+            try:  # with a folder's handle, of no use here, Python calls what follows the link in /proc
+                os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle, follow_symlinks=True)
             except OSError:  # a file system that makes such files and cannot name them
                 file.seek(0)
                 with open(temporary, "xb") as copy:

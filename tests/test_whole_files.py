@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> Non
         assert path.read_bytes() == new
         assert stat.S_IMODE(path.stat().st_mode) == (0o604 if mode == 0o604 else 0o644)
         assert os.listdir(tmp_path) == ["file.pt"]
+
+
+@pytest.mark.skipif(whole._nameless("/tmp") is None, reason="there are no files without names here")
+def test_a_file_without_a_name_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole.shutil, "copyfileobj", lambda *args: pytest.fail("it was copied"))
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        with whole.replacing(os.path.join(folder, "file.pt")) as file:
+            assert os.listdir(folder) == []
+            made = os.fstat(file.fileno()).st_ino
+        assert os.stat(os.path.join(folder, "file.pt")).st_ino == made
 
 
 @pytest.mark.usefixtures("_file_system")

@@ -107,6 +107,8 @@ def _kill_workers(report: _report.Report, rng: random.Random) -> str:
             return f"{described}: {error}"
     if not idle:
         timer.join()
+    for process in victims:
+        process.wait()  # who is asked a moment before it dies cannot be told from one that lives
     report.seen[f"workers: {came}"] += 1
     if not _whole_pass(iter(loader)):
         return f"{described}: the next pass is not whole"

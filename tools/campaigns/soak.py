@@ -3,7 +3,8 @@
     python -m tools.campaigns.soak --steps 20000
 
 Steps have new shapes, new closures and hooks; now and then the model is evaluated, saved and loaded, a loader iterated, an error raised and
-caught. What is measured: resident memory, the time of a step, and the number of Python objects, after a fifth of the steps and at the end.
+caught. What is measured: resident memory, the time of a step, and the number of Python objects, after half of the steps and at the end: until all combinations of shapes and events have been
+met, programs are compiled, which takes some thousand steps.
 """
 
 from __future__ import annotations
@@ -152,11 +153,12 @@ def run(steps: int, shapes: int, seed: int, detail: bool) -> tuple[list[str], st
                 if detail:
                     print(f"{i + 1} steps: {marks[-1][1] / 1e6:.1f} MB, {marks[-1][2]} objects, "
                           f"{statistics.median(times[-every:]) * 1e3:.2f} ms a step", flush=True)  # fmt: skip
-                if detail and len(marks) in (len(range(0, steps, every)) // 5, steps // every):
+                if detail and len(marks) in (10, 20):
                     kinds.append(tables() + collections.Counter(f"type {type(o).__name__}" for o in gc.get_objects()))
-    start = max(1, len(marks) // 5)
+    start = max(1, len(marks) // 2)
     warm, end = marks[start - 1], marks[-1]
-    early, late = times[warm[0] : warm[0] * 2], times[-warm[0] :]
+    part = max(1, steps // 10)
+    early, late = times[warm[0] - part : warm[0]], times[-part:]
     figures = (
         f"{steps} steps, {shapes} shapes: {warm[1] / 1e6:.1f} MB after {warm[0]} steps, {end[1] / 1e6:.1f} MB at the end "
         f"({(end[1] / warm[1] - 1) * 100:+.2f} %), {warm[2]} and {end[2]} objects, median step "

@@ -12,6 +12,7 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
+from jtorch import _kept_files
 from jtorch.install import is_installed
 
 from . import transport
@@ -37,6 +38,8 @@ class Worker:
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
             "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip(),
         }
+        if _kept_files.refused():
+            environment["JTORCH_CACHE"] = "0"
         with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", _START.format(path=[package_root], fd=theirs.fileno())],
