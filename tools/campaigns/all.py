@@ -2,8 +2,8 @@
 
     python -m tools.campaigns.all --hours 8
 
-The campaigns are the modules beside this one. The time is shared among them; each is a process of its own and goes on with another seed when
-it ends early. What a campaign takes is read from its ``--help``: ``--seconds`` for how long, or ``--count`` or ``--steps`` for how much.
+The campaigns are the modules beside this one. The time is shared among them; each is a process of its own and goes on with another seed
+when it ends early. Those whose ``--help`` knows ``--seconds`` are told how long to go on, the others do as much as they do by themselves.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m tools.campaigns.soak --steps 20000
 
-Steps have new shapes, new closures and hooks; now and then the model is evaluated, saved and loaded, a loader iterated, an error raised and
-caught. What is measured: resident memory, the time of a step, and the number of Python objects, after half of the steps and at the end: until all combinations of shapes and events have been
-met, programs are compiled, which takes some thousand steps.
+Steps have changing shapes, new closures and hooks; now and then the model is evaluated, saved and loaded, a loader iterated, an error
+raised and caught. What is measured: resident memory, the time of a step, and the number of Python objects, after half of the steps and at
+the end: until all combinations of shapes and events have been met, programs are compiled, which takes some thousand steps.
 """
 
 from __future__ import annotations
