@@ -120,7 +120,7 @@ def _one(kind: Kind, path: str, rng: random.Random, number: int) -> int:
     os.close(write)
     with open(read, "rb", buffering=0) as answers:
         if not calls:
-            select.select([answers], [], [], 20)
+            select.select([answers], [], [], 120)
             time.sleep(rng.random() * 0.03)
             os.kill(pid, signal.SIGKILL)
         timer = time.monotonic() + 60
