@@ -115,6 +115,8 @@ def _work(part: str, seed: int, first: int, last: int, folder: str) -> None:
         read(_mutants.saved())
     import encodings.raw_unicode_escape  # noqa: F401 (what pickletools needs for one opcode)
 
+    from jaxlib.mlir.dialects import mhlo  # noqa: F401 (which JAX loads when it first compiles some operations)
+
     torch.load(io.BytesIO(_mutants.saved(torch.eye(2).to_sparse())))
     with contextlib.suppress(pickle.UnpicklingError):
         torch.load(io.BytesIO(_mutants.with_pickle(_mutants.saved(), b"\x80\x02cnone\nnone\n.")))
