@@ -205,21 +205,17 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             if v.trace is trace:
                 key.append(v.index)
             else:
-                if v.trace is SPECIAL:
-                    _forget(trace, key)
-                    return run.immediately(call, ins, numbers)
-                if v.array is None:
-                    _forget(trace, key)
-                    read(v)
-                    return record(call, ins, numbers)
+                if v.trace is SPECIAL or v.array is None:
+                    return _otherwise(trace, key, v, call, ins, numbers)
+                aval = v.aval
                 known = trace.known
                 if known is None:  # as ``_enter`` does, without a call
                     leaves = trace.leaves
                     leaves += (v,)
                     v.index = at = -len(leaves)
                     v.trace = trace
-                    trace.nbytes += v.aval.nbytes
-                    if trace.nbytes > MAX_BYTES:
+                    trace.nbytes = nbytes = trace.nbytes + aval.nbytes
+                    if nbytes > MAX_BYTES:
                         trace.limit = 0
                 elif (at := known.get(id(v))) is not None:
                     key.append(at)
@@ -227,7 +223,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
                 else:
                     at = _enter(trace, v)
                 key.append(at)
-                key.append(v.aval)
+                key.append(aval)
         path = tuple(key)
         state = before.next.get(path)
         if state is None:
@@ -253,8 +249,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             v.meta = None
             v.index = index = len(values)
             if trace.state is not before:  # a handler or a finalizer has recorded something, or read it
-                _forget(trace, key)
-                return record(call, ins, numbers)
+                return _otherwise(trace, key, None, call, ins, numbers)
             if numbers:
                 trace.numbers += numbers
             values += (v,)
@@ -271,8 +266,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
                 index += 1
                 made.append(v)
             if trace.state is not before:
-                _forget(trace, key)
-                return record(call, ins, numbers)
+                return _otherwise(trace, key, None, call, ins, numbers)
             if numbers:
                 trace.numbers += numbers
             values += made
@@ -286,6 +280,16 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     elif index >= trace.limit:
         overflow(trace)
     return made
+
+
+def _otherwise(trace: Trace, key: list[Any], v: Value | None, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    """Runs a call at once that has a special operand, or records it anew, after its operand ``v`` has been computed elsewhere."""
+    _forget(trace, key)
+    if v is not None:
+        if v.trace is SPECIAL:
+            return run.immediately(call, ins, numbers)
+        read(v)
+    return record(call, ins, numbers)
 
 
 def _answer(trace: Trace, state: State, ins: Sequence[Value], numbers: tuple[Any, ...]) -> None:

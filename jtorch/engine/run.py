@@ -267,12 +267,12 @@ _ONLY_LIST, _ONLY_VALUE = _baseline()
 
 def run_trace(trace: Any) -> None:
     """Runs ``trace`` and makes its live values concrete. On failure those that could not be computed stay pending in it."""
-    _in_place(trace.state, _run_trace, trace)
+    _where_it_belongs(_run_trace, trace)
 
 
-def _in_place(state: State, run: Callable[[Any], None], trace: Any) -> None:
-    """Runs a trace where its ops belong."""
-    device = state.device
+def _where_it_belongs(run: Callable[[Any], None], trace: Any) -> None:
+    """Runs a trace on the device of its ops, and outside of JAX's own traces."""
+    device = trace.state.device
     if device is not None and not is_jax_default(device):
         with placed(device):
             run(trace)
@@ -304,7 +304,7 @@ def run_for_another(trace: Any) -> None:
     That thread may be recording: nothing is donated, and the trace is left as it is.
     """
     part = _Part(trace)
-    _in_place(part.state, _run_part, part)
+    _where_it_belongs(_run_part, part)
 
 
 def _run_part(part: _Part) -> None:
