@@ -381,6 +381,7 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
     entries: list[tuple[dtypes.dtype, int]] = []
     next_array = iter(arrays).__next__
     promoted = op.promote if isinstance(op.promote, tuple) else None
+    scalar = dtypes.DIMENSIONED if op.promote == "expanded" else dtypes.ZERO_DIM
     for p, entry in zip(op.params, layout, strict=True):
         if p.kind in (STATIC, DTYPE, NUMBER):
             continue
@@ -390,12 +391,12 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
             continue
         if entry is T:
             a = next_array()
-            entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else dtypes.ZERO_DIM))
+            entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else scalar))
         elif p.kind == TENSOR_LIST:
             for present in entry or ():
                 if present:
                     a = next_array()
-                    entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else dtypes.ZERO_DIM))
+                    entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else scalar))
         elif isinstance(entry, Fixed):
             if entry.value is not None:
                 entries.append((dtypes.of_number(entry.value), dtypes.NUMBER))

@@ -147,7 +147,7 @@ def _clamped_norm(x: Array, axis: int | None, eps: float) -> Array:
     return norm + lax.stop_gradient(jnp.maximum(norm, number(eps, norm)) - norm)
 
 
-@op(namespace="nn.functional", promote="common", aliases=("cosine_similarity",), aten="cosine_similarity", method=False)
+@op(namespace="nn.functional", promote="expanded", aliases=("cosine_similarity",), aten="cosine_similarity", method=False)
 def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-08) -> Array:
     """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``.
 

@@ -359,7 +359,18 @@ def ldexp(input: Array, other: Array) -> Array:
         >>> torch.ldexp(torch.tensor([1.0, 3.0]), torch.tensor([2, -1]))
         tensor([4.0000, 1.5000])
     """
-    return input * rounded(_exp2(wide(other)), input.dtype)
+    if is_complex(input):
+        return input * _exp2(other)
+    x, n = wide(input), wide(other)
+    # The power by itself may be beyond the range of the dtype where the product is not: it is multiplied in four parts.
+    most = 4 * (jnp.finfo(x.dtype).maxexp - 8)
+    whole = jnp.clip(jnp.round(n), -most, most)
+    whole = lax.stop_gradient(jnp.where(jnp.isnan(n), jnp.zeros((), n.dtype), whole))
+    quarter = jnp.trunc(whole / 4)
+    power, rest = _power_of_two(quarter), _power_of_two(whole - 3 * quarter)
+    fraction = jnp.where(jnp.isfinite(n), n - jnp.round(n), n)
+    part = rounded(jnp.exp(fraction * math.log(2)), input.dtype).astype(x.dtype)
+    return (x * (part * rest) * power * power * power).astype(input.dtype)
 
 
 def _ldexp_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Array, Array]:

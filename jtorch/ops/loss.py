@@ -58,10 +58,11 @@ def _not_cast(found: str, kind: dtypes.dtype) -> RuntimeError:
     return RuntimeError(f"result type {found} can't be cast to the desired output type {kind.scalar_name}")
 
 
-def _check_huber(kinds: list[dtypes.dtype]) -> None:
-    """The result has the input's dtype, and an integer one cannot hold the difference from a float."""
-    if kinds[0].category < dtypes.FLOATING <= kinds[1].category:
-        raise _not_cast(kinds[1].scalar_name, kinds[0])
+def _check_huber(input: Array, kind: dtypes.dtype) -> None:
+    """The result has the input's dtype, and that must be able to hold the difference."""
+    own = dtypes.from_np(input.dtype)
+    if not dtypes.can_cast(kind, own):
+        raise _not_cast(kind.scalar_name, own)
 
 
 def _check_scores(kinds: list[dtypes.dtype]) -> None:
@@ -95,10 +96,10 @@ def _check_soft_margin(kinds: list[dtypes.dtype]) -> None:
         raise _not_cast(target.scalar_name if target.is_complex else dtypes.get_default_dtype().scalar_name, score)
 
 
-def _check_hinge(kinds: list[dtypes.dtype]) -> None:
-    if kinds[0] is dtypes.bool_:
+def _check_hinge(input: Array) -> None:
+    if is_bool(input):
         raise RuntimeError(NO_BOOL_MINUS)
-    if kinds[0].is_complex:
+    if is_complex(input):
         raise NotImplementedError("clamp is not supported for complex types")
 
 
@@ -110,7 +111,7 @@ def _check_ranking(kinds: list[dtypes.dtype]) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-@op(namespace="nn.functional", promote="common", aten="mse_loss", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"))
 def mse_loss(
     input: Array,
     target: Array,
@@ -148,7 +149,7 @@ def mse_loss(
     return _weighted(difference * difference, w, reduction)
 
 
-@op(namespace="nn.functional", promote="common", check=no_bools, aten="l1_loss", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", promote="expanded", check=no_bools, aten="l1_loss", saves=("input", "target", "weight"))
 def l1_loss(
     input: Array,
     target: Array,
@@ -189,7 +190,7 @@ def _l1(input: Array, target: Array, weight: Array | None, reduction: str) -> Ar
     return _weighted(magnitude(difference), w, reduction)
 
 
-@op(namespace="nn.functional", promote="common", aten="smooth_l1_loss", saves=("input", "target"))
+@op(namespace="nn.functional", promote="expanded", aten="smooth_l1_loss", saves=("input", "target"))
 def smooth_l1_loss(
     input: Array,
     target: Array,
@@ -239,24 +240,19 @@ def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
     return jnp.where(near, difference, zero), jnp.where(near, zero, size)
 
 
-@op(
-    namespace="nn.functional", promote="common", check=_check_huber, aten="huber_loss", saves=("input", "target", "weight"),
-    strides="pointwise",
-)
+@op(namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise")
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
     """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond.
 
     Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ; ``weight`` has the input's shape -> (), or the
     broadcast shape for reduction ``"none"``.
 
-    Dtypes: real floating-point ones; the result has the operands' common one.
+    Dtypes: real floating-point ones; the result has the input's, promoted with the ``weight``'s.
 
     Raises:
-        RuntimeError: unless ``delta`` is positive, or for an integer ``input`` with a floating-point ``target``.
+        RuntimeError: unless ``delta`` is positive, or for a ``target`` of a kind that the input's dtype cannot hold.
         ValueError: for an unknown ``reduction``, or a ``weight`` of another shape.
-        NotImplementedError: if both are integers, or one is complex.
-
-    Differs from torch: of floating-point operands of different dtypes the result has the common one, not the input's.
+        NotImplementedError: if both are integers, or complex.
 
     Example:
         >>> import jtorch as torch
@@ -268,6 +264,10 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
     if not delta > 0:  # NaN too
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _check_weight(input, weight)
+    kind = dtypes.promote_types(dtypes.from_np(input.dtype), dtypes.from_np(target.dtype))
+    _check_huber(input, kind)
+    own = input.dtype
+    input, target = input.astype(kind.np), target.astype(kind.np)
     require("huber_cpu", input)
     x, y, w = _aligned(input, target, weight)
     difference = x - y  # type: ignore[operator]
@@ -275,7 +275,11 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
     near = size <= number(delta, size)
     close, far = _split(near, difference, size)
     far = (far - number(0.5 * delta, size)) * number(delta, size)
-    return _weighted(jnp.where(near, close * close * number(0.5, size), far), w, reduction)
+    loss = jnp.where(near, close * close * number(0.5, size), far).astype(own)
+    if w is not None:
+        wide = dtypes.promote_types(dtypes.from_np(own), dtypes.from_np(w.dtype)).np
+        loss, w = loss.astype(wide), w.astype(wide)
+    return _weighted(loss, w, reduction)
 
 
 def _check_binary(input: Array, target: Array, message: str) -> None:
@@ -442,6 +446,7 @@ def kl_div(
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
             stacklevel=2,
         )
+    _check_hinge(input)
     t, x = _aligned(target, input)
     assert x is not None
     assert t is not None
@@ -581,10 +586,7 @@ def soft_margin_loss(
     return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
 
 
-@op(
-    namespace="nn.functional", promote="common", check=_check_hinge, aten="hinge_embedding_loss", saves=("input", "target"),
-    strides="pointwise",
-)
+@op(namespace="nn.functional", aten="hinge_embedding_loss", saves=("input", "target"), strides="pointwise")
 def hinge_embedding_loss(
     input: Array,
     target: Array,
@@ -597,7 +599,7 @@ def hinge_embedding_loss(
 
     Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
 
-    Dtypes: real ones; the result has the operands' common one, and integers cannot be averaged.
+    Dtypes: real ones; the result has the input's, and integers cannot be averaged.
 
     Raises:
         ValueError: for an unknown ``reduction``.
@@ -610,6 +612,7 @@ def hinge_embedding_loss(
         tensor([0.5000, 0.7500])
     """
     reduction = reduction_of(size_average, reduce, reduction)
+    _check_hinge(input)
     t, x = _aligned(target, input)
     assert x is not None
     zero = number(0, x)

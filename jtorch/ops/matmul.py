@@ -7,6 +7,7 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
+from .. import dtypes
 from ..errors import broadcast_shapes
 from ._declare import Array, Number, defvjp, op
 from ._kernel import unbroadcast
@@ -295,7 +296,7 @@ def inner(input: Array, other: Array) -> Array:
 
     Shapes: (*A, k), (*B, k) -> (*A, *B); (), (*A) -> (*A).
 
-    Dtypes: any but bool, the same for both.
+    Dtypes: any but bool, the same for both; with a scalar, promoted.
 
     Raises:
         RuntimeError: if the last dimensions or the dtypes differ.
@@ -308,8 +309,10 @@ def inner(input: Array, other: Array) -> Array:
                 [3, 7]])
     """
     if input.ndim == 0 or other.ndim == 0:
-        tensor, scalar = (input, other) if input.ndim else (other, input)
-        return tensor * scalar.astype(tensor.dtype)
+        kinds = [(dtypes.from_np(x.dtype), dtypes.DIMENSIONED if x.ndim else dtypes.ZERO_DIM) for x in (input, other)]
+        common = dtypes.result_type_of(tuple(kinds)).np
+        shape = input.shape or other.shape
+        return jnp.broadcast_to(input.astype(common), shape) * jnp.broadcast_to(other.astype(common), shape)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors "

@@ -317,7 +317,7 @@ def diagflat(input: Array, offset: int = 0) -> Array:
     return diag_embed(input.reshape(-1), offset)
 
 
-@op(promote="common", out=True, aten="kron")
+@op(promote="expanded", out=True, aten="kron")
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product: every element of ``input`` multiplies a copy of ``other``.
 

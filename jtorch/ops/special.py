@@ -256,12 +256,19 @@ def logit(input: Array, eps: float | None = None) -> Array:
     require("logit_cpu", input)
     x = wide(input)
     if eps is not None:
-        x = jnp.minimum(jnp.maximum(x, eps), 1 - eps)
+        low, high = _ends(input, eps)
+        x = wide(jnp.where(input < low, low, jnp.where(input > high, high, input)))
     return jnp.where(x == 1, jnp.inf, jnp.log(x / (1 - x))).astype(input.dtype)
 
 
+def _ends(input: Array, eps: float) -> tuple[Array, Array]:
+    """The bounds that ``eps`` sets, rounded to the dtype one after the other."""
+    low = jnp.asarray(eps, input.dtype)
+    return low, jnp.ones((), input.dtype) - low
+
+
 def _logit_rule(g: Array, _: None, input: Array, eps: float | None = None) -> tuple[Array]:
-    low, high, outside = (0.0, 1.0, jnp.nan) if eps is None else (eps, 1 - eps, 0.0)
+    low, high, outside = (0.0, 1.0, jnp.nan) if eps is None else (*_ends(input, eps), 0.0)
     inside = (input >= low) & (input <= high)
     return (jnp.where(inside, g / (input * (1 - input)), jnp.asarray(outside, g.dtype)),)
 
