@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
+from . import _complex
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
 from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
 
@@ -175,7 +176,7 @@ def sqrt(input: Array) -> Array:
         >>> torch.sqrt(torch.tensor([4.0, 2.0, -1.0]))
         tensor([2.0000, 1.4142,    nan])
     """
-    return jnp.sqrt(input)
+    return _complex.sqrt(input) if is_complex(input) else jnp.sqrt(input)
 
 
 def _sqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -275,7 +276,7 @@ def exp(input: Array) -> Array:
         >>> torch.exp(torch.tensor([0.0, 1.0]))
         tensor([1.0000, 2.7183])
     """
-    return jnp.exp(input)
+    return _complex.exp(input) if is_complex(input) else jnp.exp(input)
 
 
 def _exp_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -427,7 +428,7 @@ def log(input: Array) -> Array:
         >>> torch.log(torch.tensor([1.0, 10.0]))
         tensor([0.0000, 2.3026])
     """
-    return jnp.log(input)
+    return _complex.logarithm(jnp.log, input) if is_complex(input) else jnp.log(input)
 
 
 def _log_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -449,7 +450,7 @@ def log2(input: Array) -> Array:
         >>> torch.log2(torch.tensor([1, 8, 10]))
         tensor([0.0000, 3.0000, 3.3219])
     """
-    return jnp.log2(wide(input)).astype(input.dtype)
+    return _complex.logarithm(jnp.log2, input) if is_complex(input) else jnp.log2(wide(input)).astype(input.dtype)
 
 
 def _log2_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -471,7 +472,7 @@ def log10(input: Array) -> Array:
         >>> torch.log10(torch.tensor([1.0, 50.0]))
         tensor([0.0000, 1.6990])
     """
-    return jnp.log10(wide(input)).astype(input.dtype)
+    return _complex.logarithm(jnp.log10, input) if is_complex(input) else jnp.log10(wide(input)).astype(input.dtype)
 
 
 def _log10_rule(g: Array, _: None, input: Array) -> tuple[Array]:

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
+from . import _complex
 from ._declare import Array, Number, binary, defvjp, guard_range, pointwise, unary
 from ._matrix import cpp_name
 from ._numeric import (
@@ -420,7 +421,7 @@ def abs(input: Array) -> Array:
     """
     if is_bool(input):
         require("abs_cpu", input, "ifc")
-    return jnp.abs(input)
+    return _complex.magnitude(input) if is_complex(input) else jnp.abs(input)
 
 
 def _abs_rule(g: Array, _: None, input: Array) -> tuple[Array]:

@@ -6,7 +6,7 @@ import math
 
 import jax.numpy as jnp
 
-from . import _arcs, _sincos
+from . import _arcs, _complex, _sincos
 from ._declare import Array, defvjp, pointwise, unary
 from ._numeric import conj, inverse_sqrt, is_complex, require, wide, zeros_where
 
@@ -26,7 +26,7 @@ def sin(input: Array) -> Array:
         >>> torch.sin(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.4794, 0.8415])
     """
-    return _sincos.sin(wide(input)).astype(input.dtype)
+    return _complex.sin(input) if is_complex(input) else _sincos.sin(wide(input)).astype(input.dtype)
 
 
 def _sin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -49,7 +49,7 @@ def cos(input: Array) -> Array:
         >>> torch.cos(torch.tensor([0.0, 0.5, 1.0]))
         tensor([1.0000, 0.8776, 0.5403])
     """
-    return _sincos.cos(wide(input)).astype(input.dtype)
+    return _complex.cos(input) if is_complex(input) else _sincos.cos(wide(input)).astype(input.dtype)
 
 
 def _cos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -72,7 +72,7 @@ def tan(input: Array) -> Array:
         >>> torch.tan(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.5463, 1.5574])
     """
-    return _arcs.tan(input)
+    return _complex.tan(input) if is_complex(input) else _arcs.tan(input)
 
 
 def _tan_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -230,7 +230,7 @@ def sinh(input: Array) -> Array:
         >>> torch.sinh(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.5211, 1.1752])
     """
-    return jnp.sinh(input)
+    return _complex.sinh(input) if is_complex(input) else jnp.sinh(input)
 
 
 def _sinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -253,7 +253,7 @@ def cosh(input: Array) -> Array:
         >>> torch.cosh(torch.tensor([0.0, 0.5, 1.0]))
         tensor([1.0000, 1.1276, 1.5431])
     """
-    return jnp.cosh(input)
+    return _complex.cosh(input) if is_complex(input) else jnp.cosh(input)
 
 
 def _cosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -276,7 +276,7 @@ def tanh(input: Array) -> Array:
         >>> torch.tanh(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.4621, 0.7616])
     """
-    return jnp.tanh(input)
+    return _complex.tanh(input) if is_complex(input) else jnp.tanh(input)
 
 
 def _tanh_rule(g: Array, result: Array, _: Array) -> tuple[Array]:

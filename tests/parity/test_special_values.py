@@ -59,3 +59,46 @@ def test_results_of_mixed_dtypes(call: str) -> None:
     for kinds in itertools.product(["float16", "float32", "float64", "int64"], repeat=2):
         for scalar in (0, 1, 2):  # the first operand without dimensions, the second, or none
             assert _kind(jtorch, call, kinds, scalar) == _kind(torch, call, kinds, scalar), (kinds, scalar)
+
+
+#: Parts of numbers; every pair of them is one.
+PARTS = [0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 0.5, -2.5]
+COMPLEX = "exp sinh cosh tanh sin cos tan sqrt log log2 log10 abs".split()
+
+
+def _alike(x: Any, y: Any, rtol: float) -> Any:
+    """Where parts are equal, are both NaN, or both zero: C leaves the signs of some zeros open."""
+    if np.iscomplexobj(x):
+        return _alike(x.real, y.real, rtol) & _alike(x.imag, y.imag, rtol)
+    with np.errstate(invalid="ignore"):
+        return (np.isnan(x) & np.isnan(y)) | (x == y) | (np.abs(x - y) <= rtol * np.abs(y) + 1e-12)
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_functions_at_infinities_and_nan(name: str) -> None:
+    for dtype, rtol in (("complex64", 3e-5), ("complex128", 1e-10)):
+        z = np.array([complex(a, b) for a in PARTS for b in PARTS], dtype)
+        found = getattr(jtorch, name)(jtorch.tensor(z)).numpy()
+        given = torch.from_numpy(z)
+        whole = getattr(torch, name)(given).numpy()
+        alone = np.array([getattr(torch, name)(given[i : i + 1].clone()).numpy()[0] for i in range(z.size)])
+        # torch computes rows of numbers by other formulas than single ones; where the two differ, either will do.
+        right = _alike(found, whole, rtol) | _alike(found, alone, rtol)
+        assert right.all(), (dtype, [(z[i], found[i], whole[i]) for i in np.flatnonzero(~right)])
+
+
+def test_branch_cuts_of_the_square_root_lie_where_the_sign_of_zero_says() -> None:
+    assert jtorch.sqrt(jtorch.tensor([complex(-4, -0.0), complex(-4, 0.0)])).tolist() == [-2j, 2j]
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_derivatives_on_the_real_line(name: str) -> None:
+    def derivatives(t: Any) -> list[Any]:
+        z = t.tensor([0.5 + 0j, 2.0 + 0j, 0.5 + 1j], dtype=t.complex128, requires_grad=True)
+        found = getattr(t, name)(z)
+        first = t.autograd.grad((found.real * 2 + found.imag if found.is_complex() else found).sum(), z, create_graph=True)[0]
+        second = t.autograd.grad((first.real + first.imag * 3).sum(), z)[0]
+        return [first.detach().resolve_conj().numpy(), second.resolve_conj().numpy()]
+
+    for mine, its in zip(derivatives(jtorch), derivatives(torch), strict=True):
+        np.testing.assert_allclose(mine, its, 1e-9, 1e-12)
