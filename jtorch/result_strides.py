@@ -198,10 +198,10 @@ def _fourier(r: Tensor, t: Tensor, n: Any, dim: Any, kind: str) -> None:
     end = dims[-1]
     strides = t._strides or contiguous_strides(shape)
     whole = result[end] // 2 + 1 if kind == "to real" else result[end]
-    if kind == "from real" and n is not None:
+    if kind.startswith("from real") and n is not None:
         whole = n[-1] if isinstance(n, (tuple, list)) else n
     given = tuple([whole if d == end else result[d] if d in dims else m for d, m in enumerate(shape)])
-    if kind == "from real" and n is None:
+    if kind.startswith("from real") and n is None:
         given = tuple([shape[end] if d == end else m for d, m in enumerate(given)])
     if any(a > b for a, b in zip(given, shape, strict=True)):  # padding copies
         strides = contiguous_strides(given)

@@ -45,6 +45,7 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "fft of turned": (lambda: torch.fft.fft(TURNED), (4, 8, 1)),
     "fft of several dimensions": (lambda: torch.fft.rfftn(torch.ones(4, 3, 2), dim=(0, 1)), (2, 1, 8)),
     "fft to real numbers": (lambda: torch.fft.irfft2(torch.ones(4, 3, 2, dtype=torch.complex64), dim=(0, 1)), (4, 1, 16)),
+    "fft of padded": (lambda: torch.fft.ihfft(torch.ones(4, 3, 2).permute(2, 1, 0), 4, 1), (12, 1, 3)),
     "stft": (lambda: torch.stft(torch.ones(40), 8, window=torch.ones(8), return_complex=True), (1, 5)),
     "filter with channels inside": (lambda: F.conv1d(torch.ones(2, 3, 6), torch.ones(4, 2, 3).mT), (20, 1, 4)),
     "signals with channels inside": (lambda: F.conv1d(torch.ones(2, 6, 3).mT, torch.ones(4, 3, 2)), (20, 5, 1)),
@@ -86,6 +87,10 @@ def test_a_tensor_that_suggests_a_format_is_not_copied_to_it() -> None:
     assert x.to(memory_format=torch.contiguous_format) is x
     image = torch.ones(1, 2, 3, 4).contiguous(memory_format=torch.channels_last)
     assert image.to(memory_format=torch.contiguous_format).stride() == (24, 12, 4, 1)
+
+
+def test_a_copied_view_has_any_shape() -> None:
+    assert torch.view_copy(TURNED, (24,)).tolist() == TURNED.flatten().tolist()
 
 
 def test_elements_with_gaps_are_copied_by_ravel() -> None:

@@ -394,6 +394,8 @@ def view_copy(input: Any, size: tuple[int, ...] | None = None, *, dtype: Any = N
         size, dtype = None, size
     if (size is None) == (dtype is None):
         raise TypeError("view_copy() received an invalid combination of arguments: it takes either size or dtype")
+    if size is not None and views.viewed(input, tuple(size)) is None:  # a copy has no memory whose strides could forbid the shape
+        input = input.contiguous()
     return _copied("view_copy", views.view_(input, dtype if size is None else tuple(size)), out)
 
 
