@@ -166,6 +166,7 @@ def _cases() -> list[Any]:
     return found
 
 
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
 @pytest.mark.parametrize("op", _cases())
 def test_strides_of_results(op: Any) -> None:
     check(op)
