@@ -585,6 +585,8 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
     """
     _check_tensor("as_strided", input)
     size, stride = _size("as_strided", (size,)), _size("as_strided", (stride,))
+    check_longs("as_strided", "size", size)
+    check_longs("as_strided", "stride", stride)
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape")  # noqa: F541
     offset = input.storage_offset() if storage_offset is None else whole("as_strided", "storage_offset", storage_offset)

@@ -25,6 +25,7 @@ x = torch.zeros(3)
         lambda: torch.tril_indices(2**31, 2**31), lambda: torch.randperm(2**62), lambda: torch.hann_window(2**62),
         lambda: x.repeat(HUGE, HUGE), lambda: x.new_zeros(HUGE, HUGE), lambda: torch.nn.Linear(HUGE, HUGE), lambda: F.pad(x, (2**62, 0)),
         lambda: torch.fft.fft(x, n=2**62), lambda: F.one_hot(torch.tensor([2**62])), lambda: torch.diag(x, 2**62),
+        lambda: torch.multinomial(torch.ones(3), 2**62, True),
         lambda: torch.zeros(HUGE, HUGE, device="meta"), lambda: torch.rand(HUGE, HUGE, device="meta"),
         lambda: torch.cat([torch.zeros(2**60, device="meta")] * 4), lambda: torch.zeros(2**62, 2**62, 0),
     ],
@@ -47,6 +48,8 @@ def test_strides_of_empty_tensors_must_be_countable_too():
         lambda: x.expand(HUGE, 3).clone(), lambda: x.expand(HUGE, 3) + 1, lambda: torch.zeros(2**20, 1) + torch.zeros(2**20),
         lambda: torch.outer(torch.zeros(2**20), torch.zeros(2**20)), lambda: torch.ones_like(x.expand(HUGE, 3)), lambda: x.repeat(HUGE),
         lambda: torch.bincount(torch.tensor([HUGE])), lambda: torch.nn.Linear(2**20, 2**20), lambda: F.interpolate(x[None, None], HUGE),
+        lambda: torch.combinations(torch.zeros(2**10), 5), lambda: torch.multinomial(torch.ones(3), HUGE, True),
+        lambda: torch.bernoulli(torch.zeros(1).expand(HUGE)),
     ],
 )  # fmt: skip
 def test_what_the_machine_has_no_memory_for_is_refused_when_it_is_asked_for(call):
@@ -147,6 +150,10 @@ LONG = "Overflow when unpacking long long"
         (lambda: x.narrow(0, 0, 2**64), ValueError, LONG), (lambda: x.roll(2**63), ValueError, LONG),
         (lambda: torch.eye(2**64), ValueError, LONG),
         (lambda: x.topk(2**64), ValueError, LONG), (lambda: torch.linspace(0, 1, 2**63), ValueError, LONG),
+        (lambda: torch.randperm(2**63), ValueError, LONG),
+        (lambda: x.as_strided((2**63,), (1,)), TypeError, "as_strided(): argument 'size'"),
+        (lambda: x.clone().resize_(2**63), TypeError, "resize_(): argument 'size'"),
+        (lambda: torch.rand(2**64), TypeError, "argument 'size'"),
         (lambda: torch.randint(2**64, (2,)), ValueError, LONG), (lambda: x.split(2**64), ValueError, LONG),
         (lambda: x + 2**64, OverflowError, "int too big to convert"), (lambda: x - -(2**64), OverflowError, "can't convert negative int"),
         (lambda: x.fill_(2**64), OverflowError, "int too big to convert"), (lambda: torch.full((2,), 2**64), OverflowError, "int too big"),

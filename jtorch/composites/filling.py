@@ -89,6 +89,7 @@ def blank(like: Tensor, shape: Sequence[int]) -> Any:
     levels = examples()
     if like.is_meta:
         return from_value(meta_value((*[level.size for level in levels], *shape), _np(like)))
+    limits.check_size(shape, _np(like).itemsize)
     made: Any = taken(np.zeros((*[level.size for level in levels], *shape), _np(like)), like.device)
     for level in levels:
         made = level.spread(made)
@@ -139,6 +140,8 @@ def sampled(sample: Callable[..., np.ndarray], generator: Generator | None, *ten
 
 def on_host(t: Tensor) -> np.ndarray:
     """A tensor's values in NumPy."""
+    if t._aval.nbytes > limits.SMALL:
+        limits.check_bytes(t._aval.nbytes)
     return np.asarray(read(t._read()))
 
 

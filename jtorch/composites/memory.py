@@ -15,7 +15,7 @@ from ..arguments import sizes as whole_sizes
 from ..binding import BOUND, composite
 from ..core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
 from ..engine import SPECIAL, limits
-from ..errors import must_be_tensor, not_offered
+from ..errors import check_longs, must_be_tensor, not_offered
 from ..functional import PUBLIC
 from ..storage import Alias
 from ..views import with_bits
@@ -42,6 +42,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
     if size is not None:
         sizes = (tuple(size),)
     size = whole_sizes("resize_", "size", sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
+    check_longs("resize_", "size", size)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if tuple(self.shape) == size:

@@ -15,7 +15,7 @@ from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor, from_host, requiring
 from ..engine import META, limits
-from ..errors import broadcast_shapes, must_be_tensor
+from ..errors import broadcast_shapes, check_long, check_longs, must_be_tensor
 from ..factories import check_dtype, check_options
 from ..functional import _C, PUBLIC
 from ..random import twister_of
@@ -48,6 +48,7 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
         RuntimeError: for negative ones.
     """
     packed = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    check_longs(name, "size", packed)
     found = list(sizes(name, "size", packed))
     for n in found:
         if n < 0:
@@ -202,6 +203,7 @@ def randperm(
     """
     del pin_memory
     kind = _wanted("randperm", dtype, out, dtypes.int64)
+    n = whole("randperm", "n", n)
     shape = _sizes("randperm", (n,))
     need("randperm", kind, (dtypes.INTEGRAL, dtypes.FLOATING))
     if n - 1 > _sampling.largest_whole(kind.np):
@@ -401,6 +403,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not input.dtype.is_floating_point:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.scalar_name}")
+    check_long(num_samples)
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > input.shape[-1]:
@@ -410,6 +413,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     if input.is_meta:
         return _finished("multinomial", "MultinomialBackward0", input.new_empty((*input.shape[:-1], num_samples), dtype=dtypes.int64), out)
     order = strides_of(PUBLIC["empty_like"](input.detach()))  # expanded dimensions have an order there
+    limits.check_size((*input.shape[:-1], num_samples), 8)
     made = sampled(lambda twister, p: _categories(twister, p, num_samples, replacement, order), generator, input)
     return _finished("multinomial", "MultinomialBackward0", made, out)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ..dtypes import from_np, get_default_dtype, promote_types
+from ..engine import limits
 from ..errors import canonical_dim
 from ._declare import Array, defvjp, guard, guard_range, op, shape
 
@@ -311,8 +313,11 @@ def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Ar
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return jnp.zeros((0,), input.dtype)
+    n = input.shape[0]
+    count = math.comb(n + r - 1, r) if with_replacement and n else math.comb(n, r)
+    limits.check_size((count, r), input.dtype.itemsize)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    index = np.array(list(choose(range(input.size), r)), np.int64).reshape(-1, r)
+    index = np.fromiter(itertools.chain.from_iterable(choose(range(n), r)), np.int64, count * r).reshape(-1, r)
     return input.at[index].get(mode="promise_in_bounds")
 
 
