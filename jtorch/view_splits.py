@@ -14,7 +14,7 @@ from .autograd.grad_mode import MODE
 from .autograd.names import named
 from .autograd.tape import Node
 from .binding import composite
-from .core import Tensor, contiguous_strides, unread, view
+from .core import Tensor, contiguous_strides, unread, view, wide
 from .engine import Call, record
 from .errors import canonical_dim, check_long, check_longs
 from .ops._kernel import Fixed, T, call_of
@@ -47,10 +47,11 @@ def _several(
     base_offset = al.offset if al is not None else 0
     if al is not None and al.storage.host is not None and not al.storage.adopt():
         return tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
-    v = t._v or t._read()
+    apart = al is not None and al.value is None and wide(al)  # such views are not read as a whole
+    v = t._v or (None if apart else t._read())
     al = t._al
     base_offset = al.offset if al is not None else 0
-    if unread(t, v):
+    if v is None or unread(t, v):
         made = tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
         for r in made:
             r._al.origin = r._al.origin or "multi"  # type: ignore[union-attr]

@@ -91,6 +91,9 @@ def test_parts_of_wide_views():
     assert y.tolist() == [2, 3, 4] and e[1, 0].item() == 2
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         e.add_(1)
+    low, high = e.chunk(2)
+    rows = e.unsqueeze(0).unbind(0)
+    assert low.shape == high.shape == (HUGE // 2, 3) and low[3].tolist() == high[-1].tolist() == rows[0][9].tolist() == [2, 3, 4]
     a = y.as_strided((HUGE, 2), (0, 1), 1)
     assert a[3].tolist() == [3, 4] and a.shape == (HUGE, 2)
 
