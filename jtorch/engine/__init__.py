@@ -3,6 +3,7 @@
 The floors above say ``record(call, values, numbers)`` and ``read(value)``. See design notes in ``docs/decisions/``.
 """
 
+from . import exiting as _exiting
 from . import forking as _forking
 from . import heap as _heap
 from .calls import Call as Call
@@ -39,3 +40,4 @@ from .values import put as put
 require_gil()
 _heap.keep_freed_memory()
 _forking.watch()
+_exiting.watch()

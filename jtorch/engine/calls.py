@@ -202,7 +202,7 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     """Has the program of a call by itself looked for, or made, when it is first run."""
     if values.lost is not None:
         shapes.run = values.lost
-        return
+        values.lost()
     key = None if shapes.mixed else programs.key_of("kernel", call.identity, avals)
     if key is None:
         shapes.run = call.alone

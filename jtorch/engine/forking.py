@@ -57,7 +57,7 @@ def _refuse_all() -> None:
 
 def cannot_run() -> bool:
     """Whether this process cannot run operations, for those who can do without."""
-    return values.lost is not None
+    return values.lost is refuse
 
 
 def refuse(*_args: Any) -> NoReturn:

@@ -185,7 +185,7 @@ _bridge = sys.modules.get("jax._src.xla_bridge")
 EARLY: bool = _bridge is None or _bridge.backends_are_initialized()
 
 _default: list[Any] = []
-#: In a forked process that cannot run anything: raises the error that says so (see ``forking``).
+#: Where nothing may be run: raises the error that says so (``forking``), or waits for the end of the process (``exiting``).
 lost: Callable[..., Any] | None = None
 
 
