@@ -148,17 +148,19 @@ class Capture:
     def run(self, args: Any, kwargs: Any) -> Any:
         """Calls the function, recording everything into one trace. What it does is done, whether or not a program comes of it."""
         outer = LOCAL.trace
-        trace = self.trace = start(LOCAL, 1 << 60)
-        trace.nbytes = -(1 << 60)
-        CAPTURING.now = self
-        HOLDING.stack.append(self)
+        self.trace: Any = None
         self.whole = False
-        try:
+        try:  # an interrupt in the middle of this, too, must find its end
+            trace = self.trace = start(LOCAL, 1 << 60)
+            trace.nbytes = -(1 << 60)
+            CAPTURING.now = self
+            HOLDING.stack.append(self)
             self.output = self.watch.run(self.fn, args, kwargs)
             self.whole = LOCAL.trace is trace
         finally:
             CAPTURING.now = None
-            HOLDING.stack.pop()
+            if self in HOLDING.stack:
+                HOLDING.stack.remove(self)
             if not self.whole or self.watch.impure is not None:
                 self._leave(outer)
             self._outer = outer
