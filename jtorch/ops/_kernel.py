@@ -18,6 +18,7 @@ from ..engine.programs import identity, key_of, remember, remembered
 from ..errors import broadcast_shapes
 from . import _pieces
 from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, Op, collecting
+from ._numeric import zeros_and_ones
 
 #: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
 T = "T"  # a tensor
@@ -346,6 +347,8 @@ def cast(a: Any, target: np.dtype) -> Any:
         return a
     if target == np.bool_:
         return a != jnp.zeros((), a.dtype)
+    if a.dtype == np.bool_ and target.kind not in "iu" and target.itemsize > 1:  # floating-point types of a byte need not have a zero
+        return zeros_and_ones(a, target)
     if jnp.issubdtype(a.dtype, jnp.complexfloating) and not jnp.issubdtype(target, jnp.complexfloating):
         a = jnp.real(a)
     if target.kind in "iu" and jnp.issubdtype(a.dtype, jnp.floating):

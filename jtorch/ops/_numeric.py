@@ -96,7 +96,16 @@ def inverse_sqrt(x: Array) -> Array:
 
 def cast(x: Array, dtype: Any) -> Array:
     """``x`` as ``dtype``, a higher one in torch's lattice."""
-    return x if x.dtype == dtype else x.astype(dtype)
+    return x if x.dtype == dtype else zeros_and_ones(x, dtype) if x.dtype == np.bool_ else x.astype(dtype)
+
+
+def zeros_and_ones(x: Array, dtype: Any) -> Array:
+    """Bool elements as numbers.
+
+    XLA turns the product of a cast bool with something into a choice between that and 0, which is wrong where that is not finite: 0 times
+    infinity is none. It does not do so with a choice between numbers.
+    """
+    return jnp.where(x, np.ones((), dtype), np.zeros((), dtype))
 
 
 def rounded(x: Array, dtype: Any) -> Array:

@@ -23,6 +23,7 @@ from ._numeric import (
     require,
     rounded,
     wide,
+    zeros_and_ones,
     zeros_where,
 )
 from ._remainder import rem
@@ -451,8 +452,8 @@ def sign(input: Array) -> Array:
         raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
     if is_bool(input):
         return input
-    positive = (input > 0).astype(input.dtype)
-    return positive if jnp.issubdtype(input.dtype, jnp.unsignedinteger) else positive - (input < 0).astype(input.dtype)
+    positive = zeros_and_ones(input > 0, input.dtype)
+    return positive if jnp.issubdtype(input.dtype, jnp.unsignedinteger) else positive - zeros_and_ones(input < 0, input.dtype)
 
 
 @unary(promote=None, inplace=True, saves=("input",), aten="sgn")

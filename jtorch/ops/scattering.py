@@ -11,7 +11,7 @@ from jax import lax
 
 from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, Number, defvjp, shape
-from ._numeric import conj, require
+from ._numeric import conj, require, zeros_and_ones
 from .indexing import (
     _BOUNDS,
     along,
@@ -271,8 +271,8 @@ def _reduce_gradients(
         _, pull = jax.vjp(lambda x, src: _product_at(x, at, src), start, src)
         gx, gs = (conj(t) for t in pull(conj(g)))
     else:
-        is_self = (x == result).astype(g.dtype)
-        is_src = (src == fetch(result, at)).astype(g.dtype)
+        is_self = zeros_and_ones(x == result, g.dtype)
+        is_src = zeros_and_ones(src == fetch(result, at), g.dtype)
         share = g / write(is_self, at, is_src, "add")
         gx, gs = is_self * share, is_src * fetch(share, at)
     if not include_self:

@@ -61,3 +61,18 @@ def test_programs_of_one_op_run_inside_a_jax_transformation(monkeypatch: pytest.
         assert jax.jit(product)(x).tolist() == wanted
         assert product(x).tolist() == wanted
         assert jax.grad(lambda t: product(t).sum().jax())(x).tolist() == wanted
+
+
+@pytest.mark.parametrize("mode", ["deferred", "immediate"])
+def test_nothing_times_what_is_not_finite_is_no_number(mode: str) -> None:
+    """XLA makes a choice between the factor and 0 of a product with a cast bool."""
+    x = torch.tensor([float("nan"), float("inf"), 2.0])
+    off = x == 2
+    with execution(mode):
+        for _ in range(3):
+            products = [off * x, off.float() * x, off.double() * x, x * off.to(torch.bfloat16), (off.half() * x.half()), x.mul(off)]
+            products += [off.to(torch.complex64).real * x, torch.where(off, 1.0, 0.0) * x, (x * x).sgn() * x * (x == 2)]
+            for found in products:
+                assert [str(v) for v in found.double().tolist()][:2] == ["nan", "nan"]
+        v = torch.tensor(float("nan"), requires_grad=True)
+        assert torch.autograd.grad((v * v).abs(), v)[0].isnan().item()

@@ -126,7 +126,7 @@ GRADIENTS = """
 {new} = torch.autograd.grad(torch.autograd.grad(({g} ** 3).sum(), {g}, create_graph=True)[0].sum(), {g}, retain_graph=True)[0]
 with torch.no_grad(): {x}.add_(1)|with torch.no_grad(): {new} = {x} * 2|with torch.no_grad(): {new} = {x1}[:1]
 with torch.no_grad(): {l}.sub_(0.1 * {l}.grad)|with torch.inference_mode(): {new} = {f} * 2|with torch.enable_grad(): {new} = {x} + 1
-{new} = {x} + 1 if bool(({r} > 0).any()) else {x} * 2|while bool(({f}.abs() > 4).any()): {f} = {f} / 2
+{new} = {x} + 1 if bool(({r} > 0).any()) else {x} * 2|while bool(({f}.abs() > 4).logical_and({f}.isfinite()).any()): {f} = {f} / 2
 for _ in range(int({r}.detach().count_nonzero()) % 4): {x} = {x} + 1
 """
 
