@@ -86,3 +86,10 @@ def test_views_are_not_detached_in_place() -> None:
     assert not grown.detach()[0].detach().detach_().requires_grad
     assert not grown.data.detach_().requires_grad
     assert not grown.detach_().requires_grad
+
+
+def test_expanded_numbers_have_no_strides() -> None:
+    x = torch.tensor(1.0)
+    found = [x.expand(2, 1), x.expand(1), x.expand(1, 1), torch.broadcast_to(x, (2, 3, 1)), x.expand_as(torch.ones(1, 2))]
+    assert [set(t.stride()) for t in found] == [{0}] * 5
+    assert torch.ones(1).expand(2, 1).stride() == (0, 1)

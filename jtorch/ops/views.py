@@ -444,6 +444,8 @@ def _geometry_expand(shape: Ints, strides: Ints, size: Ints, implicit: bool = Fa
             new.append(0)
         else:
             new.append(0 if shape[i - lead] == 1 and n != 1 else strides[i - lead])
+    if not shape:
+        return (0,) * len(size), 0
     # Leading dimensions of size 1 keep the stride they would have in a contiguous tensor.
     for i in range(lead - 1, -1, -1):
         if found[i] == 1:

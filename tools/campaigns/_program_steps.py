@@ -103,10 +103,10 @@ torch.linspace(0, 1, 3)|torch.eye(3)|torch.full((2, 3), {n})|torch.tensor({x}.to
 torch.from_numpy({r}.detach().float().numpy().copy())|torch.bincount({i}.flatten().clamp(0, 5))|torch.logaddexp({f}, {fy})|{x1}.unique()
 torch.nn.functional.pad({x1}, (1, 0))|torch.nn.functional.one_hot({i}.clamp(0, 3).long(), 4)|torch.nn.functional.gelu({f})|{f}.frac()
 torch.nn.functional.layer_norm({f1}, {f1}.shape[-1:])|torch.nn.functional.softplus({f})|torch.nn.functional.mse_loss({f}, {fy})
-torch.nn.functional.linear({q1}, {q1}.reshape(-1, {q1}.shape[-1]))|torch.block_diag({x2})|torch.select_scatter({x2}, {x2}[0] * 2, 0, -1)
-torch.slice_scatter({x1}, {x1}[:1] * 2, 0, 0, 1)|torch.sum({r}, dtype=torch.float64)|torch.addcmul({x}, {y}, {y}, value={k})
-torch.nansum({r})|{r1}.flatten().item() * torch.ones(2) if {r1}.numel() == 1 else {r1} * 2
-torch.searchsorted(torch.arange(4.0), {f}.float().contiguous())
+torch.nn.functional.linear({q1}, {q1}.reshape(-1, {q1}.shape[-1]))|torch.block_diag({x2})
+torch.select_scatter({x2}, {x2}[0] * 2, 0, -1) * 1|torch.slice_scatter({x1}, {x1}[:1] * 2, 0, 0, 1) * 1
+torch.sum({r}, dtype=torch.float64)|torch.addcmul({x}, {y}, {y}, value={k})|torch.nansum({r})
+{r1}.flatten().item() * torch.ones(2) if {r1}.numel() == 1 else {r1} * 2|torch.searchsorted(torch.arange(4.0), {f}.float().contiguous())
 torch.utils.checkpoint.checkpoint(lambda v: (v * v).sin(), {f}, use_reentrant=False)
 {x}.detach().clone().requires_grad_({x}.dtype.is_floating_point)|Square.apply({q})
 torch.func.grad(lambda v: (v.sin() * v).sum())({f}.detach())|torch.func.vmap(lambda v: v * 2 + v.sum())({q1})
