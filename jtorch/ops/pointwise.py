@@ -43,12 +43,12 @@ def _scaled(x: Array, alpha: Number | Array) -> Array:
     return x if isinstance(alpha, int) and alpha == 1 else x * alpha
 
 
-def _plus(a: Array, b: Array, alpha: Number | Array, sign: int = 1) -> Array:
+def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
     """``a + sign * alpha * b``, of halves rounded once."""
     plus = jnp.add if sign > 0 else jnp.subtract
     if isinstance(alpha, int) and alpha == 1:
         return plus(a, b)
-    return plus(wide(a), wide(b) * wide(alpha)).astype(a.dtype)  # type: ignore[arg-type]
+    return plus(wide(a), wide(b) * wide(alpha)).astype(a.dtype)
 
 
 # ---- sums ------------------------------------------------------------------------------------------------------------------------
