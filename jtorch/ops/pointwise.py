@@ -48,7 +48,7 @@ def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
     plus = jnp.add if sign > 0 else jnp.subtract
     if isinstance(alpha, int) and alpha == 1:
         return plus(a, b)
-    return plus(wide(a), wide(b) * wide(alpha)).astype(a.dtype)
+    return plus(wide(a), wide(b) * wide(alpha)).astype(a.dtype)  # type: ignore[arg-type]
 
 
 # ---- sums ------------------------------------------------------------------------------------------------------------------------
