@@ -40,7 +40,8 @@ def columns(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:  # no
 def positions(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:  # noqa: ARG001
     """Tables of positions, one column after the other without a gap."""
     for r in results:
-        _give(r, (1, r._aval.shape[0]))
+        if r._aval.ndim == 2:  # else a column by itself
+            _give(r, (1, r._aval.shape[0]))
 
 
 def preserve(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:

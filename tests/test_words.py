@@ -49,11 +49,11 @@ def test_nodes_list_what_they_save() -> None:
     assert names(y) == ["_raw_saved_result", "_saved_result"]
 
 
-def test_errors_of_values_say_where_in_a_note() -> None:
+def test_errors_of_values_have_no_more_than_their_words() -> None:
     with pytest.raises(IndexError) as caught:
-        F.embedding(torch.tensor([5]), torch.ones(3, 2)).tolist()
+        F.embedding(torch.tensor([5]), torch.ones(3, 2))
     assert str(caught.value) == "index out of range in self"
-    assert caught.value.__notes__[0].startswith("in embedding, recorded at ")
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_requiring_gradients_of_integers() -> None:

@@ -1,9 +1,10 @@
 """Checks on values that kernels state (``guard``): what answers them before anything runs, and the error of one that failed.
 
-A check is ``(exception type, message, span)``. The span says where it holds, if it is about one operand's elements: it is a tuple
-``(at, low, high, hole, skip)`` for ``low <= x <= high`` but not ``hole``, or ``x == skip``; ``at`` counts operands, then numbers. Whatever
-is known of that operand, its numbers or the interval that kernels before it imply, may then answer the check, so that the trace goes on.
-What stays unanswered is run by the call that asks (``record``): errors are raised where they happen.
+A check is ``(exception type, message, span)``. The span says where it holds, if it is about one operand's elements: it is
+``(at, low, high, hole, skip, exact)`` for ``low <= x <= high`` but not ``hole``, or ``x == skip``; ``at`` counts operands, then numbers,
+and ``exact`` tells whether the check fails if one element is none of that. Whatever is known of that operand, its numbers or the interval
+that kernels before it imply, may then answer the check, so that the trace goes on. What stays unanswered is run by the call that asks
+(``record``): errors are raised where they happen.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .intervals import EMPTY, Interval, Kept, flow, join, limits, of_array, outc
 from .trie import ROOT, State
 from .values import META, SPECIAL, Aval, Meta, Value
 
-Span: TypeAlias = "tuple[int, float, float, float | None, float | None]"
+Span: TypeAlias = "tuple[int, float, float, float | None, float | None, bool]"
 Check: TypeAlias = "tuple[type[Exception], str, Span | None]"
 
 #: Nothing is known.
@@ -37,7 +38,7 @@ def answered(call: Call, checks: Sequence[Check], ins: Sequence[Value], numbers:
             if call.chains is None or not _chained(call.chains[k], ins, numbers):
                 return False
             continue
-        at, low, high, hole, skip = span
+        at, low, high, hole, skip, _ = span
         if at >= len(ins):
             x = numbers[at - len(ins)]
             if not (x == skip or (low <= x <= high and x != hole)):
@@ -192,7 +193,7 @@ def chains(steps: Sequence[State]) -> tuple[Chain | None, ...]:
 def _chained(chain: Chain | None, ins: Sequence[Value], numbers: Sequence[Any]) -> bool:
     if chain is None:
         return False
-    _, low, high, hole, skip = chain.span
+    _, low, high, hole, skip, _ = chain.span
     if chain.index is None:
         x = numbers[chain.number]
         return x == skip or (low <= x <= high and x != hole)
@@ -212,9 +213,9 @@ def _chained(chain: Chain | None, ins: Sequence[Value], numbers: Sequence[Any]) 
 def refuted(checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any]) -> Exception | None:
     """The error of the first check that numbers which are there make fail: inside ``jax.jit`` nobody can read the call's own answer."""
     for kind, message, span in checks:
-        if span is None:
+        if span is None or not span[-1]:
             continue
-        at, low, high, hole, skip = span
+        at, low, high, hole, skip, _ = span
         if at < len(ins):
             v = ins[at]
             if v.trace is SPECIAL or v.array is None:

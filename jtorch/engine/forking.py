@@ -39,7 +39,8 @@ def _before() -> None:
 
 def _in_child() -> None:
     THREADS.forked()  # locks that other threads held are held for good
-    if room._made or _compiled or values.EARLY or values.lost is refuse or jax.default_backend() != "cpu":
+    # Loading a kept program hangs in the fork of a fork, whose parent has made a client, too.
+    if room._made or _compiled or _kept or values.EARLY or values.lost is refuse or jax.default_backend() != "cpu":
         _refuse_all()
         return
     try:

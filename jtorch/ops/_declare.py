@@ -210,7 +210,8 @@ def without_derivative(body: Callable[..., Any], error: Exception) -> None:
 class Guard:
     """A check on values inside a kernel: raised by the call if ``bad`` turns out true.
 
-    ``span`` says where the elements of ``array``, an operand or a number as the kernel got it, may lie: ``(low, high, hole, skip)``.
+    ``span`` says where the elements of ``array``, an operand or a number as the kernel got it, may lie: ``(low, high, hole, skip)``;
+    ``exact`` that the check fails if one lies elsewhere.
     """
 
     bad: Any
@@ -219,6 +220,7 @@ class Guard:
     value: Any
     array: Any = None
     span: tuple[float, float, float | None, float | None] | None = None
+    exact: bool = True
 
 
 class _Collectors(threading.local):
@@ -252,6 +254,7 @@ def guard_range(
     skip: float | None = None,
     of: Any = None,
     nan: bool = False,
+    loose: bool = False,
 ) -> None:
     """States in a kernel that ``low <= x <= high`` everywhere, and ``x != hole``; elements equal to ``skip`` may lie anywhere.
 
@@ -268,6 +271,7 @@ def guard_range(
         skip: a number that is always allowed.
         of: the operand, as the kernel got it, whose elements ``x`` has, if it is not ``x`` itself.
         nan: whether NaN is allowed.
+        loose: that elements of ``of`` outside may be right, too, as ``x`` are not all of them.
     """
     stack = _collectors.stack
     if not stack or stack[-1] is None:
@@ -290,7 +294,8 @@ def guard_range(
     if skip is not None:
         bad = bad & (x != skip)
     least, most = -math.inf if low is None else low, math.inf if high is None else high
-    stack[-1].append(Guard(bad, exc_type, message, x if integral else None, x if of is None else of, (least, most, hole, skip)))
+    span = least, most, hole, skip
+    stack[-1].append(Guard(bad, exc_type, message, x if integral else None, x if of is None else of, span, not (nan or loose)))
 
 
 @contextlib.contextmanager

@@ -306,14 +306,15 @@ class _Operands:
         for at, (a, given) in enumerate(self.origins):
             if a is g.array and g.span is not None:
                 low, high, hole, skip = g.span
+                exact = g.exact
                 if given != a.dtype and not np.can_cast(given, a.dtype):  # what does not fit was changed by converting it
                     if hole is None and jnp.issubdtype(given, jnp.floating) and jnp.issubdtype(a.dtype, jnp.floating):
-                        return at, low, high, hole, skip  # rounding keeps the order
+                        return at, low, high, hole, skip, False  # rounding keeps the order
                     if a.dtype.kind not in "iu" or given.kind not in "iub":
                         return None
                     info = np.iinfo(a.dtype)
-                    low, high, skip = max(low, int(info.min)), min(high, int(info.max)), None
-                return at, low, high, hole, skip
+                    low, high, skip, exact = max(low, int(info.min)), min(high, int(info.max)), None, False
+                return at, low, high, hole, skip, exact
         return None
 
     @staticmethod

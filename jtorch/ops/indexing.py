@@ -453,7 +453,7 @@ def number_as(value: Array | Number, dtype: np.dtype) -> Array:
     if inexact:
         most = float(jnp.finfo(dtype).max)
         # Infinities and NaN are there in every dtype of floats: only what is known to be finite answers this.
-        guard_range(jnp.where(jnp.isfinite(value), value, 0), -most, most, RuntimeError, message, of=value)
+        guard_range(jnp.where(jnp.isfinite(value), value, 0), -most, most, RuntimeError, message, of=value, loose=True)
     return value.astype(dtype)
 
 

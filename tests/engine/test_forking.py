@@ -103,7 +103,8 @@ def test_fork_before_the_first_operation(program):
 
         assert forked(train) == "True"
         assert forked(lambda: (x @ x).tolist()) == "[[7.0, 10.0], [15.0, 22.0]]"
-        assert forked(lambda: forked(lambda: (torch.ones(2) + x[0]).tolist())) == "'[2.0, 3.0]'"
+        assert "Cannot run operations in a forked process" in forked(lambda: forked(lambda: (torch.ones(2) + x[0]).tolist()))
+        assert forked(lambda: forked(x[0].tolist)) in ("'[1.0, 2.0]'", "[1.0, 2.0]")
         assert (x @ x).tolist() == [[7.0, 10.0], [15.0, 22.0]]
         assert forked(lambda: (x @ x).tolist()).startswith("RuntimeError: Cannot run operations in a forked process")
     """)
