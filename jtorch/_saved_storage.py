@@ -41,7 +41,7 @@ def brief(value: Any) -> str:
     """What an error says of something in a file: containers may be endless to print, and texts long."""
     if isinstance(value, (tuple, list)) and len(value) <= 20 and all(type(v) in (int, float, str, type(None)) for v in value):
         value = repr(value)
-    elif isinstance(value, (tuple, list, dict, set, frozenset, torch.Tensor)):
+    elif isinstance(value, torch.Tensor) or (isinstance(value, (tuple, list, dict, set, frozenset)) and value):
         return f"a {type(value).__name__}"
     found = str(value)
     return found if len(found) <= 500 else f"{found[:500]}..."

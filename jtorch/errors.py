@@ -71,14 +71,16 @@ def canonical_dims(dims: int | Sequence[int] | None, ndim: int, *, empty_is_all:
 
     Raises:
         IndexError: if one is out of range.
-        RuntimeError: if one appears twice.
+        RuntimeError: if one appears twice, or of more than 64.
     """
     if dims is None:
         return tuple(range(ndim))
     if isinstance(dims, int):
-        return (canonical_dim(dims, ndim),) if ndim else (canonical_dim(dims, ndim),)[:0]
+        dims = (dims,)
     if not dims and empty_is_all:
         return tuple(range(ndim))
+    if ndim > 64:  # torch counts them in the bits of a word
+        raise RuntimeError("only tensors with up to 64 dims are supported")
     seen: list[int] = []
     for dim in dims:
         found = canonical_dim(dim, ndim)

@@ -239,6 +239,7 @@ def index_parts(input: Array, indices: list[Array | None]) -> tuple[slice | Arra
     # Where nothing is fetched, torch looks at no position.
     empty = any(n == 0 for d, n in enumerate(input.shape) if d >= len(indices) or indices[d] is None)
     parts: list[slice | Array] = []
+    checked = 0  # torch's message counts the dimensions that are indexed
     for dim, i in enumerate(indices):
         if i is None:
             parts.append(slice(None))
@@ -248,7 +249,8 @@ def index_parts(input: Array, indices: list[Array | None]) -> tuple[slice | Arra
         size = input.shape[dim]
         if size == 0 and math.prod(common):
             raise IndexError("index is out of bounds for dimension with size 0")
-        positions = i if empty else in_bounds(i, size, IndexError, _BOUNDS.format(dim=dim, size=size), wrap=True)
+        positions = i if empty else in_bounds(i, size, IndexError, _BOUNDS.format(dim=checked, size=size), wrap=True)
+        checked += 1
         # Equal ranks, because nothing may lean on JAX's rank promotion.
         parts.append(positions.reshape((1,) * (len(common) - i.ndim) + i.shape))
     return tuple(parts)

@@ -15,7 +15,8 @@ import pytest
 import jtorch
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
+# PyTorch warns of its first nested tensor in a process, whichever test makes it.
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")]
 
 
 def names_of(t: Any) -> dict[str, Any]:
