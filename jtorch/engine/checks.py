@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..dtypes import int64
 from .calls import NUMBER_SDS, Call
 from .intervals import EMPTY, Interval, Kept, flow, join, limits, of_array, outcome
 from .trie import ROOT, State
@@ -74,11 +75,8 @@ def bounds(v: Value, skip: Any = None) -> Interval:
 
 def _of_concrete(v: Value, skip: Any) -> Interval:
     aval = v.aval
-    if aval.device == META or aval.torch_dtype is None:
-        return _ANY
-    if not aval.size:
-        return EMPTY
-    if aval.size <= _FEW and aval.dtype == np.int64:
+    size = aval.size
+    if 0 < size <= _FEW and aval.torch_dtype is int64:  # of most index tensors: no more is done than must be
         try:
             numbers = memoryview(v.array).cast("B").cast("q").tolist()
         except (TypeError, ValueError, BufferError):  # on another device, or laid out in another way
@@ -86,6 +84,10 @@ def _of_concrete(v: Value, skip: Any) -> Interval:
         if skip is not None:
             numbers = [x for x in numbers if x != skip]
         return (min(numbers), max(numbers)) if numbers else EMPTY
+    if aval.device == META or aval.torch_dtype is None:
+        return _ANY
+    if not size:
+        return EMPTY
     a = np.asarray(v.array)
     if a.dtype.kind in "iub":
         return of_array(a, skip)
