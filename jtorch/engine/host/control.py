@@ -1,0 +1,3 @@
+"""Branches, loops and scans."""
+
+from __future__ import annotations

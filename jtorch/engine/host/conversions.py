@@ -1,0 +1,3 @@
+"""Between dtypes: casts, bits, precision."""
+
+from __future__ import annotations

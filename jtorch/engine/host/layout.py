@@ -1,0 +1,3 @@
+"""Shapes: reshapes, broadcasts, transpositions, slices, padding, joins."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Factorisations and solvers, by the LAPACK that SciPy brings."""
+
+from __future__ import annotations

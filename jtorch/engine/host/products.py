@@ -1,0 +1,3 @@
+"""Products of matrices and convolutions."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Counter-based random bits."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Over axes: sums, products, extremes, their positions, running ones."""
+
+from __future__ import annotations

@@ -1,0 +1,113 @@
+"""What NumPy does for each primitive of JAX: the table of rules and the form of one.
+
+A rule gets an equation of a jaxpr once, when the kernel is staged, and returns the function that computes it, made for the shapes, dtypes
+and parameters of that equation. What can be decided before the numbers are there is decided then.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+#: Computes an equation: takes its operands, gives its result, or a list where the primitive has several.
+Compute = Callable[..., Any]
+
+
+class Equation(NamedTuple):
+    """One equation of a jaxpr, as rules see it.
+
+    Attributes:
+        name: of the primitive.
+        ins: the avals of the operands (``shape``, ``dtype``, ``ndim``, ``size``).
+        outs: the avals of the results.
+        params: the parameters of the primitive.
+        stage: makes the program of a closed jaxpr among the parameters (``staging.stage``); None if some of it has no rule.
+    """
+
+    name: str
+    ins: tuple[Any, ...]
+    outs: tuple[Any, ...]
+    params: dict[str, Any]
+    stage: Callable[[Any], Any]
+
+    @property
+    def out(self) -> Any:
+        """The aval of the only result."""
+        return self.outs[0]
+
+
+class Rule(NamedTuple):
+    """How a primitive is computed, and what that costs.
+
+    Attributes:
+        make: ``make(equation)`` returns what computes it, or None where it is left to XLA.
+        cost: ``cost(equation)``: about how many seconds a call takes. A constant of the rule, not a measurement: tiers are chosen by it.
+        broadcasts: that what ``make`` returns broadcasts its operands as ufuncs do.
+    """
+
+    make: Callable[[Equation], Compute | None]
+    cost: Callable[[Equation], float]
+    broadcasts: bool
+
+
+#: Seconds for calling NumPy once, and for each byte that is read or written.
+CALL, BYTE = 0.8e-6, 0.25e-9
+
+RULES: dict[str, Rule] = {}
+#: The modules that hold the rules, loaded when the first kernel is staged.
+_FAMILIES = (
+    "pointwise",
+    "conversions",
+    "layout",
+    "reductions",
+    "products",
+    "indexing",
+    "sorting",
+    "windows",
+    "control",
+    "linear_algebra",
+    "fourier",
+    "random_bits",
+)
+
+
+def nbytes(avals: Any) -> int:
+    """The bytes of what has these avals."""
+    return sum([a.size * np.dtype(a.dtype).itemsize for a in avals])
+
+
+def by_bytes(weight: float = 1.0) -> Callable[[Equation], float]:
+    """The cost of rules that take ``weight`` times as long for a byte as copying it does."""
+
+    def cost(e: Equation) -> float:
+        return CALL + weight * BYTE * nbytes((*e.ins, *e.outs))
+
+    return cost
+
+
+def rule(*names: str, cost: Callable[[Equation], float] | None = None, weight: float = 1.0, broadcasts: bool = False) -> Any:
+    """Declares the rule of the primitives ``names``: the function below is its ``make``.
+
+    The operands that the returned function gets are NumPy arrays, or NumPy scalars where they have no dimensions, of exactly the dtype and
+    shape of ``equation.ins``, laid out in any way; bools are 0 or 1. Nothing may be written into them. The result must have the dtype and the
+    shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a NumPy scalar. Floating-point errors are ignored.
+    """
+
+    def declare(make: Callable[[Equation], Compute | None]) -> Callable[[Equation], Compute | None]:
+        for name in names:
+            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts)
+        return make
+
+    return declare
+
+
+@functools.cache
+def load() -> dict[str, Rule]:
+    """All rules."""
+    for family in _FAMILIES:
+        importlib.import_module(f"{__package__}.{family}")
+    return RULES

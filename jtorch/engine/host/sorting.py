@@ -1,0 +1,3 @@
+"""Sorts and largest elements."""
+
+from __future__ import annotations

@@ -1,0 +1,204 @@
+"""Staging: from the jaxpr of a kernel to a program of NumPy calls, first walked step by step, then as generated straight-line code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jax.extend import core as jex
+
+from .rules import Equation, load
+
+#: Primitives that only hold another jaxpr: it becomes part of the program around it.
+_HOLDERS = frozenset(
+    "jit pjit closed_call core_call core_closed_call remat checkpoint custom_jvp_call custom_vjp_call custom_vjp_call_jaxpr "
+    "custom_lin".split()
+)
+#: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
+CODE_AFTER = 4
+#: Values with more bytes than this are given up after their last use; smaller ones when the program ends.
+LARGE = 1 << 15
+
+_Literal = jex.Literal
+
+
+class Unstaged(Exception):
+    """Some equation of a jaxpr has no rule; says which."""
+
+
+class Program:
+    """A jaxpr as a list of NumPy calls.
+
+    Calling it with the operands, NumPy arrays or scalars of the dtypes that the jaxpr has, gives the list of results, which may be views,
+    laid out in any way, or scalars.
+
+    Attributes:
+        cost: about how many seconds a run takes, by the constants of the rules.
+    """
+
+    __slots__ = ("cost", "outs", "run", "runs", "sizes", "steps", "template")
+
+    def __init__(self, template: list[Any], steps: list[Any], outs: list[int], sizes: list[int], cost: float) -> None:
+        self.template, self.steps, self.outs, self.sizes, self.cost = template, steps, outs, sizes, cost
+        self.runs = 0
+        self.run: Callable[..., list[Any]] = self._walk
+
+    def __call__(self, *operands: Any) -> list[Any]:
+        return self.run(*operands)
+
+    def _walk(self, *operands: Any) -> list[Any]:
+        """Takes the steps one by one."""
+        self.runs += 1
+        if self.runs > CODE_AFTER:
+            self.run = self._code()
+            return self.run(*operands)
+        at = [*operands, *self.template]
+        for compute, ins, out, dead in self.steps:
+            found = compute(*[at[i] for i in ins])
+            if type(out) is int:
+                at[out] = found
+            else:
+                for i, x in zip(out, found, strict=True):
+                    at[i] = x
+            for i in dead:
+                at[i] = None
+        return [at[i] for i in self.outs]
+
+    def _code(self) -> Callable[..., list[Any]]:
+        """The same as one generated function."""
+        names: dict[str, Any] = {}
+        given = len(self.sizes) - len(self.template)
+        for i, x in enumerate(self.template, given):
+            if x is not None:
+                names[f"v{i}"] = x
+        lines = []
+        known: dict[int, str] = {}
+        for compute, ins, out, dead in self.steps:
+            name = known.get(id(compute))
+            if name is None:
+                name = known[id(compute)] = f"f{len(known)}"
+                names[name] = compute
+            target = f"v{out}" if type(out) is int else ", ".join([f"v{i}" for i in out]) + ("," if len(out) == 1 else "")
+            lines.append(f"{target + ' = ' if target else ''}{name}({', '.join([f'v{i}' for i in ins])})")
+            if dead:
+                lines.append("del " + ", ".join([f"v{i}" for i in dead]))
+        lines.append(f"return [{', '.join([f'v{i}' for i in self.outs])}]")
+        source = f"def run({', '.join([f'v{i}' for i in range(given)])}):\n    " + "\n    ".join(lines)
+        exec(source, names)  # noqa: S102  # made of nothing but numbers
+        return names["run"]
+
+
+class _Stager:
+    def __init__(self) -> None:
+        self.rules = load()
+        self.template: list[Any] = []
+        self.steps: list[list[Any]] = []
+        self.avals: list[Any] = []
+        self.cost = 0.0
+        self.given = 0
+
+    def new(self, aval: Any, constant: Any = None) -> int:
+        self.avals.append(aval)
+        self.template.append(constant)
+        return len(self.avals) - 1
+
+    def walk(self, jaxpr: Any, consts: Sequence[Any], ins: Sequence[int]) -> list[int]:
+        at: dict[Any, int] = {}
+
+        def number(x: Any) -> int:
+            if type(x) is _Literal:
+                return self.new(x.aval, _constant(x.val, x.aval))
+            return at[x]
+
+        for v, c in zip(jaxpr.constvars, consts, strict=True):
+            at[v] = self.new(v.aval, _constant(c, v.aval))
+        at.update(zip(jaxpr.invars, ins, strict=True))
+        for e in jaxpr.eqns:
+            name = e.primitive.name
+            operands = [number(x) for x in e.invars]
+            if name in _HOLDERS:
+                inner = e.params.get("jaxpr") or e.params.get("call_jaxpr") or e.params.get("fun_jaxpr")
+                if inner is None:
+                    raise Unstaged(name)
+                found = self.walk(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), operands)
+                at.update(zip(e.outvars, found, strict=True))
+                continue
+            rule = self.rules.get(name)
+            if rule is None:
+                raise Unstaged(name)
+            equation = Equation(
+                name, tuple([x.aval for x in e.invars]), tuple([x.aval for x in e.outvars]), e.params, lambda closed: _staged(closed)
+            )
+            if not all(isinstance(a.dtype, np.dtype) for a in (*equation.ins, *equation.outs) if hasattr(a, "dtype")):
+                raise Unstaged(f"{name} of {[a.dtype for a in equation.ins]}")
+            compute = rule.make(equation)
+            if compute is None:
+                raise Unstaged(f"{name} of {[str(a) for a in equation.ins]}")
+            outs = [self.new(x.aval) for x in e.outvars]
+            at.update(zip(e.outvars, outs, strict=True))
+            self.cost += rule.cost(equation)
+            self.steps.append([compute, tuple(operands), tuple(outs) if e.primitive.multiple_results else outs[0], ()])
+        return [number(x) for x in jaxpr.outvars]
+
+
+def _constant(x: Any, aval: Any) -> np.ndarray:
+    found = np.asarray(x, aval.dtype)
+    found.flags.writeable = False
+    return found
+
+
+def stage(closed: Any) -> Program:
+    """The program of a closed jaxpr.
+
+    Raises:
+        Unstaged: if some of it has no rule.
+    """
+    jaxpr = closed.jaxpr
+    if jaxpr.effects:
+        raise Unstaged(f"effects {jaxpr.effects}")
+    stager = _Stager()
+    ins = []
+    for v in jaxpr.invars:
+        ins.append(stager.new(v.aval))
+    stager.template.clear()  # the operands come with each call
+    outs = stager.walk(jaxpr, closed.consts, ins)
+    steps = _needed(stager.steps, outs)
+    sizes = [a.size * a.dtype.itemsize if isinstance(getattr(a, "dtype", None), np.dtype) else 0 for a in stager.avals]
+    _give_up(steps, outs, sizes, len(ins), stager.template)
+    return Program(stager.template, [tuple(s) for s in steps], outs, sizes, stager.cost)
+
+
+def _staged(closed: Any) -> Program | None:
+    """The program of a jaxpr inside another; None if some of it has no rule."""
+    try:
+        return stage(closed)
+    except Unstaged:
+        return None
+
+
+def _needed(steps: list[list[Any]], outs: Sequence[int]) -> list[list[Any]]:
+    """The steps that results depend on."""
+    wanted = set(outs)
+    found = []
+    for step in reversed(steps):
+        made = step[2]
+        if (made in wanted) if type(made) is int else not wanted.isdisjoint(made):
+            wanted.update(step[1])
+            found.append(step)
+    found.reverse()
+    return found
+
+
+def _give_up(steps: list[list[Any]], outs: Sequence[int], sizes: Sequence[int], given: int, template: Sequence[Any]) -> None:
+    """Notes with each step which large values nothing uses after it."""
+    seen = set(outs)
+    for step in reversed(steps):
+        made = (step[2],) if type(step[2]) is int else step[2]
+        dead = []
+        for i in dict.fromkeys((*step[1], *made)):
+            if i not in seen:
+                seen.add(i)
+                if sizes[i] > LARGE and (i < given or template[i - given] is None):
+                    dead.append(i)
+        step[3] = tuple(dead)

@@ -1,0 +1,3 @@
+"""Reductions over windows, and what their gradients scatter back."""
+
+from __future__ import annotations
