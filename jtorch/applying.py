@@ -13,7 +13,7 @@ from .autograd.grad_mode import MODE
 from .autograd.names import INPLACE_VIEWS
 from .autograd.tape import Node
 from .core import Tensor, alias_of, contiguous_strides, is_contiguous, is_dense
-from .engine import SPECIAL, Call, Lifted, Value, read, record
+from .engine import SPECIAL, Call, Lifted, Value, numbers_of, record
 from .errors import check_out_dtype
 from .storage import OVERLAP
 from .writing import INFERENCE, assign, check_inplace, check_lifted, check_overlap, overlapping, retain_again, stale
@@ -307,7 +307,7 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
 
 def host_array(t: Tensor) -> np.ndarray:
     """The tensor's data as a NumPy array of its own."""
-    return np.asarray(read(t._v or t._read()))
+    return numbers_of(t._v or t._read())
 
 
 def rebind(t: Tensor, view: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import dtypes
 from .core import Tensor
-from .engine import read
+from .engine import array_of
 from .errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_longs, check_scalar, must_be_tensor, type_name
 from .ops._declare import (
     DTYPE,
@@ -48,7 +48,7 @@ def number(name: str, argument: str, value: Any) -> Any:
     """A Python number from what was given where a number is due: NumPy scalars and 0-dim tensors serve too."""
     if isinstance(value, Tensor):
         if value._aval.ndim == 0 and not value._rg:
-            return read(value._read()).item()
+            return array_of(value._read()).item()
         raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor")
     if isinstance(value, (np.number, np.bool_)):
         return value.item()
@@ -140,7 +140,7 @@ def whole(name: str, argument: str, value: Any, words: str = "int") -> int:
         return value
     if isinstance(value, Tensor):
         if value._aval.size == 1 and value.dtype.category <= dtypes.INTEGRAL:  # type: ignore[attr-defined]
-            return int(read(value._read()).item())
+            return int(array_of(value._read()).item())
     elif not isinstance(value, (bool, np.bool_)) and not (isinstance(value, np.ndarray) and value.ndim):
         try:
             return value.__index__()
@@ -172,7 +172,7 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
             words = wanted.split(" |")[0].split("[")[0]
             raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words}, not Tensor")
         flag = value.dtype.category == dtypes.BOOL and whole_numbers  # type: ignore[attr-defined]
-        value = read(value._read()).item()
+        value = array_of(value._read()).item()
         value = int(value) if flag else value
     elif isinstance(value, (np.number, np.bool_)):
         value = value.item()
@@ -203,7 +203,7 @@ def _plain_item(name: str, p: Param, position: int, value: Any) -> Any:
     if isinstance(value, Tensor):
         if value._aval.size != 1:
             raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be tuple of ints, but found element of type Tensor")
-        return read(value._read()).item()
+        return array_of(value._read()).item()
     if isinstance(value, (np.number, np.bool_)):
         return value.item()
     if isinstance(value, (list, tuple, range)):

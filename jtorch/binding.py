@@ -14,7 +14,7 @@ from .applying import apply, inplace, keep_layout, write_out
 from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
 from .core import Tensor
-from .engine import Value, limits, read, record
+from .engine import Value, limits, numbers_of, record
 from .errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
 from .ops import _kernel
 from .ops._declare import (
@@ -432,7 +432,7 @@ def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
                 "operation of static shape instead, such as where() or masking"
             )
         tensors.append(x)
-        return np.asarray(read(v))
+        return numbers_of(v)
 
     for i, (p, value) in enumerate(zip(op.params, given, strict=True)):
         if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC):

@@ -19,7 +19,7 @@ from .applying import inplace
 from .autograd.names import named, written
 from .binding import BOUND, bind
 from .core import Tensor, from_host
-from .engine import SPECIAL
+from .engine import SPECIAL, numbers_of
 from .errors import check_long
 from .ops import scattering as _writing  # noqa: F401
 from .ops._declare import OPS
@@ -111,7 +111,7 @@ def _plain_tensor(index: Tensor) -> Any:
         v = index._read()
         if v.trace is SPECIAL:  # a tracer, or without data: there is no number to read
             return index
-        return int(np.asarray(index.jax()))
+        return int(numbers_of(v))
     if dtype not in (np.int64, np.int32, np.bool_, np.uint8):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if dtype == np.uint8:
@@ -141,7 +141,7 @@ def _numbers(items: Any) -> np.ndarray:
 
 def _plain_lists(items: Any) -> Any:
     if isinstance(items, Tensor):
-        return np.asarray(items.jax())
+        return numbers_of(items._read())
     return [_plain_lists(i) if isinstance(i, (Tensor, list, tuple)) else i for i in items]
 
 

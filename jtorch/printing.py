@@ -14,7 +14,7 @@ import numpy as np
 from . import dtypes
 from .core import Tensor, from_value
 from .dispatch import DisableTorchFunction
-from .engine import Lifted, read
+from .engine import Lifted, array_of
 
 
 @dataclasses.dataclass
@@ -280,7 +280,7 @@ def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:
         plain = _is_plain(cls)
         array: np.ndarray | None = None
         if place.type != "meta":
-            data = read(t._read())  # not t.jax(): looking at a tensor must not keep its buffer from being reused
+            data = array_of(t._read())  # not t.jax(): looking at a tensor must not keep its buffer from being reused
             if isinstance(data, jax.core.Tracer):
                 tensor_contents = tensor_contents or repr(data)
                 array = np.broadcast_to(np.zeros((), dtype.np), shape)

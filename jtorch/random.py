@@ -16,7 +16,7 @@ import numpy as np
 from . import devices, dtypes
 from ._mt19937 import Twister
 from .core import Tensor, from_host
-from .engine import THREADS, read
+from .engine import THREADS, numbers_of
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -135,7 +135,7 @@ class Generator:
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         if new_state.dtype is not dtypes.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
-        self._twister.set_state(np.asarray(read(new_state._read())))
+        self._twister.set_state(numbers_of(new_state._read()))
         return self
 
     def clone_state(self) -> Generator:

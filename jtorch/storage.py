@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine import LOCAL, THREADS, Aval, Call, Value, copied, limits, read, record
+from .engine import LOCAL, THREADS, Aval, Call, Value, copied, limits, numbers_of, record
 
 _addresses = itertools.count(1)
 #: Held by whoever uses memory that is a NumPy array's, or changes where the memory is.
@@ -121,9 +121,9 @@ class Storage:
         assert host is not None
         target = self.host_view(alias)
         if target is not None:
-            np.copyto(target, np.asarray(read(value)))
+            np.copyto(target, numbers_of(value))
         else:
-            np.copyto(host, np.asarray(read(put_through(copied(host), chain, value))))
+            np.copyto(host, numbers_of(put_through(copied(host), chain, value)))
         self.version += 1
         return self.version
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import dtypes
 from .core import Tensor, alias_of, contiguous_strides, is_contiguous, share_host
-from .engine import META, limits, read
+from .engine import META, limits, numbers_of
 from .errors import check_long
 from .storage import Alias, Storage
 
@@ -58,7 +58,7 @@ class UntypedStorage:
         storage = self._storage
         if self._aval.device == META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        return self._in_order(storage.host if not storage.adopt() else np.asarray(read(storage.value)))  # type: ignore[arg-type]
+        return self._in_order(storage.host if not storage.adopt() else numbers_of(storage.value))  # type: ignore[arg-type]
 
     def _in_order(self, array: Any) -> np.ndarray:
         strides = self._storage.strides

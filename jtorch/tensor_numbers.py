@@ -12,7 +12,7 @@ from . import dtypes
 from .autograd.grad_mode import MODE
 from .binding import composite
 from .core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
-from .engine import META, SPECIAL, Lifted, read
+from .engine import META, SPECIAL, Lifted, array_of, numbers_of
 from .errors import not_offered
 from .storage import HOST_LOCK
 from .warned_once import warn_of_scalar
@@ -24,7 +24,7 @@ def _data(t: Tensor, what: str) -> Any:
         v = v.plain(what)
     if v.trace is SPECIAL and v.array is not None:
         raise jax.errors.TracerArrayConversionError(v.array) if what == "numpy" else jax.errors.ConcretizationTypeError(v.array)
-    return read(v)
+    return array_of(v)
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -59,10 +59,10 @@ def tolist(self: Any) -> Any:
         >>> torch.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
     """
-    found = np.asarray(_data(self, "tolist"))
-    if found.dtype.kind not in "biufc":
-        found = found.astype(np.float32)
-    return found.tolist()
+    array = np.asarray(_data(self, "tolist"))
+    if array.dtype.kind not in "biufc":
+        array = array.astype(np.float32)
+    return array.tolist()
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -108,7 +108,7 @@ def host_memory(t: Tensor) -> np.ndarray:
     with HOST_LOCK:
         while storage.adopt():
             value: Any = storage.value
-            array = np.array(read(value), copy=True)
+            array = np.array(numbers_of(value), copy=True)
             if storage.strides is not None:
                 order = sorted(range(len(storage.strides)), key=lambda i: -storage.strides[i])  # type: ignore[index]
                 array = np.transpose(np.ascontiguousarray(np.transpose(array, order)), np.argsort(order))

@@ -282,7 +282,7 @@ def _get_back(tensors: Sequence[Tensor], places: list[int | None], values: list[
         v = t._v
         if i is not None and v is not None and v.array is None:
             old = values[i] if i >= 0 else inputs[-i - 1]
-            if old.array is None or not old.array.is_deleted():
+            if not getattr(old.array, "is_deleted", bool)():
                 t._v = old
 
 

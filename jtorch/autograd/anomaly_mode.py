@@ -6,6 +6,8 @@ import traceback
 import warnings
 from typing import Any
 
+import numpy as np
+
 from . import tape
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
@@ -42,12 +44,10 @@ def _remembering(node: tape.Node, *args: Any) -> None:
 def _checking(node: tape.Node, grads: list[Any]) -> list[Any]:
     found = _plain["apply"](node, grads)
     if _state["nan"]:
-        import jax.numpy as jnp
-
-        from ..engine import read
+        from ..engine import numbers_of
 
         for j, v in enumerate(found):
-            if v is not None and bool(jnp.any(jnp.isnan(read(v)))):
+            if v is not None and bool(np.isnan(numbers_of(v)).any()):
                 stack = node.metadata.get("traceback_")
                 if stack:
                     warnings.warn(

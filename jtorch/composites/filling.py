@@ -17,7 +17,7 @@ from ..autograd.grad_mode import MODE
 from ..autograd.names import camel, written
 from ..binding import composite
 from ..core import Tensor, contiguous_strides, from_value, is_contiguous
-from ..engine import META, concrete, default_device, forking, limits, meta_value, put, read
+from ..engine import META, concrete, default_device, forking, limits, meta_value, numbers_of, put, values
 from ..errors import must_be_tensor
 from ..random import Generator, examples, twister_of
 from ..writing import check_inplace
@@ -42,7 +42,7 @@ def drawn(draw: Draw, twister: Twister, shape: Sequence[int], strides: Sequence[
 def taken(array: np.ndarray, device: Any = None) -> Tensor:
     """A tensor of an array that nobody else holds: its memory may be taken over, which is many times faster than a copy of a small one."""
     place = devices.placement(device)
-    if place == default_device() and not forking.cannot_run():
+    if place == default_device() and not values.on_host(place) and not forking.cannot_run():
         # JAX's shorter way compiles a program for each shape, which pays off where very many arrays of one shape come.
         seen = _taken.get((array.shape, array.dtype), 0) + 1
         if seen == 1 and len(_taken) > _MANY:
@@ -142,7 +142,7 @@ def on_host(t: Tensor) -> np.ndarray:
     """A tensor's values in NumPy."""
     if t._aval.nbytes > limits.SMALL:
         limits.check_bytes(t._aval.nbytes)
-    return np.asarray(read(t._read()))
+    return numbers_of(t._read())
 
 
 def strides_of(t: Tensor) -> tuple[int, ...]:

@@ -13,10 +13,12 @@ from .calls import shapes_of as shapes_of
 from .record import HOLDING as HOLDING
 from .record import LOCAL as LOCAL
 from .record import THREADS as THREADS
+from .record import array_of as array_of
 from .record import execution as execution
 from .record import execution_mode as execution_mode
 from .record import flush as flush
 from .record import leaf as leaf
+from .record import numbers_of as numbers_of
 from .record import read as read
 from .record import record as record
 from .record import require_gil as require_gil

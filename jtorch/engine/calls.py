@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -118,17 +118,40 @@ def all_calls() -> list[Call]:
             return list(CALLS)
 
 
-class Shapes:
-    """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values; and what runs it by itself."""
+class Estimate(NamedTuple):
+    """What running a kernel by itself takes, in seconds: ``calls`` of NumPy, or of the compiled kernel, ``work`` on arrays; and compiling
+    it."""
 
-    __slots__ = ("checks", "flows", "jaxpr", "mixed", "outs", "run")
+    calls: float
+    work: float
+    compiling: float
+
+
+class Shapes:
+    """What a call gives for operands of certain avals: one aval or a tuple, and the checks on values; and what runs it by itself.
+
+    Attributes:
+        run: takes the operands and numbers, and gives what the kernel does.
+        on_host: that ``run`` takes and may give NumPy arrays.
+        estimate: what running takes; None until it is settled how the call is to run (``tiers.settle``).
+    """
+
+    __slots__ = ("checks", "estimate", "flows", "jaxpr", "mixed", "on_host", "outs", "run")
 
     def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool, run: Callable[..., Any]) -> None:
         self.outs, self.checks, self.run = outs, checks, run
         self.jaxpr: Any = None  # once it was asked for
         self.flows: dict[Any, Any] = {}  # where results have their elements from (see ``checks``)
+        self.on_host = True
+        self.estimate: Estimate | None = None
         #: Operands on several devices: immediate mode must bring them together first.
         self.mixed = mixed
+
+    def traced(self, call: Call, avals: tuple[Aval, ...]) -> Any:
+        """The closed jaxpr of the kernel."""
+        if self.jaxpr is None:
+            self.jaxpr = call.jitted.trace(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds]).jaxpr
+        return self.jaxpr
 
 
 #: What a number of each kind is while a kernel is traced.
@@ -199,14 +222,28 @@ def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | 
 
 
 def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
-    """Has the program of a call by itself looked for, or made, when it is first run."""
+    """Has the tier of a call by itself chosen, and its program looked for, or made, when it is first run."""
     if values.lost is not None:
         shapes.run = values.lost
         values.lost()
+    def run(*args: Any) -> Any:
+        from . import tiers
+
+        if any(isinstance(a, jax.core.Tracer) for a in args):
+            return call.jitted(*args)
+        tiers.settle(call, avals, shapes)
+        if not shapes.on_host:
+            args = (*tiers.all_moved(args[: len(avals)], avals), *args[len(avals) :])
+        return shapes.run(*args)
+
+    shapes.run, shapes.on_host, shapes.estimate = run, True, None
+
+
+def compiled_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Callable[..., Any]:
+    """The program of a call by itself, looked for, or made, when it is first run."""
     key = None if shapes.mixed else programs.key_of("kernel", call.identity, avals)
     if key is None:
-        shapes.run = call.alone
-        return
+        return call.alone
     jitted, in_pieces = call.jitted, None
     if type(jitted) is not _Jitted:
         jitted, in_pieces = jitted.whole, jitted.pieces
@@ -221,7 +258,7 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         shapes.run = programs.ready(program, key, args, Guarded(out, 0, shapes.checks) if shapes.checks else out)
         return shapes.run(*args)
 
-    shapes.run = run
+    return run
 
 
 def _remember(key: str, call: Call, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...]) -> None:

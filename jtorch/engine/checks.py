@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..dtypes import int64
-from .calls import NUMBER_SDS, Call
+from .calls import Call
 from .intervals import EMPTY, Interval, Kept, flow, join, limits, of_array, outcome
 from .trie import ROOT, State
 from .values import META, SPECIAL, Aval, Meta, Value
@@ -161,11 +161,9 @@ class _Steps:
         try:
             handed = shapes.flows[j, skip]
         except KeyError:
-            if shapes.jaxpr is None:
-                shapes.jaxpr = call.jitted.trace(*[a.sds for a in node.avals], *[NUMBER_SDS[k] for k in call.kinds]).jaxpr
-            handed = shapes.flows[j, skip] = flow(shapes.jaxpr, j, kept)
+            handed = shapes.flows[j, skip] = flow(shapes.traced(call, node.avals), j, kept)
         if handed is None:
-            return outcome(shapes.jaxpr, j, operand, kept)
+            return outcome(shapes.traced(call, node.avals), j, operand, kept)
         found, places = handed
         for i in places:
             found = join(found, operand(i, kept))

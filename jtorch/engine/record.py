@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import numpy as np
+from numpy import ndarray
 
 from . import programs, run, trie, values
 from .calls import Call, shapes_of
 from .checks import answered, failure
 from .run import immediately
+from .tiers import device_array
 from .trie import DONE, ROOT, State, grow
 from .values import SPECIAL, Aval, Lifted, Meta, Value, concrete, default_device
 
@@ -428,11 +431,31 @@ def read(v: Value) -> Any:
     Raises:
         NotImplementedError: for a value without data.
     """
+    a = array_of(v)
+    return device_array(v) if type(a) is ndarray else a
+
+
+def numbers_of(v: Value) -> np.ndarray:
+    """The elements of a value as a NumPy array that must not be written into, wherever they are; runs the trace it is pending in.
+
+    Raises:
+        NotImplementedError: for a value without data.
+        jax.errors.TracerArrayConversionError: for a tracer.
+    """
+    return np.asarray(array_of(v))
+
+
+def array_of(v: Value) -> Any:
+    """The array of a value as it is, NumPy's or JAX's, running the trace it is pending in.
+
+    Raises:
+        NotImplementedError: for a value without data.
+    """
     if v.array is None:
         trace = v.trace
         if trace is SPECIAL:
             if isinstance(v, Lifted):
-                return read(v.plain())
+                return array_of(v.plain())
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         if trace is not None:  # else it has been computed just now
             if trace.home is LOCAL.home:

@@ -62,7 +62,8 @@ def unload() -> None:
         for call in calls.all_calls():
             call.warm.clear()
             for avals, shapes in list(call.shapes.items()):
-                calls.begin(call, avals, shapes)
+                if not shapes.on_host:
+                    calls.begin(call, avals, shapes)
             call.unload()
         gc.collect()
 

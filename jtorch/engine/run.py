@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from . import limits, programs, room
+from . import limits, programs, room, tiers
 from .calls import Call, Guarded, Shapes, shapes_of
 from .checks import failure, refuted
 from .signalled import is_signalled
+from .tiers import device_array, moved
 from .trie import State
-from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
+from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed, tier
 
 try:
     from jax._src.core import trace_state_clean as _outside_jax
@@ -36,21 +36,12 @@ _refs = sys.getrefcount
 _new = object.__new__
 _ArrayImpl = type(jax.device_put(np.zeros(1)))
 _Jitted = type(jax.jit(lambda: 0))
+_ndarray = np.ndarray
 
-#: Estimated seconds to compile a trace as a whole: a fixed part and a part for each op; and one kernel alone.
-COMPILE_BASE, COMPILE_OP, COMPILE_KERNEL = 0.04, 0.006, 0.035
-#: More results of a kernel than this are compiled one by one, each in so many seconds.
-MANY, COMPILE_RESULT = 24, 0.05
-#: A trace compiles when seen again, as long as compiling has taken less than this share of the time so far. One that would take longer
-#: than this to compile must first have cost half of that op by op.
-COMPILE_SHARE, COMPILE_GRACE, COMPILE_LONG = 0.5, 20.0, 4.0
 #: In place of the seconds spent on a trace: its program could not be compiled.
 NEVER = float("-inf")
 #: Smallest input worth donating.
 DONATE_BYTES = 256
-
-started = time.perf_counter()
-compile_seconds = 0.0
 
 
 class Stats:
@@ -64,6 +55,7 @@ class Stats:
 
 
 stats = Stats()
+
 
 class Plan:
     """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
@@ -101,12 +93,16 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
         shapes = call.shapes.get((v.aval, w.aval))
         if shapes is None or shapes.mixed or a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
             return _immediately(call, ins, numbers)
+        if not shapes.on_host and (type(a) is _ndarray or type(b) is _ndarray):
+            args = device_array(v), device_array(w)
     elif len(ins) == 1 and not numbers:
         v = ins[0]
         args = (v.array,)
         shapes = call.shapes.get((v.aval,))
         if shapes is None or v.array is None or v.trace is SPECIAL:
             return _immediately(call, ins, numbers)
+        if not shapes.on_host and type(v.array) is _ndarray:
+            args = (device_array(v),)
     else:
         args = []
         avals = []
@@ -117,8 +113,10 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
             args.append(array)
             avals.append(v.aval)
         shapes = call.shapes.get(tuple(avals))
-        if shapes is None or shapes.mixed or not args:
+        if shapes is None or shapes.mixed or not (args or (shapes.on_host and shapes.estimate is not None)):
             return _immediately(call, ins, numbers)
+        if not shapes.on_host:
+            args = [device_array(v) for v in ins]
         args += numbers
     try:
         result = shapes.run(*args)
@@ -126,7 +124,7 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
         raise translate(error, call.name, None) from error
     except (TypeError, ValueError) as error:
         result = _again(call, shapes, args, error)
-    if type(result) is not _ArrayImpl:
+    if type(result) is not _ArrayImpl and type(result) is not _ndarray:
         return _several(shapes, result)
     # What the result is was learnt when the call was first seen: asking the array would take longer.
     v = _new(Value)
@@ -141,9 +139,9 @@ def _again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) ->
     """Runs a call by itself after an error: a kept program takes only what it was made for, such as arrays laid out in one way."""
     if not _outside_jax():
         return call.jitted(*args)  # becomes part of what JAX is tracing
-    if shapes.run is call.alone or is_signalled(error):
+    if shapes.run is call.alone or is_signalled(error) or (shapes.on_host and tier == "host"):
         raise error
-    shapes.run = call.alone
+    shapes.run, shapes.on_host = call.alone, False
     return call.alone(*args)
 
 
@@ -162,7 +160,7 @@ def _several(shapes: Shapes, result: Any) -> Any:
 
 
 def _known(result: Any, aval: Aval) -> Value:
-    if type(result) is not _ArrayImpl:
+    if type(result) is not _ArrayImpl and type(result) is not _ndarray:
         return concrete(result)
     v = _new(Value)
     v.aval = aval
@@ -221,10 +219,12 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
 
                 arrays = [v.array for v in gathered(ins)]
                 break
-    run = call.jitted
+    run, known = call.jitted, None
     if not any(v.trace is SPECIAL for v in ins):
-        shapes = shapes_of(call, tuple([v.aval for v in ins]), default_device())  # so that the next time takes the short way
-        run = shapes.run
+        known = shapes_of(call, tuple([v.aval for v in ins]), default_device())  # so that the next time takes the short way
+        run = known.run
+    if known is None or not known.on_host:
+        arrays = [moved(a, v.aval.device) if type(a) is _ndarray else a for a, v in zip(arrays, ins, strict=True)]
     try:
         result = run(*arrays, *numbers)
     except Exception as error:
@@ -233,7 +233,11 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
         if run is call.jitted or not isinstance(error, (TypeError, ValueError)):
             raise translate(error, call.name, None) from error
-        result = call.jitted(*arrays, *numbers)  # see ``_again``
+        if known is not None and known.on_host and tier == "host" and _outside_jax():
+            raise
+        result, known = call.jitted(*arrays, *numbers), None  # see ``_again``
+    if known is not None and known.on_host:
+        return _several(known, result)
     if type(result) is Guarded:
         _checked(result)
         if isinstance(result.flags, jax.core.Tracer) and (error := refuted(result.checks, ins, numbers)) is not None:
@@ -371,7 +375,7 @@ def _compute(trace: Any, state: State, values: list[Value], leaves: list[Value],
                 ran = trace.ran
                 if trace.state is not state or is_signalled(error) or (ran is not None and len(ran) > 1):
                     raise  # it tells nothing about the program
-                if any(leaves[i].array.is_deleted() for i in plan.donated):
+                if any(type(a := leaves[i].array) is not _ndarray and a.is_deleted() for i in plan.donated):
                     # It has run before, and now failed after it had been given inputs to overwrite.
                     trace.ran = lost = translate(error, "a program that overwrites its inputs", None)
                     raise lost from error
@@ -445,28 +449,23 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
 
 
 def _worth_compiling(state: State) -> bool:
-    """Whether to compile the trace as a whole now: it repeats and compiling is within its budget, it has cost enough op by op, or
-    compiling its cold kernels one by one would cost more."""
+    """Whether to compile the trace as a whole now: because its runs op by op have taken so much longer than those of the whole would that
+    this has paid for compiling, or because compiling its kernels one by one would cost more."""
     steps = state.steps()
-    n = len(steps)
-    if n == 1 or state.spent == NEVER:
-        return n == 1 and state.spent != NEVER and state.call.whole  # type: ignore[union-attr]
-    # Where one kernel has very many results, most of them become code of their own.
-    many = sum([len(s.outs) for s in steps if type(s.outs) is tuple and len(s.outs) > MANY and not s.call.whole])  # type: ignore[union-attr]
-    whole = COMPILE_BASE + COMPILE_OP * n + COMPILE_RESULT * many
-    if state.hits >= 2:
-        if state.spent > 0.5 * whole:
-            return True
-        if whole > COMPILE_LONG:
-            return False
-        elapsed = time.perf_counter() - started
-        return compile_seconds + whole < COMPILE_GRACE + COMPILE_SHARE * elapsed
+    if len(steps) == 1 or state.spent == NEVER:
+        return len(steps) == 1 and state.spent != NEVER and state.call.whole  # type: ignore[union-attr]
+    if tier == "host":
+        return False
+    saved, compiling = state.worth = state.worth or tiers.estimate_of(steps)
+    if state.spent and saved * state.spent > compiling:
+        return True
     if any(s.call.apart for s in steps):  # type: ignore[union-attr]
         return False
-    if any(_widens(s) for s in steps):  # a view larger than what there is of it should become part of what uses it
-        return True
-    cold = len({(id(s.call), s.avals) for s in steps if s.avals not in s.call.warm})  # type: ignore[union-attr]
-    return cold >= 3 and cold * COMPILE_KERNEL > whole
+    shapes = [s.call.shapes[s.avals] for s in steps]  # type: ignore[union-attr]
+    if any(_widens(s) for s, its in zip(steps, shapes, strict=True) if not its.on_host):
+        return True  # a view larger than what there is of it should become part of what uses it
+    cold = {id(its): its.estimate.compiling for s, its in zip(steps, shapes, strict=True) if not its.on_host and s.avals not in s.call.warm}  # type: ignore[union-attr]
+    return len(cold) >= 3 and sum(cold.values()) > compiling
 
 
 def _widens(step: State) -> bool:
@@ -540,13 +539,11 @@ def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: 
     there gives them to the values first (``_bind`` may be repeated). What JAX has not seen goes through its Python code, where results can
     get lost: until a call was none of these, ``wary`` programs get copies.
     """
-    global compile_seconds
     pools = _pools(numbers, plan.kinds) if numbers else (None, None, None)
-    given = [leaves[i].array for i in plan.donated]
-    held = [leaves[i].array for i in plan.kept]
+    given = [device_array(leaves[i]) for i in plan.donated]
+    held = [device_array(leaves[i]) for i in plan.kept]
     plan.used = stats.flushes
     cold = plan.cold
-    begun = time.perf_counter() if cold else 0.0
     fn: Any = plan.fn
     if cold and plan.key is not None:
         fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checked else None))
@@ -569,7 +566,6 @@ def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: 
     _bind(trace, values, ran)
     if cold:
         plan.fn, plan.cold = _direct(fn), False
-        compile_seconds += time.perf_counter() - begun
     else:
         stats.replayed += 1
     if given:
@@ -600,7 +596,6 @@ def _bind(trace: Any, values: list[Value], ran: list[Any]) -> None:
 
 def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
     """Runs the trace op by op, dropping each intermediate after its last use."""
-    begun = time.perf_counter()
     stats.stepped += 1
     steps = state.steps()
     last: dict[int, int] = {}
@@ -611,7 +606,6 @@ def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], le
         last[i] = -1
     results: list[Any] = []
     at = 0
-    cold = False
     call = line = None
     try:
         for n, s in enumerate(steps):
@@ -620,19 +614,22 @@ def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], le
                 results.append(None)
                 at += len(call.kinds)
                 continue
-            operands = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
+            shapes = call.shapes[s.avals]
+            if shapes.on_host:
+                operands = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
+            else:
+                operands = [_on_device(leaves, results, i, aval) for i, aval in zip(ids, s.avals, strict=True)]
             if call.kinds:
                 k = at + len(call.kinds)
                 operands += numbers[at:k]
                 at = k
             if s.avals not in call.warm:
                 call.warm.add(s.avals)
-                cold = True
             try:
-                out = call.shapes[s.avals].run(*operands)
+                out = shapes.run(*operands)
             except (TypeError, ValueError) as error:
-                out = _again(call, call.shapes[s.avals], operands, error)  # type: ignore[arg-type]
-            if type(out) is _ArrayImpl:
+                out = _again(call, shapes, operands, error)  # type: ignore[arg-type]
+            if type(out) is _ndarray or type(out) is _ArrayImpl:
                 results.append(out)
             else:
                 if type(out) is Guarded:
@@ -656,8 +653,17 @@ def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], le
                 v = values[i]
                 v.array = results[i]
                 v.trace = None
-    if not cold:
-        state.spent += time.perf_counter() - begun
+    state.spent += 1
+
+
+def _on_device(leaves: list[Value], results: list[Any], i: int, aval: Aval) -> Any:
+    """An operand of a compiled kernel."""
+    if i < 0:
+        return device_array(leaves[-i - 1])
+    a = results[i]
+    if type(a) is _ndarray:
+        a = results[i] = moved(a, aval.device)
+    return a
 
 
 def flags_of(trace: Any) -> Any:

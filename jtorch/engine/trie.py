@@ -28,6 +28,7 @@ class State:
         "plans",
         "hits",
         "spent",
+        "worth",
         "schedule",
         "period",
         "device",
@@ -57,7 +58,8 @@ class State:
         self.depth = 0
         self.plans: dict[Any, Any] | None = None  # only where traces end
         self.hits = 0
-        self.spent = 0.0  # seconds of op-by-op runs of this trace
+        self.spent: float = 0  # how often it ran op by op
+        self.worth: tuple[float, float] | None = None  # what compiling saves in a run, and what it takes (see ``tiers``)
         self.schedule: list[State] | None = None
         self.period = -1
         self.device: Any = None  # where the ops so far run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, final
@@ -39,6 +40,19 @@ class Aval:
 #: Placement of values that have no data.
 META = "meta"
 
+TIERS = ("auto", "host", "xla")
+
+
+def _chosen() -> str:
+    chosen = os.environ.get("JTORCH_TIERS", "auto")
+    if chosen not in TIERS:
+        raise ValueError(f"JTORCH_TIERS must be one of {', '.join(TIERS)}, got {chosen!r}")
+    return chosen
+
+
+#: Which tiers run kernels: see ``tiers``.
+tier = _chosen()
+
 _avals: dict[tuple[Any, ...], Aval] = {}
 
 
@@ -54,8 +68,8 @@ def aval_of(shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Aval:
 class Value:
     """One immutable array, now or later.
 
-    ``array`` is the ``jax.Array``, or None while pending. ``trace`` is the trace that knows this value under ``index`` (an output if
-    non-negative, else an input), ``SPECIAL`` for values that are never recorded (tracers, meta values), or None. ``meta`` is for the
+    ``array`` is the ``jax.Array``, a NumPy array where the host made it, or None while pending. ``trace`` is the trace that knows this
+    value under ``index`` (an output if non-negative, else an input), ``SPECIAL`` for values that are never recorded (tracers, meta values), or None. ``meta`` is for the
     floors above (``Meta``): that the array must not be donated, or that an in-place write has superseded it.
     """
 
@@ -163,13 +177,20 @@ def copied(array: np.ndarray) -> Value:
 
 def put(array: np.ndarray, place: Any) -> Value:
     """The value of a NumPy array that nobody else writes to, on a device."""
-    if lost is None:
+    if lost is None and not on_host(place):
         return concrete(jax.device_put(array, place))
-    # JAX might have one of its threads copy the array, which a forked process has not. Only those who read see this value.
+    # (In a forked process, JAX might have one of its threads copy the array, which this process has not.)
+    if not array.flags.c_contiguous:
+        array = array.copy()
     v = _new(Value)
     v.index, v.meta, v.array, v.trace = 0, None, array, None
     v.aval = aval_of(array.shape, array.dtype, place)
     return v
+
+
+def on_host(place: Any) -> bool:
+    """Whether values on a device may be NumPy arrays."""
+    return tier != "xla" and getattr(place, "platform", None) == "cpu"
 
 
 def meta_value(shape: tuple[int, ...], dtype: np.dtype) -> Value:

@@ -18,7 +18,7 @@ from .. import dispatch, layouts
 from ..binding import BOUND, POINTWISE
 from ..core import Tensor, from_value
 from ..dispatch import disabled_torch_function_impl
-from ..engine import SPECIAL, Laid, aval_of, read, record
+from ..engine import SPECIAL, Laid, aval_of, numbers_of, record
 from ..size import Size
 
 _new = object.__new__
@@ -170,7 +170,7 @@ def become(t: SparseTensor, other: SparseTensor) -> SparseTensor:
 
 def host(t: Tensor) -> np.ndarray:
     """The data of an index tensor, on the host."""
-    return np.asarray(read(t._v or t._read()))
+    return numbers_of(t._v or t._read())
 
 
 def nnz(t: SparseTensor) -> int:

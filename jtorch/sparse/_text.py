@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes, layouts
 from ..core import Tensor
-from ..engine import read
+from ..engine import numbers_of
 from ..printing import _grad_fn_name, add_suffixes, numbers
 from ._tensor import BY_ROW, SparseTensor, nnz
 
@@ -19,7 +17,7 @@ def _part(label: str, t: Tensor, indent: int) -> str:
     if t.device.type == "meta":
         text = "..."
     else:
-        text = numbers(np.asarray(read(t._read())), indent + len(head))
+        text = numbers(numbers_of(t._read()), indent + len(head))
     if t.device.type == "meta" or t.numel() == 0:
         text += f", size={tuple(t.shape)}"
     return f"{head}{text})"

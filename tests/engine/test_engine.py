@@ -350,7 +350,6 @@ def _loaded() -> int:
 def test_programs_not_used_lately_are_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"EVERY": 8, "LIMIT": 20, "SHARE": 0.5, "mappings": _loaded}.items():
         monkeypatch.setattr(room, name, value)
-    monkeypatch.setattr(run, "COMPILE_GRACE", float("inf"))
     trie.clear()
     most = 0
     for n in range(2, 42):  # 40 shapes, three runs each so that the traces compile

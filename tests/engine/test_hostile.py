@@ -192,7 +192,6 @@ def test_ten_thousand_ops_before_a_read():
 
 
 def test_a_loop_is_cut_alike_when_it_comes_again(monkeypatch):
-    monkeypatch.setattr(run, "COMPILE_GRACE", float("inf"))  # when to compile must not depend on how busy the machine is
 
     def loop(n):
         w = _start(6)
@@ -299,7 +298,6 @@ def test_failed_compilation_is_not_tried_again(monkeypatch):
 
     expected = program()
     failed = stats.failed
-    monkeypatch.setattr(run, "COMPILE_GRACE", 1e6)  # whatever has been compiled before
     with monkeypatch.context() as patch:
         patch.setattr(run, "_execute", fail)
         assert program() == expected

@@ -28,7 +28,6 @@ campaign = _campaign()
 
 @pytest.fixture(autouse=True)
 def _deferred(monkeypatch):
-    monkeypatch.setattr(run, "COMPILE_GRACE", 1e9)  # on a busy machine, too, what repeats is compiled
     with execution("deferred"):
         flush()
         yield

@@ -93,8 +93,8 @@ def rule(*names: str, cost: Callable[[Equation], float] | None = None, weight: f
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
     The operands that the returned function gets are NumPy arrays, or NumPy scalars where they have no dimensions, of exactly the dtype and
-    shape of ``equation.ins``, laid out in any way; bools are 0 or 1. Nothing may be written into them. The result must have the dtype and the
-    shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a NumPy scalar. Floating-point errors are ignored.
+    shape of ``equation.ins``, laid out in any way; bools are 0 or 1. Nothing may be written into them. The result must have the dtype and
+    the shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a NumPy scalar. Floating-point errors are ignored.
     """
 
     def declare(make: Callable[[Equation], Compute | None]) -> Callable[[Equation], Compute | None]:

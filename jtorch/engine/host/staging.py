@@ -45,6 +45,7 @@ class Program:
         self.run: Callable[..., list[Any]] = self._walk
 
     def __call__(self, *operands: Any) -> list[Any]:
+        """Runs the program."""
         return self.run(*operands)
 
     def _walk(self, *operands: Any) -> list[Any]:
@@ -85,7 +86,7 @@ class Program:
                 lines.append("del " + ", ".join([f"v{i}" for i in dead]))
         lines.append(f"return [{', '.join([f'v{i}' for i in self.outs])}]")
         source = f"def run({', '.join([f'v{i}' for i in range(given)])}):\n    " + "\n    ".join(lines)
-        exec(source, names)  # noqa: S102  # made of nothing but numbers
+        exec(source, names)  # made of nothing but numbers
         return names["run"]
 
 
@@ -128,7 +129,7 @@ class _Stager:
             if rule is None:
                 raise Unstaged(name)
             equation = Equation(
-                name, tuple([x.aval for x in e.invars]), tuple([x.aval for x in e.outvars]), e.params, lambda closed: _staged(closed)
+                name, tuple([x.aval for x in e.invars]), tuple([x.aval for x in e.outvars]), e.params, _staged
             )
             if not all(isinstance(a.dtype, np.dtype) for a in (*equation.ins, *equation.outs) if hasattr(a, "dtype")):
                 raise Unstaged(f"{name} of {[a.dtype for a in equation.ins]}")
@@ -158,9 +159,7 @@ def stage(closed: Any) -> Program:
     if jaxpr.effects:
         raise Unstaged(f"effects {jaxpr.effects}")
     stager = _Stager()
-    ins = []
-    for v in jaxpr.invars:
-        ins.append(stager.new(v.aval))
+    ins = [stager.new(v.aval) for v in jaxpr.invars]
     stager.template.clear()  # the operands come with each call
     outs = stager.walk(jaxpr, closed.consts, ins)
     steps = _needed(stager.steps, outs)

@@ -1,0 +1,175 @@
+"""Which tier runs what: NumPy on the host, a kernel compiled by itself, or a whole trace compiled as one program (decision 0018).
+
+On the CPU everything begins on the host, where nothing has to be compiled. What a compiler would save is added up, run by run, and when it
+has come to what compiling costs, the kernel or the trace is compiled. Both are estimates that follow from the jaxprs and from constants
+below: no clock is asked, so that a program takes the same way each time, and gives the same bits.
+
+``JTORCH_TIERS`` fixes the tier: ``host`` compiles nothing that NumPy can run, ``xla`` runs nothing by NumPy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from . import values
+from .calls import Call, Estimate, Guarded, Shapes, compiled_alone
+from .host.rules import BYTE, CALL
+from .host.staging import Unstaged, stage
+from .values import Aval
+
+if TYPE_CHECKING:
+    from .trie import State
+
+try:  # ``numpy.errstate`` does this in three times the time
+    from numpy._core._ufunc_config import _extobj_contextvar as _errors
+
+    with np.errstate(all="ignore"):
+        _ignoring: Any = _errors.get()
+except ImportError:
+    _errors: Any = None
+
+#: Seconds: calling a compiled kernel and a compiled trace; a step of a trace that runs op by op.
+LAUNCH, LAUNCH_TRACE, STEP = 6e-6, 15e-6, 2e-6
+#: Seconds to compile one kernel; and for each of its equations.
+KERNEL, EQUATION = 0.05, 0.002
+#: Seconds to compile a trace: a fixed part and a part for each op.
+TRACE, TRACE_OP = 0.06, 0.008
+#: More results of a kernel than this are compiled one by one, each in so many seconds.
+MANY, RESULT = 24, 0.05
+#: How much of the work on arrays a compiled kernel saves, and a compiled trace, which keeps less in memory between ops.
+SAVED, SAVED_TRACE = 0.3, 0.6
+
+_ndarray = np.ndarray
+_SCALARS: dict[str, Callable[[Any], Any]] = {"f": np.float64, "i": np.int64, "b": np.bool_, "c": np.complex128}
+
+
+class ignoring(contextlib.ContextDecorator):
+    """While it lasts NumPy says nothing about overflow, NaN and the like: kernels' numbers are what they are."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _errors.set(_ignoring)
+
+    def __exit__(self, *exc: object) -> None:
+        _errors.reset(self._token)
+
+
+if _errors is None:
+    ignoring = lambda: np.errstate(all="ignore")  # type: ignore[assignment, misc]  # noqa: E731
+
+
+def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
+    """Decides how a call by itself is to run, the first time that it is about to: by NumPy, if all of it has rules."""
+    program = None
+    outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
+    place = outs[0].device if outs else None  # type: ignore[index]
+    if not shapes.mixed and not call.whole and values.on_host(place) and values.lost is None:
+        with contextlib.suppress(Unstaged):
+            program = stage(shapes.traced(call, avals))
+    if program is None:
+        shapes.estimate = Estimate(LAUNCH, BYTE * sum([a.nbytes for a in (*avals, *outs)]), KERNEL)  # type: ignore[misc]
+        shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
+    else:
+        calls = CALL * len(program.steps)
+        shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), KERNEL + EQUATION * len(program.steps))
+        shapes.run = _runner(call, avals, shapes, program)
+
+
+def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Any) -> Callable[..., Any]:
+    """What runs a call by NumPy, and has it compiled once that would have been worth while."""
+    estimate, checks = shapes.estimate, shapes.checks
+    assert estimate is not None
+    n = len(avals)
+    scalars = tuple([_SCALARS[k] for k in call.kinds])
+    single = not isinstance(shapes.outs, tuple)
+    owned = not call.view
+    saved = 0.0 if values.tier == "host" else estimate.calls + SAVED * estimate.work - LAUNCH
+    left = estimate.compiling if saved > 0 else 0.0
+
+    def run(*args: Any) -> Any:
+        given = [a if type(a) is _ndarray else np.asarray(a) for a in args[:n]]
+        if scalars:
+            given += [make(x) for make, x in zip(scalars, args[n:], strict=True)]
+        with ignoring():
+            found = program.run(*given)
+        if owned:
+            outs = [_owned(x) for x in found]
+        else:
+            outs = [x if type(x) is _ndarray else np.asarray(x) for x in found]
+        if saved > 0:
+            nonlocal left
+            left -= saved
+            if left <= 0:
+                shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
+                shapes.estimate = Estimate(LAUNCH, (1 - SAVED) * estimate.work, estimate.compiling)
+        if checks:
+            flags = outs.pop()
+            return Guarded(outs[0] if single else tuple(outs), flags, checks)
+        return outs[0] if single else tuple(outs)
+
+    return run
+
+
+def _owned(x: Any) -> np.ndarray:
+    """A result as an array in row-major order that does not hold on to another's memory."""
+    if type(x) is not _ndarray:
+        return np.asarray(x)
+    if x.base is not None or not x.flags.c_contiguous:
+        return x.copy()
+    return x
+
+
+def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
+    """What a compiled program of recorded steps saves in one run, in seconds, and what compiling it takes."""
+    saved = -LAUNCH_TRACE
+    many = 0
+    for s in steps:
+        call = s.call
+        shapes = call.shapes[s.avals]  # type: ignore[union-attr]
+        estimate = shapes.estimate
+        if estimate is None:
+            settle(call, s.avals, shapes)  # type: ignore[arg-type]
+            estimate = shapes.estimate
+        saved += STEP + estimate.calls + SAVED_TRACE * estimate.work
+        if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
+            many += len(s.outs)  # most of them become code of their own
+    return saved, TRACE + TRACE_OP * len(steps) + RESULT * many
+
+
+def device_array(v: Any) -> Any:
+    """A value's array as a ``jax.Array``, which takes the place of a NumPy array from now on; a tracer, or None, as it is."""
+    a = v.array
+    if type(a) is _ndarray and values.lost is None:
+        a = v.array = moved(a, v.aval.device)
+    return a
+
+
+try:
+    from jax._src.lib import xla_client as _xla_client
+
+    _put: Any = _xla_client.batched_device_put
+except (ImportError, AttributeError):
+    _put = None
+_places: dict[Any, Any] = {}
+
+
+def all_moved(arrays: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:
+    """Operands for a compiled program."""
+    return [moved(a, v.device) if type(a) is _ndarray else a for a, v in zip(arrays, avals, strict=True)]
+
+
+def moved(array: np.ndarray, place: Any) -> jax.Array:
+    """A NumPy array, which nobody will write to, as a ``jax.Array`` on a device."""
+    if _put is not None and type(place) is jax.Device:
+        sharding = _places.get(place)
+        if sharding is None:
+            sharding = _places[place] = jax.sharding.SingleDeviceSharding(place)
+        return _put(jax.core.ShapedArray(array.shape, array.dtype), sharding, [array], [place], True)
+    return jax.device_put(array, place)
+
