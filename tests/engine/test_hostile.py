@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import execution, flush, run, stats, trie
+from jtorch.engine import execution, flush, stats, tiers, trie
 from jtorch.engine.values import Value
 
 
@@ -191,8 +191,7 @@ def test_ten_thousand_ops_before_a_read():
     assert count < 8000
 
 
-def test_a_loop_is_cut_alike_when_it_comes_again(monkeypatch):
-
+def test_a_loop_is_cut_alike_when_it_comes_again():
     def loop(n):
         w = _start(6)
         for _ in range(n):
@@ -211,7 +210,8 @@ def test_a_loop_is_cut_alike_when_it_comes_again(monkeypatch):
     assert (stats.compiled, trie.count) == (compiled, count)
 
 
-def test_long_traces_are_compiled_only_once_they_have_cost_enough():
+def test_long_traces_are_compiled_only_once_they_have_cost_enough(monkeypatch):
+    monkeypatch.setattr(tiers, "TRACE_OP", 1.0)
     order = np.random.default_rng(6).integers(0, len(MOVES), 1500)
 
     def program():
