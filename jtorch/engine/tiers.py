@@ -19,19 +19,28 @@ import numpy as np
 from . import values
 from .calls import Call, Estimate, Guarded, Shapes, compiled_alone
 from .host.rules import BYTE, CALL
-from .host.staging import Unstaged, stage
+from .host.staging import CODE_AFTER, Program, Unstaged, stage
 from .values import Aval
 
 if TYPE_CHECKING:
     from .trie import State
 
-try:  # ``numpy.errstate`` does this in three times the time
+try:  # ``numpy.errstate`` takes three times as long
     from numpy._core._ufunc_config import _extobj_contextvar as _errors
 
     with np.errstate(all="ignore"):
         _ignoring: Any = _errors.get()
+    _ignore: Callable[[Any], Any] = _errors.set
+    _heed: Callable[[Any], Any] = _errors.reset
 except ImportError:
-    _errors: Any = None
+    _ignoring = None
+
+    def _ignore(_: Any) -> Any:
+        return np.seterr(all="ignore")
+
+    def _heed(token: Any) -> None:
+        np.seterr(**token)
+
 
 #: Seconds: calling a compiled kernel and a compiled trace; a step of a trace that runs op by op.
 LAUNCH, LAUNCH_TRACE, STEP = 6e-6, 15e-6, 2e-6
@@ -48,20 +57,16 @@ _ndarray = np.ndarray
 _SCALARS: dict[str, Callable[[Any], Any]] = {"f": np.float64, "i": np.int64, "b": np.bool_, "c": np.complex128}
 
 
-class ignoring(contextlib.ContextDecorator):
+class ignoring:
     """While it lasts NumPy says nothing about overflow, NaN and the like: kernels' numbers are what they are."""
 
     __slots__ = ("_token",)
 
     def __enter__(self) -> None:
-        self._token = _errors.set(_ignoring)
+        self._token = _ignore(_ignoring)
 
     def __exit__(self, *exc: object) -> None:
-        _errors.reset(self._token)
-
-
-if _errors is None:
-    ignoring = lambda: np.errstate(all="ignore")  # type: ignore[assignment, misc]  # noqa: E731
+        _heed(self._token)
 
 
 def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
@@ -81,39 +86,74 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         shapes.run = _runner(call, avals, shapes, program)
 
 
-def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Any) -> Callable[..., Any]:
+def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Program) -> Callable[..., Any]:
     """What runs a call by NumPy, and has it compiled once that would have been worth while."""
     estimate, checks = shapes.estimate, shapes.checks
     assert estimate is not None
     n = len(avals)
     scalars = tuple([_SCALARS[k] for k in call.kinds])
-    single = not isinstance(shapes.outs, tuple)
+    single = type(shapes.outs) is Aval
     owned = not call.view
     saved = 0.0 if values.tier == "host" else estimate.calls + SAVED * estimate.work - LAUNCH
     left = estimate.compiling if saved > 0 else 0.0
+    runs = 0
 
     def run(*args: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        if runs > CODE_AFTER:
+            shapes.run = code = _code(call, shapes, program, n)
+            if saved > 0:
+                shapes.run = counted(code)
+            return shapes.run(*args)
+        count()
         given = [a if type(a) is _ndarray else np.asarray(a) for a in args[:n]]
         if scalars:
             given += [make(x) for make, x in zip(scalars, args[n:], strict=True)]
         with ignoring():
             found = program.run(*given)
-        if owned:
-            outs = [_owned(x) for x in found]
-        else:
-            outs = [x if type(x) is _ndarray else np.asarray(x) for x in found]
-        if saved > 0:
-            nonlocal left
-            left -= saved
-            if left <= 0:
-                shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
-                shapes.estimate = Estimate(LAUNCH, (1 - SAVED) * estimate.work, estimate.compiling)
+        outs = [_owned(x) for x in found] if owned else [x if type(x) is _ndarray else np.asarray(x) for x in found]
         if checks:
             flags = outs.pop()
             return Guarded(outs[0] if single else tuple(outs), flags, checks)
         return outs[0] if single else tuple(outs)
 
+    def count() -> None:
+        nonlocal left
+        if saved > 0:
+            left -= saved
+            if left <= 0:
+                shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
+                shapes.estimate = Estimate(LAUNCH, (1 - SAVED) * estimate.work, estimate.compiling)
+
+    def counted(code: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            count()
+            return code(*args)
+
+        return run
+
     return run
+
+
+def _code(call: Call, shapes: Shapes, program: Program, n: int) -> Callable[..., Any]:
+    """What ``_runner`` does, as one generated function."""
+    single = type(shapes.outs) is Aval
+    prologue = [f"if type(v{i}) is not ndarray: v{i} = asarray(v{i})" for i in range(n)]
+    prologue += [f"v{n + i} = {k}(v{n + i})" for i, k in enumerate(call.kinds)]
+    epilogue = []
+    for k, i in enumerate(program.outs):
+        epilogue.append(f"r{k} = v{i}")
+        epilogue.append(f"if type(r{k}) is not ndarray: r{k} = asarray(r{k})")
+        if not call.view:
+            epilogue.append(f"elif r{k}.base is not None or not r{k}.flags.c_contiguous: r{k} = r{k}.copy()")
+    results = [f"r{k}" for k in range(len(program.outs))]
+    flags = results.pop() if shapes.checks else ""
+    found = results[0] if single else f"({', '.join(results)},)"
+    epilogue.append(f"return Guarded({found}, {flags}, checks)" if flags else f"return {found}")
+    names = {"ndarray": _ndarray, "asarray": np.asarray, "Guarded": Guarded, "checks": shapes.checks, **_SCALARS}
+    names |= {"ignore": _ignore, "nothing": _ignoring, "heed": _heed}
+    return program.code(prologue, epilogue, names)
 
 
 def _owned(x: Any) -> np.ndarray:

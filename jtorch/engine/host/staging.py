@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,13 @@ class Program:
 
     Attributes:
         cost: about how many seconds a run takes, by the constants of the rules.
+        steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
     """
 
-    __slots__ = ("cost", "outs", "run", "runs", "sizes", "steps", "template")
+    __slots__ = ("cost", "given", "outs", "run", "runs", "steps", "template")
 
-    def __init__(self, template: list[Any], steps: list[Any], outs: list[int], sizes: list[int], cost: float) -> None:
-        self.template, self.steps, self.outs, self.sizes, self.cost = template, steps, outs, sizes, cost
+    def __init__(self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float) -> None:
+        self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
         self.runs = 0
         self.run: Callable[..., list[Any]] = self._walk
 
@@ -52,7 +54,9 @@ class Program:
         """Takes the steps one by one."""
         self.runs += 1
         if self.runs > CODE_AFTER:
-            self.run = self._code()
+            names = self.names()
+            exec("\n".join([self._head(), *self.body("    "), f"    return [{self._results()}]"]), names)  # made of nothing but numbers
+            self.run = names["run"]
             return self.run(*operands)
         at = [*operands, *self.template]
         for compute, ins, out, dead in self.steps:
@@ -66,28 +70,36 @@ class Program:
                 at[i] = None
         return [at[i] for i in self.outs]
 
-    def _code(self) -> Callable[..., list[Any]]:
-        """The same as one generated function."""
-        names: dict[str, Any] = {}
-        given = len(self.sizes) - len(self.template)
-        for i, x in enumerate(self.template, given):
-            if x is not None:
-                names[f"v{i}"] = x
-        lines = []
-        known: dict[int, str] = {}
-        for compute, ins, out, dead in self.steps:
-            name = known.get(id(compute))
-            if name is None:
-                name = known[id(compute)] = f"f{len(known)}"
-                names[name] = compute
-            target = f"v{out}" if type(out) is int else ", ".join([f"v{i}" for i in out]) + ("," if len(out) == 1 else "")
-            lines.append(f"{target + ' = ' if target else ''}{name}({', '.join([f'v{i}' for i in ins])})")
-            if dead:
-                lines.append("del " + ", ".join([f"v{i}" for i in dead]))
-        lines.append(f"return [{', '.join([f'v{i}' for i in self.outs])}]")
-        source = f"def run({', '.join([f'v{i}' for i in range(given)])}):\n    " + "\n    ".join(lines)
-        exec(source, names)  # made of nothing but numbers
+    def code(self, prologue: Sequence[str], epilogue: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:
+        """The same as one generated function: ``v0``, ``v1`` ... are what it is given, and ``epilogue`` returns ``results``."""
+        names |= self.names()
+        lines = [self._head(), *["    " + x for x in prologue], "    token = ignore(nothing)", "    try:", *self.body("        ")]
+        lines += ["        pass", "    finally:", "        heed(token)"]
+        exec("\n".join([*lines, *["    " + x for x in epilogue]]), names)
         return names["run"]
+
+    def names(self) -> dict[str, Any]:
+        """What the generated code calls by name: constants and functions."""
+        names: dict[str, Any] = {f"v{i}": x for i, x in enumerate(self.template, self.given) if x is not None}
+        names.update({f"f{k}": step[0] for k, step in enumerate(self.steps)})
+        return names
+
+    def body(self, indent: str) -> list[str]:
+        """The steps as lines of Python."""
+        lines = []
+        for k, (_, ins, out, dead) in enumerate(self.steps):
+            targets = [out] if type(out) is int else out
+            left = ", ".join([f"v{i}" for i in targets]) + ("" if type(out) is int else ",")
+            lines.append(f"{indent}{left + ' = ' if targets else ''}f{k}({', '.join([f'v{i}' for i in ins])})")
+            if dead:
+                lines.append(f"{indent}del {', '.join([f'v{i}' for i in dead])}")
+        return lines
+
+    def _head(self) -> str:
+        return f"def run({', '.join([f'v{i}' for i in range(self.given)])}):"
+
+    def _results(self) -> str:
+        return ", ".join([f"v{i}" for i in self.outs])
 
 
 class _Stager:
@@ -97,7 +109,8 @@ class _Stager:
         self.steps: list[list[Any]] = []
         self.avals: list[Any] = []
         self.cost = 0.0
-        self.given = 0
+        self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
+        self.broadcasts: dict[int, tuple[int, Equation]] = {}  # results that only repeat others, by what makes them
 
     def new(self, aval: Any, constant: Any = None) -> int:
         self.avals.append(aval)
@@ -143,7 +156,41 @@ class _Stager:
             at.update(zip(e.outvars, outs, strict=True))
             self.cost += rule.cost(equation)
             self.steps.append([compute, tuple(operands), tuple(outs) if e.primitive.multiple_results else outs[0], ()])
+            self.broadcasting.append(rule.broadcasts)
+            if name == "broadcast_in_dim":
+                self.broadcasts[outs[0]] = len(self.steps) - 1, equation
         return [number(x) for x in jaxpr.outvars]
+
+    def leave_to_ufuncs(self, outs: Sequence[int]) -> None:
+        """Drops the broadcasts of what is only used by functions that broadcast by themselves."""
+        users: dict[int, list[int]] = {}
+        for k, (_, ins, _, _) in enumerate(self.steps):
+            for i in ins:
+                users.setdefault(i, []).append(k)
+        left: set[int] = set()
+        for i, (k, e) in self.broadcasts.items():
+            if i in outs or not all(self.broadcasting[u] and self._is_full(u, i, left) for u in users.get(i, ())):
+                continue
+            left.add(i)
+            step = self.steps[k]
+            shape = [1] * len(e.out.shape)
+            for d, n in zip(e.params["broadcast_dimensions"], e.ins[0].shape, strict=True):
+                shape[d] = n
+            if e.ins[0].ndim == 0 or tuple(shape) == e.ins[0].shape:
+                for u in users.get(i, ()):
+                    user = self.steps[u]
+                    user[1] = tuple([step[1][0] if j == i else j for j in user[1]])
+            else:
+                step[0] = partial(_reshaped, shape=tuple(shape))
+
+    def _is_full(self, k: int, i: int, left: set[int]) -> bool:
+        """Whether a step has another operand with the shape of its result, which no broadcast has given it up to now."""
+        _, ins, out, _ = self.steps[k]
+        return type(out) is int and any(j != i and j not in left and self.avals[j].shape == self.avals[out].shape for j in ins)
+
+
+def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape)
 
 
 def _constant(x: Any, aval: Any) -> np.ndarray:
@@ -165,10 +212,11 @@ def stage(closed: Any) -> Program:
     ins = [stager.new(v.aval) for v in jaxpr.invars]
     stager.template.clear()  # the operands come with each call
     outs = stager.walk(jaxpr, closed.consts, ins)
+    stager.leave_to_ufuncs(outs)
     steps = _needed(stager.steps, outs)
     sizes = [a.size * a.dtype.itemsize if isinstance(getattr(a, "dtype", None), np.dtype) else 0 for a in stager.avals]
     _give_up(steps, outs, sizes, len(ins), stager.template)
-    return Program(stager.template, [tuple(s) for s in steps], outs, sizes, stager.cost)
+    return Program(stager.template, [tuple(s) for s in steps], outs, len(ins), stager.cost)
 
 
 def _staged(closed: Any) -> Program | None:
