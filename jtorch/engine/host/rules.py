@@ -65,6 +65,7 @@ _FAMILIES = (
     "layout",
     "reductions",
     "products",
+    "convolutions",
     "indexing",
     "sorting",
     "windows",

@@ -25,7 +25,7 @@ def compare(fn: Callable[..., Any], *operands: Any, ulp: int = 0) -> None:
         found = [program(*arrays), *(program(*arrays) for _ in range(6))]
     wanted = jax.tree.leaves(jax.jit(fn)(*arrays))
     for a, k in zip(arrays, kept, strict=True):
-        np.testing.assert_array_equal(a, k, err_msg="an operand was written into")
+        assert a.tobytes() == k.tobytes(), "an operand was written into"
     for got in (found[0], found[-1]):
         assert len(got) == len(wanted)
         for g, w in zip(got, wanted, strict=True):
