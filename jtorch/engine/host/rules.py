@@ -70,6 +70,7 @@ _FAMILIES = (
     "layout",
     "reductions",
     "products",
+    "convolutions",
     "indexing",
     "sorting",
     "windows",
