@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -97,6 +98,7 @@ class _Stager:
         self.avals: list[Any] = []
         self.cost = 0.0
         self.given = 0
+        self.stage = functools.cache(_staged)  # rules ask once for the program and once more for its cost
 
     def new(self, aval: Any, constant: Any = None) -> int:
         self.avals.append(aval)
@@ -127,9 +129,7 @@ class _Stager:
             rule = self.rules.get(name)
             if rule is None:
                 raise Unstaged(name)
-            equation = Equation(
-                name, tuple([x.aval for x in e.invars]), tuple([x.aval for x in e.outvars]), e.params, lambda closed: _staged(closed)
-            )
+            equation = Equation(name, tuple([x.aval for x in e.invars]), tuple([x.aval for x in e.outvars]), e.params, self.stage)
             if not all(isinstance(a.dtype, np.dtype) for a in (*equation.ins, *equation.outs) if hasattr(a, "dtype")):
                 raise Unstaged(f"{name} of {[a.dtype for a in equation.ins]}")
             compute = rule.make(equation)
