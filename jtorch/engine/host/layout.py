@@ -1,3 +1,214 @@
 """Shapes: reshapes, broadcasts, transpositions, slices, padding, joins."""
 
 from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from operator import itemgetter, methodcaller
+from typing import Any
+
+import numpy as np
+
+from .rules import Compute, Equation, nbytes, rule, same
+
+#: Broadcasts of more bytes than this are views; making a view takes as long as writing so much.
+_VIEW = 1 << 13
+
+
+@rule("broadcast_in_dim")
+def _broadcast_in_dim(e: Equation) -> Compute | None:
+    if len(e.ins) != 1:
+        return None
+    (x,), shape, dtype = e.ins, tuple(e.out.shape), e.out.dtype
+    spread = [1] * len(shape)
+    for d, n in zip(e.params["broadcast_dimensions"], x.shape, strict=True):
+        spread[d] = n
+    spread = tuple(spread)
+    if spread == shape:
+        return same if spread == x.shape else methodcaller("reshape", shape)
+    # Where x has the trailing dimensions NumPy inserts the others by itself.
+    trailing = spread[len(spread) - x.ndim :] == x.shape
+    if nbytes(e.outs) > _VIEW:
+        broadcast_to = np.broadcast_to
+        if trailing:
+            return lambda x: broadcast_to(x, shape)
+        return lambda x: broadcast_to(x.reshape(spread), shape)
+    empty = np.empty
+
+    def compute(x: Any) -> Any:
+        found = empty(shape, dtype)
+        found[...] = x
+        return found
+
+    return compute if trailing else lambda x: compute(x.reshape(spread))
+
+
+def _reshaped(shape: tuple[int, ...], given: tuple[int, ...]) -> Compute:
+    return same if shape == given else methodcaller("reshape", shape)
+
+
+@rule("reshape")
+def _reshape(e: Equation) -> Compute | None:
+    order, shape = e.params.get("dimensions"), tuple(e.out.shape)
+    if len(e.ins) != 1:
+        return None
+    if order is None or tuple(order) == tuple(range(len(order))):
+        return _reshaped(shape, e.ins[0].shape)
+    return lambda x: x.transpose(order).reshape(shape)
+
+
+@rule("squeeze", "expand_dims")
+def _squeeze(e: Equation) -> Compute | None:
+    return _reshaped(tuple(e.out.shape), e.ins[0].shape)
+
+
+@rule("transpose")
+def _transpose(e: Equation) -> Compute | None:
+    order = tuple(e.params["permutation"])
+    return same if order == tuple(range(len(order))) else methodcaller("transpose", order)
+
+
+@rule("rev")
+def _rev(e: Equation) -> Compute | None:
+    dimensions = e.params["dimensions"]
+    back, all_of_it = slice(None, None, -1), slice(None)
+    return itemgetter(tuple([back if i in dimensions else all_of_it for i in range(e.out.ndim)])) if dimensions else same
+
+
+@rule("slice")
+def _slice(e: Equation) -> Compute | None:
+    if e.ins[0].shape == e.out.shape:
+        return same
+    starts, limits = e.params["start_indices"], e.params["limit_indices"]
+    strides = e.params["strides"] or (1,) * len(starts)
+    return itemgetter(tuple(map(slice, starts, limits, strides)))
+
+
+def _clamped(shape: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
+    """From the operands that are starts, the slices of ``sizes`` that lie inside ``shape``."""
+    limits = [(n - size, size) for n, size in zip(shape, sizes, strict=True)]
+
+    def where(starts: tuple[Any, ...]) -> tuple[slice, ...]:
+        found = []
+        for start, (last, size) in zip(starts, limits, strict=True):
+            i = min(max(int(start), 0), last)
+            found.append(slice(i, i + size))
+        return tuple(found)
+
+    return where
+
+
+@rule("dynamic_slice")
+def _dynamic_slice(e: Equation) -> Compute | None:
+    shape, sizes = e.ins[0].shape, tuple(e.params["slice_sizes"])
+    if shape == sizes:
+        return lambda x, *_: x
+    where = _clamped(shape, sizes)
+    return lambda x, *starts: x[where(starts)]
+
+
+@rule("dynamic_update_slice", weight=2)
+def _dynamic_update_slice(e: Equation) -> Compute | None:
+    shape, sizes = e.ins[0].shape, e.ins[1].shape
+    if shape == sizes:
+        return lambda _, update, *__: update
+    where = _clamped(shape, sizes)
+
+    def compute(x: Any, update: Any, *starts: Any) -> Any:
+        found = x.copy()
+        found[where(starts)] = update
+        return found
+
+    return compute
+
+
+@rule("pad", weight=2)
+def _pad(e: Equation) -> Compute | None:
+    shape, dtype = e.out.shape, e.out.dtype
+    source, target = [], []
+    for n, (low, high, between) in zip(e.ins[0].shape, e.params["padding_config"], strict=True):
+        step = between + 1
+        # Those of the elements i that stay: 0 <= low + i * step < the length of the result.
+        total = low + (n + (n - 1) * between if n else 0) + high
+        first = max(0, -(low // step))
+        last = min(n, (total - 1 - low) // step + 1) if total else 0
+        count = max(0, last - first)
+        source.append(slice(first, first + count))
+        at = low + first * step
+        target.append(slice(at, at + (count - 1) * step + 1, step) if count else slice(0, 0))
+    take, put = tuple(source), tuple(target)
+    whole = all(s == slice(0, n) for s, n in zip(source, e.ins[0].shape, strict=True))
+    if whole and tuple(shape) == tuple(e.ins[0].shape):
+        return lambda x, _: x
+    if all(low <= 0 and high <= 0 and not between for low, high, between in e.params["padding_config"]):
+        return lambda x, _: x[take]
+    empty = np.empty
+
+    def compute(x: Any, value: Any) -> Any:
+        found = empty(shape, dtype)
+        found[...] = value
+        found[put] = x if whole else x[take]
+        return found
+
+    return compute
+
+
+@rule("concatenate")
+def _concatenate(e: Equation) -> Compute | None:
+    axis, concatenate = e.params["dimension"], np.concatenate
+    return (lambda *operands: concatenate(operands, axis)) if len(e.ins) > 1 else same
+
+
+@rule("stack")
+def _stack(e: Equation) -> Compute | None:
+    shape, dtype, axis, n = e.out.shape, e.out.dtype, e.params["axis"], len(e.ins)
+    places = [(slice(None),) * axis + (i,) for i in range(n)]
+    empty = np.empty
+
+    def compute(*operands: Any) -> Any:
+        found = empty(shape, dtype)
+        for place, x in zip(places, operands, strict=True):
+            found[place] = x
+        return found
+
+    return compute
+
+
+@rule("unstack")
+def _unstack(e: Equation) -> Compute | None:
+    axis = e.params["axis"]
+    places = [(slice(None),) * axis + (i,) for i in range(len(e.outs))]
+    return lambda x: [x[place] for place in places]
+
+
+@rule("split")
+def _split(e: Equation) -> Compute | None:
+    before = (slice(None),) * e.params["axis"]
+    places = [(*before, slice(i, j)) for i, j in pairwise(accumulate(e.params["sizes"], initial=0))]
+    return lambda x: [x[place] for place in places]
+
+
+@rule("tile", weight=2)
+def _tile(e: Equation) -> Compute | None:
+    reps, (x,), shape = e.params["reps"], e.ins, e.out.shape
+    apart = tuple([k for n in x.shape for k in (1, n)])
+    spread = tuple([k for r, n in zip(reps, x.shape, strict=True) for k in (r, n)])
+    return lambda x: np.broadcast_to(x.reshape(apart), spread).reshape(shape)
+
+
+@rule("iota")
+def _iota(e: Equation) -> Compute | None:
+    if e.ins:
+        return None
+    shape, dimension = e.out.shape, e.params["dimension"]
+    column = [1] * len(shape)
+    column[dimension] = shape[dimension]
+    # The same for every call, and nothing writes into it.
+    found = np.arange(shape[dimension]).astype(e.out.dtype).reshape(column)
+    found = np.broadcast_to(found, shape)
+    return lambda: found
+
+
+@rule("empty", "empty2")
+def _empty(e: Equation) -> Compute | None:
+    shape, dtype = e.out.shape, e.out.dtype
+    return lambda: np.zeros(shape, dtype)

@@ -2,13 +2,371 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 
-from .rules import Compute, Equation, rule
+from .rules import Compute, Equation, rule, same
 
-_UFUNCS = {"add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "exp": np.exp}
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_HALVES = (np.dtype(np.float16), _BFLOAT16)
+_REALS = (*_HALVES, np.dtype(np.float32), np.dtype(np.float64))
+_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+_INTS = tuple(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8))
+_BOOL = np.dtype(np.bool_)
+_NUMBERS = (*_INTS, *_REALS, *_COMPLEX)
+_ORDERED = (_BOOL, *_INTS, *_REALS)
 
 
-@rule(*_UFUNCS, broadcasts=True)
-def _ufunc(e: Equation) -> Compute | None:
-    return _UFUNCS[e.name]
+def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], weight: float = 1.0) -> None:
+    """Declares primitives that are ufuncs of NumPy for these dtypes, and left to XLA for others."""
+
+    @rule(*table, weight=weight, broadcasts=True)
+    def _(e: Equation) -> Compute | None:
+        return table[e.name] if e.ins[0].dtype in dtypes and e.params.get("out_dtype") in (None, e.out.dtype) else None
+
+
+_ufuncs({"add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply}, (*_NUMBERS, _BOOL))
+_ufuncs({"neg": np.negative}, _NUMBERS)
+_ufuncs({"eq": np.equal, "ne": np.not_equal}, (*_ORDERED, *_COMPLEX))
+_ufuncs({"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}, _ORDERED)
+_ufuncs({"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.bitwise_not}, (*_INTS, _BOOL))
+_ufuncs({"max": np.maximum, "min": np.minimum}, _ORDERED)
+_ufuncs({"shift_left": np.left_shift}, _INTS)
+_ufuncs({"floor": np.floor, "ceil": np.ceil, "is_finite": np.isfinite, "sqrt": np.sqrt}, _REALS)
+_ufuncs(
+    {
+        "exp": np.exp,
+        "log": np.log,
+        "log1p": np.log1p,
+        "expm1": np.expm1,
+        "sin": np.sin,
+        "cos": np.cos,
+        "tan": np.tan,
+        "asin": np.arcsin,
+        "acos": np.arccos,
+        "atan": np.arctan,
+        "atan2": np.arctan2,
+        "sinh": np.sinh,
+        "cosh": np.cosh,
+        "tanh": np.tanh,
+        "asinh": np.arcsinh,
+        "acosh": np.arccosh,
+        "atanh": np.arctanh,
+        "cbrt": np.cbrt,
+    },
+    _REALS,
+    weight=10,
+)
+
+
+def _one(e: Equation) -> Any:
+    return e.out.dtype.type(1)
+
+
+def _is_float(dtype: Any) -> bool:
+    return dtype in _REALS
+
+
+# ---- integers --------------------------------------------------------------------------------------------------------------------
+
+
+def _truncated(x: Any, y: Any) -> Any:
+    # Without its remainder x is a multiple of y, so the floor of the quotient is the quotient. That of zero is 0 in NumPy and -1 in XLA.
+    return np.subtract(np.floor_divide(np.subtract(x, np.fmod(x, y)), y), np.equal(y, 0))
+
+
+def _truncated_unsigned(x: Any, y: Any) -> Any:
+    return np.subtract(np.floor_divide(x, y), np.equal(y, 0))
+
+
+@rule("div", weight=4, broadcasts=True)
+def _div(e: Equation) -> Compute | None:
+    dtype = e.out.dtype
+    if dtype.kind == "i":
+        return _truncated
+    if dtype.kind == "u":
+        return _truncated_unsigned
+    return np.divide if _is_float(dtype) else None
+
+
+def _rest(x: Any, y: Any) -> Any:
+    return np.where(np.equal(y, 0), x, np.fmod(x, y))
+
+
+@rule("rem", weight=4, broadcasts=True)
+def _rem(e: Equation) -> Compute | None:
+    dtype = e.out.dtype
+    if dtype.kind in "iu":
+        return _rest
+    return np.fmod if _is_float(dtype) else None
+
+
+def _unsigned(dtype: Any) -> np.dtype:
+    return np.dtype(f"u{dtype.itemsize}")
+
+
+@rule("shift_right_logical", "shift_right_arithmetic", broadcasts=True)
+def _shift_right(e: Equation) -> Compute | None:
+    # Amounts that are negative or beyond the width give 0, or all bits the sign, in both.
+    dtype = e.out.dtype
+    if dtype not in _INTS:
+        return None
+    bits = np.dtype(f"{'u' if e.name == 'shift_right_logical' else 'i'}{dtype.itemsize}")
+    return np.right_shift if bits == dtype else lambda x, n: np.right_shift(x.view(bits), n.view(bits)).view(dtype)
+
+
+@rule("population_count", broadcasts=True)
+def _population_count(e: Equation) -> Compute | None:
+    dtype = e.out.dtype
+    if dtype not in _INTS:
+        return None
+    bits = _unsigned(dtype)
+    return lambda x: np.bitwise_count(x.view(bits)).astype(dtype)
+
+
+@rule("clz", weight=8, broadcasts=True)
+def _clz(e: Equation) -> Compute | None:
+    dtype = e.out.dtype
+    if dtype not in _INTS:
+        return None
+    bits, width = _unsigned(dtype), 8 * dtype.itemsize
+    shifts = [bits.type(1 << k) for k in range(width.bit_length() - 1)]
+    all_bits = np.uint8(width)
+
+    def compute(x: Any) -> Any:
+        x = x.view(bits)
+        for n in shifts:  # every bit below the highest becomes 1
+            x = np.bitwise_or(x, np.right_shift(x, n))
+        return np.subtract(all_bits, np.bitwise_count(x)).astype(dtype)
+
+    return compute
+
+
+# ---- signs, rounding, powers -----------------------------------------------------------------------------------------------------
+
+
+@rule("sign", broadcasts=True)
+def _sign(e: Equation) -> Compute | None:
+    dtype = e.out.dtype
+    if dtype.kind in "iu":
+        return np.sign
+    return (lambda x: np.copysign(np.sign(x), x)) if _is_float(dtype) else None  # NumPy's sign of -0.0 is 0.0
+
+
+@rule("abs", broadcasts=True)
+def _abs(e: Equation) -> Compute | None:
+    dtype = e.ins[0].dtype
+    return np.absolute if dtype in _INTS or _is_float(dtype) else None
+
+
+@rule("round", broadcasts=True)
+def _round(e: Equation) -> Compute | None:
+    dtype = e.out.dtype
+    if not _is_float(dtype):
+        return None
+    if int(e.params["rounding_method"]) == 1:
+        return np.rint
+    # With the number below a half no other than halves and what is above them reaches the next integer.
+    below = np.nextafter(dtype.type(0.5), dtype.type(0))
+    return lambda x: np.trunc(np.add(x, np.copysign(below, x)))
+
+
+@rule("nextafter", broadcasts=True)
+def _nextafter(e: Equation) -> Compute | None:
+    if e.out.dtype == np.float16:  # where equal NumPy's is the first operand in this dtype only: another zero
+        return lambda x, y: np.where(np.equal(x, y), y, np.nextafter(x, y))
+    return np.nextafter if _is_float(e.out.dtype) else None
+
+
+@rule("square", broadcasts=True)
+def _square(e: Equation) -> Compute | None:
+    return np.square if e.out.dtype in _NUMBERS else None
+
+
+@rule("integer_pow", weight=2, broadcasts=True)
+def _integer_pow(e: Equation) -> Compute | None:
+    dtype, y = e.out.dtype, e.params["y"]
+    if dtype not in (*_INTS, *_REALS):
+        return None
+    one = _one(e)
+    if y == 0:
+        shape = e.out.shape
+        return lambda _: np.full(shape, one, dtype)
+    if y == 1:
+        return same
+    if y == 2:
+        return np.square
+    if y == 3:
+        return lambda x: np.multiply(np.multiply(x, x), x)
+    if y == -1:
+        return lambda x: np.divide(one, x)
+
+    def power(x: Any, n: int = abs(y)) -> Any:
+        # The same products in the same order as XLA's.
+        found = None
+        while True:
+            if n & 1:
+                found = x if found is None else np.multiply(found, x)
+            n >>= 1
+            if not n:
+                return found
+            x = np.multiply(x, x)
+
+    return power if y > 0 else lambda x: np.divide(one, power(x))
+
+
+@rule("pow", weight=20, broadcasts=True)
+def _pow(e: Equation) -> Compute | None:
+    dtype, power = e.out.dtype, e.ins[1].dtype
+    if not _is_float(dtype):
+        return None
+    return np.power if power == dtype else lambda x, y: np.power(x, y.astype(dtype))
+
+
+@rule("rsqrt", weight=3, broadcasts=True)
+def _rsqrt(e: Equation) -> Compute | None:
+    one = _one(e)
+    return (lambda x: np.divide(one, np.sqrt(x))) if _is_float(e.out.dtype) else None
+
+
+@rule("exp2", weight=10, broadcasts=True)
+def _exp2(e: Equation) -> Compute | None:
+    dtype = e.out.dtype
+    if dtype in _HALVES:
+        # The product is rounded before it is raised, which in these dtypes is far from the power.
+        log2 = dtype.type(np.log(2))
+        return lambda x: np.exp(np.multiply(log2, x))
+    return np.exp2 if _is_float(dtype) else None
+
+
+@rule("logistic", weight=12, broadcasts=True)
+def _logistic(e: Equation) -> Compute | None:
+    one = _one(e)
+    return (lambda x: np.divide(one, np.add(one, np.exp(np.negative(x))))) if _is_float(e.out.dtype) else None
+
+
+# ---- special functions -----------------------------------------------------------------------------------------------------------
+
+_SCIPY = {"erf": "erf", "erfc": "erfc"}
+
+
+@rule(*_SCIPY, weight=40, broadcasts=True)
+def _special(e: Equation) -> Compute | None:
+    dtype = e.out.dtype
+    if not _is_float(dtype):
+        return None
+    import scipy.special
+
+    return _widened(getattr(scipy.special, _SCIPY[e.name]), dtype)
+
+
+def _widened(compute: Callable[..., Any], dtype: Any) -> Compute:
+    """In half precision the function of the float32 numbers, rounded once."""
+    if dtype not in _HALVES:
+        return compute
+    return lambda *operands: compute(*[x.astype(np.float32) for x in operands]).astype(dtype)
+
+
+@rule("erf_inv", weight=60, broadcasts=True)
+def _erf_inv(e: Equation) -> Compute | None:
+    if not _is_float(e.out.dtype):
+        return None
+    from scipy.special import erfinv
+
+    return _widened(lambda x: np.copysign(erfinv(x), x), e.out.dtype)  # SciPy's of -0.0 is 0.0
+
+
+# ---- complex numbers -------------------------------------------------------------------------------------------------------------
+
+
+@rule("real", "imag")
+def _part(e: Equation) -> Compute | None:
+    return attrgetter(e.name)
+
+
+@rule("conj", broadcasts=True)
+def _conj(e: Equation) -> Compute | None:
+    dtype = e.out.dtype
+    return np.conjugate if e.ins[0].dtype == dtype else lambda x: x.astype(dtype)
+
+
+@rule("complex", broadcasts=True)
+def _complex(e: Equation) -> Compute | None:
+    shape, dtype, empty = e.out.shape, e.out.dtype, np.empty
+
+    def compute(x: Any, y: Any) -> Any:
+        found = empty(shape, dtype)
+        found.real = x
+        found.imag = y
+        return found
+
+    return compute
+
+
+# ---- order and selection ---------------------------------------------------------------------------------------------------------
+
+_TOTAL = {"eq_to": np.equal, "lt_to": np.less, "le_to": np.less_equal}
+
+
+@rule(*_TOTAL, weight=4, broadcasts=True)
+def _total_order(e: Equation) -> Compute | None:
+    dtype, compare = e.ins[0].dtype, _TOTAL[e.name]
+    if not _is_float(dtype):
+        return compare if dtype in _ORDERED else None
+    bits = np.dtype(f"i{dtype.itemsize}")
+    greatest = np.iinfo(bits).max
+
+    def key(x: Any) -> Any:
+        # As integers the bits are in order but for negative numbers, which run backwards.
+        x = x.view(bits)
+        return np.where(np.less(x, 0), np.bitwise_xor(x, greatest), x)
+
+    return lambda x, y: compare(key(x), key(y))
+
+
+@rule("clamp", weight=2, broadcasts=True)
+def _clamp(e: Equation) -> Compute | None:
+    if e.out.dtype not in _ORDERED:
+        return None
+    return lambda low, x, high: np.minimum(np.maximum(x, low), high)
+
+
+def _second_where(which: Any, no: Any, yes: Any) -> Any:
+    return np.where(which, yes, no)
+
+
+@rule("select_n", weight=2, broadcasts=True)
+def _select_n(e: Equation) -> Compute | None:
+    which, n, shape = e.ins[0], len(e.ins) - 1, e.out.shape
+    if n == 1 or (not which.shape and shape):
+
+        def pick(at: Any, *cases: Any) -> Any:
+            # Nothing is copied.
+            x = cases[min(max(int(at), 0), n - 1)]
+            return x if x.shape == shape else np.broadcast_to(x, shape)
+
+        return pick
+    if which.dtype == _BOOL:
+        return _second_where
+
+    def nested(at: Any, *cases: Any) -> Any:
+        found = cases[0]
+        for i in range(1, n):
+            found = np.where(np.less(at, i), found, cases[i])
+        return found
+
+    return nested
+
+
+@rule("copy", "copy_p", "stop_gradient", "name", "stage")
+def _same(_: Equation) -> Compute | None:
+    return same
+
+
+@rule("tie")
+def _tie(_: Equation) -> Compute | None:
+    return lambda _, x: x

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jax.extend import core as jex
 
-from .rules import Equation, load
+from .rules import Equation, load, same
 
 #: Primitives that only hold another jaxpr: it becomes part of the program around it.
 _HOLDERS = frozenset(
@@ -135,6 +135,9 @@ class _Stager:
             compute = rule.make(equation)
             if compute is None:
                 raise Unstaged(f"{name} of {[str(a) for a in equation.ins]}")
+            if compute is same:
+                at.update(zip(e.outvars, operands, strict=True))
+                continue
             outs = [self.new(x.aval) for x in e.outvars]
             at.update(zip(e.outvars, outs, strict=True))
             self.cost += rule.cost(equation)

@@ -6,53 +6,104 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import ml_dtypes
 import numpy as np
 
 from jtorch.engine.host import stage
 
+FLOATS = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
+INTS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 
-def compare(fn: Callable[..., Any], *operands: Any, ulp: int = 0) -> None:
+
+def compare(fn: Callable[..., Any], *operands: Any, ulp: int = 0, flushed: bool = False, names: Any = None) -> None:
     """Asserts that NumPy and XLA give the same dtypes, shapes and numbers: equal, or within ``ulp`` units in the last place.
 
     NaN equals NaN, and zeros have the same sign.
+
+    Args:
+        fn: the function, of arrays; may return several.
+        operands: arrays or scalars.
+        ulp: how many units in the last place results may differ; one number, or one for each result.
+        flushed: that XLA may give zero for numbers too small to be normal: it sets the processor so, and NumPy does not.
+        names: of the results, for messages.
     """
     arrays = [np.asarray(x) for x in operands]
     closed = jax.make_jaxpr(fn)(*arrays)
     kept = [a.copy() for a in arrays]
     program = stage(closed)
     with np.errstate(all="ignore"):
-        # Twice step by step, and once as generated code.
+        # Step by step at first, then as generated code.
         found = [program(*arrays), *(program(*arrays) for _ in range(6))]
     wanted = jax.tree.leaves(jax.jit(fn)(*arrays))
     for a, k in zip(arrays, kept, strict=True):
-        np.testing.assert_array_equal(a, k, err_msg="an operand was written into")
+        assert a.tobytes() == k.tobytes(), "an operand was written into"
+    bounds = np.broadcast_to(ulp, len(wanted))
     for got in (found[0], found[-1]):
         assert len(got) == len(wanted)
-        for g, w in zip(got, wanted, strict=True):
-            equal(np.asarray(g), np.asarray(w), ulp)
+        for i, (g, w) in enumerate(zip(got, wanted, strict=True)):
+            equal(np.asarray(g), np.asarray(w), int(bounds[i]), flushed, names[i] if names else i)
 
 
-def equal(g: np.ndarray, w: np.ndarray, ulp: int = 0) -> None:
+def equal(g: np.ndarray, w: np.ndarray, ulp: int = 0, flushed: bool = False, name: Any = "") -> None:
     """Asserts that two arrays are the same, NaN and the signs of zeros included."""
-    assert g.dtype == w.dtype, (g.dtype, w.dtype)
-    assert g.shape == w.shape, (g.shape, w.shape)
+    assert g.dtype == w.dtype, (name, g.dtype, w.dtype)
+    assert g.shape == w.shape, (name, g.shape, w.shape)
     if g.dtype.kind == "c":
-        equal(g.real, w.real, ulp)
-        equal(g.imag, w.imag, ulp)
+        equal(g.real, w.real, ulp, flushed, name)
+        equal(g.imag, w.imag, ulp, flushed, name)
         return
     if g.dtype.kind in "biu":
-        np.testing.assert_array_equal(g, w)
+        np.testing.assert_array_equal(g, w, err_msg=str(name))
         return
-    nan = np.isnan(w)
-    np.testing.assert_array_equal(np.isnan(g), nan)
-    g, w = g[~nan], w[~nan]
-    if not ulp:
-        np.testing.assert_array_equal(g.astype(np.float64), w.astype(np.float64))
-    else:
-        finite = np.isfinite(g) & np.isfinite(w)
-        np.testing.assert_array_equal(g[~finite].astype(np.float64), w[~finite].astype(np.float64))
-        g, w = g[finite], w[finite]
-        unit = np.abs(np.nextafter(w, np.asarray(np.inf, w.dtype)) - w) if w.dtype.itemsize > 1 else np.zeros_like(w)
-        assert (np.abs(g.astype(np.float64) - w.astype(np.float64)) <= ulp * unit.astype(np.float64)).all(), (g, w)
-    zero = (w == 0) & (g == 0)
-    np.testing.assert_array_equal(np.signbit(g[zero]), np.signbit(w[zero]))
+    if flushed:
+        # What rounds to the smallest normal number is flushed, too.
+        g = np.where((w == 0) & (np.abs(g) <= ml_dtypes.finfo(g.dtype).smallest_normal), np.copysign(np.zeros_like(g), g), g)
+    both = np.isnan(g) & np.isnan(w)
+    off = np.where(both, 0, distance(g, w))
+    bad = (off > ulp) | (np.isnan(g) ^ np.isnan(w)) | (np.isinf(w) & (off > 0))
+    # Zeros of both signs are neighbours' distance 0 apart.
+    bad |= (g == 0) & (w == 0) & (np.signbit(g) != np.signbit(w))
+    if bad.any():
+        at = tuple(np.argwhere(bad)[0])
+        raise AssertionError(
+            f"{name}: {int(bad.sum())} of {bad.size} {w.dtype} differ, first at {at}: {g[at]!r}, XLA {w[at]!r}, {off[at]} apart; worst "
+            f"{off[bad].max()}"
+        )
+
+
+def distance(g: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """How many numbers of the dtype lie between."""
+    bits, whole = np.dtype(f"i{g.dtype.itemsize}"), np.dtype(f"u{g.dtype.itemsize}")
+    a, b = (np.where(x < 0, np.iinfo(bits).min - x, x) for x in (np.ascontiguousarray(g).view(bits), np.ascontiguousarray(w).view(bits)))
+    return np.where(a > b, a - b, b - a).view(whole).astype(np.uint64)
+
+
+def edges(dtype: Any, n: int = 0) -> np.ndarray:
+    """Numbers of a dtype on which functions are likely to differ; for floats none that is too small to be normal."""
+    dtype = np.dtype(dtype)
+    r = np.random.default_rng(0)
+    if dtype == np.bool_:
+        return np.array([False, True, True, False])
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        found = [0, 1, 2, 3, 5, 7, 8, 16, 31, 33, 63, 64, 65, 100]
+        found += [info.max, info.max - 1, info.max // 2, info.min, info.min + 1, info.min // 2]
+        found += [-1, -2, -3, -7] if dtype.kind == "i" else []
+        more = r.integers(info.min, info.max, n, dtype, endpoint=True)
+        return np.concatenate([np.array(found, dtype), more])
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        few = np.array([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan], part)
+        found = np.empty((7, 7), dtype)
+        found.real, found.imag = few[:, None], few
+        more = r.standard_normal((n, 2)) * 3
+        return np.concatenate([found.ravel(), (more[:, 0] + 1j * more[:, 1]).astype(dtype)])
+    info = ml_dtypes.finfo(dtype)
+    most, least, eps = float(info.max), float(info.smallest_normal), float(info.eps)
+    found = [0.0, -0.0, np.inf, -np.inf, np.nan, most, -most, least, -least, 2 * least]
+    found += [1, -1, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 2, 3, -3, 0.1, -0.1, -1e-3, np.pi, -np.pi / 2]
+    found += [1 - eps / 2, 1 + eps, -1 + eps / 2, -1 - eps, 0.5 - eps / 4, 10, -20, 30, 88, -87, 100, 127.5, 1e4]
+    more = [r.standard_normal(n) * 3, r.uniform(-1, 1, n), np.exp(r.uniform(np.log(least), np.log(most), n)) * r.choice([-1, 1], n)]
+    with np.errstate(over="ignore"):
+        found = np.concatenate([found, *more]).astype(dtype)
+    return found[(np.abs(found) >= least) | (found == 0) | np.isnan(found)]
