@@ -1,3 +1,143 @@
 """Branches, loops and scans."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .rules import CALL, Compute, Equation, by_bytes, rule
+
+#: Rounds that a loop is taken to have when its condition decides; counted loops whose bounds are known are scans.
+ROUNDS = 32
+#: Seconds that a round costs beside its steps, and each array that it takes a slice of or writes one into.
+ROUND, SLICE = 0.5e-6, 0.15e-6
+
+
+def _cost_of_platform(e: Equation) -> float:
+    return CALL
+
+
+@rule("platform_index", cost=_cost_of_platform)
+def _platform_index(e: Equation) -> Compute | None:
+    index = _for_cpu(e.params["platforms"])
+    return None if index is None else lambda: np.int32(index)
+
+
+def _for_cpu(platforms: Sequence[Sequence[str] | None]) -> int | None:
+    """Which of the alternatives is for the CPU; one without platforms is for all."""
+    return next((i for i, names in enumerate(platforms) if names is None or "cpu" in names), None)
+
+
+def _branches(e: Equation) -> Sequence[Any]:
+    """The branches that may be taken on the CPU."""
+    platforms = e.params.get("branches_platforms")
+    index = None if platforms is None else _for_cpu(platforms)
+    return e.params["branches"] if index is None else e.params["branches"][index : index + 1]
+
+
+def _cost_of_cond(e: Equation) -> float:
+    return CALL + max([e.stage(branch).cost for branch in _branches(e)])
+
+
+@rule("cond", cost=_cost_of_cond)
+def _cond(e: Equation) -> Compute | None:
+    programs = [e.stage(branch) for branch in _branches(e)]
+    if None in programs:
+        return None
+    if len(programs) == 1:
+        only = programs[0]
+        return lambda index, *operands: only(*operands)
+    last = len(programs) - 1
+
+    def choose(index: Any, *operands: Any) -> list[Any]:
+        return programs[min(max(int(index), 0), last)](*operands)
+
+    return choose
+
+
+def _cost_of_while(e: Equation) -> float:
+    return CALL + ROUNDS * (ROUND + e.stage(e.params["cond_jaxpr"]).cost + e.stage(e.params["body_jaxpr"]).cost)
+
+
+@rule("while", cost=_cost_of_while)
+def _while(e: Equation) -> Compute | None:
+    condition, body = e.stage(e.params["cond_jaxpr"]), e.stage(e.params["body_jaxpr"])
+    if condition is None or body is None:
+        return None
+    first = e.params["cond_nconsts"]
+    start = first + e.params["body_nconsts"]
+    shape = e.params["cond_jaxpr"].out_avals[0].shape
+    if shape:
+        return _loops_of_a_batch(condition, body, first, start, len(shape))
+
+    def loop(*operands: Any) -> list[Any]:
+        known, needed, carry = operands[:first], operands[first:start], operands[start:]
+        while condition(*known, *carry)[0]:
+            carry = body(*needed, *carry)
+        return list(carry)
+
+    return loop
+
+
+def _loops_of_a_batch(condition: Any, body: Any, first: int, start: int, ndim: int) -> Compute:
+    """A loop that was batched: those items go on whose condition holds."""
+
+    def loop(*operands: Any) -> list[Any]:
+        known, needed, carry = operands[:first], operands[first:start], operands[start:]
+        while True:
+            on = np.asarray(condition(*known, *carry)[0])
+            if not on.any():
+                return list(carry)
+            carry = [
+                np.where(on.reshape(on.shape + (1,) * (np.ndim(old) - ndim)), new, old)
+                for new, old in zip(body(*needed, *carry), carry, strict=True)
+            ]
+
+    return loop
+
+
+def _cost_of_scan(e: Equation) -> float:
+    carried = e.params["num_consts"] + 2 * e.params["num_carry"]
+    sliced = len(e.ins) + len(e.outs) - carried
+    return by_bytes()(e) + e.params["length"] * (ROUND + sliced * SLICE + e.stage(e.params["jaxpr"]).cost)
+
+
+@rule("scan", cost=_cost_of_scan)
+def _scan(e: Equation) -> Compute | None:
+    length, given, carried = e.params["length"], e.params["num_consts"], e.params["num_carry"]
+    step = e.stage(e.params["jaxpr"])
+    if step is None:
+        return None
+    rounds = range(length - 1, -1, -1) if e.params["reverse"] else range(length)
+    start = given + carried
+    stacks = [(a.shape, a.dtype) for a in e.outs[carried:]]
+
+    def scan(*operands: Any) -> list[Any]:
+        known, carry, rows = operands[:given], operands[given:start], operands[start:]
+        found = [np.empty(shape, dtype) for shape, dtype in stacks]
+        for i in rounds:
+            made = step(*known, *carry, *[x[i] for x in rows])
+            carry = made[:carried]
+            for stack, x in zip(found, made[carried:], strict=True):
+                stack[i] = x
+        return [*carry, *found]
+
+    return scan
+
+
+def _cost_of_solve(e: Equation) -> float:
+    return CALL + e.stage(e.params["jaxprs"].solve).cost
+
+
+@rule("custom_linear_solve", cost=_cost_of_solve)
+def _custom_linear_solve(e: Equation) -> Compute | None:
+    solve = e.stage(e.params["jaxprs"].solve)
+    if solve is None:
+        return None
+    lengths = e.params["const_lengths"]
+    start = lengths.matvec + lengths.vecmat
+    end = start + lengths.solve
+    right = end + lengths.transpose_solve
+    return lambda *operands: solve(*operands[start:end], *operands[right:])
