@@ -448,7 +448,7 @@ def _ran_alone(trace: Trace, state: State) -> bool:
         v.array = out
         v.trace = None
     else:
-        for v, a in zip(values, out):  # noqa: B905
+        for v, a in zip(values, out):
             v.array = a
             v.trace = None
     for v in leaves:

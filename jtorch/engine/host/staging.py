@@ -110,13 +110,9 @@ class _Stager:
         self.steps: list[list[Any]] = []
         self.avals: list[Any] = []
         self.cost = 0.0
-<<<<<<< HEAD
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
         self.broadcasts: dict[int, tuple[int, Equation]] = {}  # results that only repeat others, by what makes them
-=======
-        self.given = 0
         self.stage = functools.cache(_staged)  # rules ask once for the program and once more for its cost
->>>>>>> h3
 
     def new(self, aval: Any, constant: Any = None) -> int:
         self.avals.append(aval)
@@ -147,13 +143,7 @@ class _Stager:
             rule = self.rules.get(name)
             if rule is None:
                 raise Unstaged(name)
-<<<<<<< HEAD
-            equation = Equation(
-                name, tuple([x.aval for x in e.invars]), tuple([x.aval for x in e.outvars]), e.params, _staged
-            )
-=======
             equation = Equation(name, tuple([x.aval for x in e.invars]), tuple([x.aval for x in e.outvars]), e.params, self.stage)
->>>>>>> h3
             if not all(isinstance(a.dtype, np.dtype) for a in (*equation.ins, *equation.outs) if hasattr(a, "dtype")):
                 raise Unstaged(f"{name} of {[a.dtype for a in equation.ins]}")
             compute = rule.make(equation)

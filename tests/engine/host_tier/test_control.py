@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-import pytest
 from jax import lax
 
-from jtorch.engine.host import Unstaged, stage
+from jtorch.engine.host import stage
 
 from .agreement import compare
 
