@@ -27,6 +27,8 @@ def _cast(source: Any, target: Any) -> Compute | None:
         return None
     if source in _FLOATS and target.kind in "iu":
         return _saturating(source, target)
+    if (source, target) == (np.float64, np.float16):
+        return lambda x: x.astype(np.float32).astype(target)  # rounded twice, as by XLA (and PyTorch)
     return methodcaller("astype", target)
 
 
@@ -34,24 +36,19 @@ def _saturating(source: Any, target: Any) -> Compute:
     """Floats to integers as XLA converts them: towards zero, to the nearest that there is, and NaN to 0."""
     info = np.iinfo(target)
     wide = source if source.itemsize >= 4 else np.dtype(np.float32)
-    # The largest float that is not above the integers, and the first that is.
-    above = wide.type(info.max) if wide.type(info.max) > info.max else np.nextafter(wide.type(info.max), wide.type(np.inf))
-    # What lies between -1 and 0 becomes 0.
-    low = wide.type(info.min) if info.min else wide.type(-1)
-    high, least, most = above, target.type(info.min), target.type(info.max)
-    zero = target.type(0)
+    # What lies between -1 and 0 becomes 0 without a sign, too; the first number beyond the others is a power of two, and so exact.
+    low, high = wide.type(info.min or -1), wide.type(info.max // 2 + 1) * wide.type(2)
+    least, most, zero = target.type(info.min), target.type(info.max), target.type(0)
+    logical_and, greater, less, astype = np.logical_and, np.greater, np.less, methodcaller("astype", target)
 
     def compute(x: Any) -> Any:
-        if source is not wide:
-            x = x.astype(wide)
-        found = x.astype(target)
-        inside = np.logical_and(np.greater(x, low), np.less(x, high))
+        found, inside = astype(x), logical_and(greater(x, low), less(x, high))
         if inside.all():
             return found
-        found = np.where(inside, found, np.where(np.less(x, zero), least, most))
+        found = np.where(inside, found, np.where(less(x, zero), least, most))
         return np.where(np.isnan(x), zero, found)
 
-    return compute
+    return compute if source is wide else lambda x: compute(x.astype(wide))
 
 
 @rule("convert_element_type")
@@ -77,13 +74,37 @@ def _reduce_precision(e: Equation) -> Compute | None:
     if dtype not in _FLOATS:
         return None
     own = ml_dtypes.finfo(dtype)
-    if (exponent, mantissa) == (own.nexp, own.nmant):
+    if exponent >= own.nexp and mantissa >= own.nmant:
         return same
-    for narrow in _FLOATS[:3]:
-        info = ml_dtypes.finfo(narrow)
-        if (exponent, mantissa) == (info.nexp, info.nmant) and narrow.itemsize < dtype.itemsize:
-            return None
-    return None
+    if (dtype, exponent, mantissa) == (np.float32, 8, 7):
+        return lambda x: x.astype(_BFLOAT16).astype(dtype)
+    return _rounded_bits(dtype, own.nmant - mantissa, own.nexp - exponent)
+
+
+def _rounded_bits(dtype: Any, fewer: int, narrower: int) -> Compute:
+    """What rounds off ``fewer`` bits of the mantissa, to even, and makes infinite or zero what ``narrower`` bits of the exponent cannot tell."""
+    bits, info = np.dtype(f"u{dtype.itemsize}"), ml_dtypes.finfo(dtype)
+    sign, infinite = bits.type(1 << (8 * dtype.itemsize - 1)), bits.type(((1 << info.nexp) - 1) << info.nmant)
+    middle = (1 << (info.nexp - 1)) - 1
+    reach = (1 << (info.nexp - narrower - 1)) - 1 if narrower > 0 else 0
+    greatest, least = bits.type(min(middle + reach, 2 * middle + 1) << info.nmant), bits.type(max(middle - reach, 0) << info.nmant)
+    last = bits.type(1 << max(fewer, 0))
+    half, kept = bits.type((1 << max(fewer - 1, 0)) - 1), bits.type((1 << (8 * dtype.itemsize)) - int(last))
+    shift = bits.type(max(fewer, 0))
+
+    def compute(x: Any) -> Any:
+        given = x.view(bits)
+        found = given
+        if fewer > 0:
+            odd = np.right_shift(np.bitwise_and(found, last), shift)
+            found = np.bitwise_and(np.add(found, np.add(odd, half)), kept)
+        if narrower > 0:
+            power, zero = np.bitwise_and(found, infinite), np.bitwise_and(found, sign)
+            found = np.where(np.greater(power, greatest), np.bitwise_or(zero, infinite), found)
+            found = np.where(np.less_equal(power, least), zero, found)
+        return np.where(np.isnan(x), given, found).view(dtype)
+
+    return compute
 
 
 @rule("in_range", "optimization_barrier")

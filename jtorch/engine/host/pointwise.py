@@ -346,7 +346,7 @@ def _select_n(e: Equation) -> Compute | None:
 
         def pick(at: Any, *cases: Any) -> Any:
             # Nothing is copied.
-            x = cases[min(max(int(at), 0), n - 1)]
+            x = cases[min(max(int(at), 0), n - 1) if n > 1 else 0]
             return x if x.shape == shape else np.broadcast_to(x, shape)
 
         return pick
