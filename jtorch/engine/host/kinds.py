@@ -14,7 +14,7 @@ _ORDINARY = frozenset("biufc")
 
 
 def kind(dtype: Any) -> str:
-    """"b", "i", "u", "f" (32 and 64 bits), "c"; "h" for float16 and bfloat16; "" for dtypes that NumPy only stores (float8, int4)."""
+    """One of "b", "i", "u", "f" (32 and 64 bits), "c"; "h" for float16 and bfloat16; "" for what NumPy only stores (float8, int4)."""
     dtype = np.dtype(dtype)
     if dtype in HALVES:
         return "h"

@@ -50,12 +50,11 @@ def test_common_products(dtype: Any) -> None:
 
 
 def test_products_with_another_result() -> None:
-    given = [(np.int8, np.int8, np.int32), (np.uint8, np.int8, np.int32), (BFLOAT16, BFLOAT16, np.float32), (np.float32, np.float32, np.float64)]
-    given += [(np.int16, np.int16, np.int64), (np.float16, np.float16, np.float32), (np.int32, np.int32, np.int64)]
-    operands = [x for a, b, _ in given for x in (whole(a, 3, 4), whole(b, 4, 2))]
+    given = [(np.int8, np.int32), (BFLOAT16, np.float32), (np.float32, np.float64), (np.int16, np.int64), (np.float16, np.float32)]
+    operands = [x for a, _ in given for x in (whole(a, 3, 4), whole(a, 4, 2))]
 
     def fn(*xs: Any) -> Any:
-        return [lax.dot(xs[2 * i], xs[2 * i + 1], preferred_element_type=out) for i, (_, _, out) in enumerate(given) if xs[2 * i].dtype == xs[2 * i + 1].dtype]
+        return [lax.dot(xs[2 * i], xs[2 * i + 1], preferred_element_type=out) for i, (_, out) in enumerate(given)]
 
     compare(fn, *operands)
 
@@ -104,9 +103,7 @@ def test_any_dimension_numbers(seed: int) -> None:
         draw.shuffle(b)
         draw.shuffle(shared)
         summed, stacked = [i for i in shared if i >= batch], [i for i in shared if i < batch]
-        numbers.append(
-            tuple([(tuple([a.index(i) for i in part]), tuple([b.index(i) for i in part])) for part in (summed, stacked)])
-        )
+        numbers.append(tuple([(tuple([a.index(i) for i in part]), tuple([b.index(i) for i in part])) for part in (summed, stacked)]))
         dtype = draw.choice([np.float32, np.float32, np.complex64, BFLOAT16, np.int32, np.int8])
         x, y = whole(dtype, *[sizes[i] for i in a], seed=case), whole(dtype, *[sizes[i] for i in b], seed=case)
         given += [np.asfortranarray(x), y] if draw.random() < 0.5 else [x, y]
