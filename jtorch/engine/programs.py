@@ -16,6 +16,7 @@ import functools
 import hashlib
 import importlib
 import io
+import itertools
 import marshal
 import math
 import os
@@ -46,8 +47,8 @@ _HEADER = b"jtorch program 2\n"
 #: How everything is compiled. By itself XLA leaves out a rounding to bfloat16 where the next op casts back: numbers would depend on what an
 #: op is compiled together with.
 OPTIONS = {"xla_allow_excess_precision": False}
-#: Bytes of programs, and entries of the table of shapes, above which those not used for longest are removed.
-MAX_BYTES, MAX_ENTRIES = 1 << 30, 40_000
+#: Bytes of programs, and entries and bytes of the table of facts, above which those not used for longest are removed.
+MAX_BYTES, MAX_ENTRIES, MAX_TABLE = 1 << 30, 40_000, 24 << 20
 
 
 class Unnamed(Exception):
@@ -242,9 +243,21 @@ class _Table:
                 return
             used = dict(self.used)
             entries = {k: v for k, v in self.read().items() if k not in used} | used  # those used now at the end
-            table = marshal.dumps(dict(list(entries.items())[-MAX_ENTRIES:]))
+            table = marshal.dumps(_newest(entries))
             _kept_files.write(place.folder / f"facts-{place.sources}", _HEADER, table)
             self.new = 0
+
+
+def _newest(entries: dict[str, bytes]) -> dict[str, bytes]:
+    """As many of the last entries as may be kept."""
+    left = MAX_TABLE
+    found = []
+    for item in itertools.islice(reversed(entries.items()), MAX_ENTRIES):
+        left -= len(item[0]) + len(item[1])
+        if left < 0:
+            break
+        found.append(item)
+    return dict(reversed(found))
 
 
 _table = _Table()

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from . import values
+from . import programs, values
 from .calls import Call, Estimate, Guarded, Shapes, compiled_alone
+from .host.recipes import Recipe, Unstaged, packed, recipe_of, unpacked
 from .host.rules import BYTE, CALL
-from .host.staging import CODE_AFTER, Program, Unstaged, stage
+from .host.staging import CODE_AFTER, Program, stage
 from .values import Aval
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     place = outs[0].device if outs else None  # type: ignore[index]
     if not shapes.mixed and not call.whole and values.on_host(place) and values.lost is None:
         with contextlib.suppress(Unstaged):
-            program = stage(shapes.traced(call, avals))
+            program = stage(_recipe(call, avals, shapes))
     if program is None:
         shapes.estimate = Estimate(LAUNCH, BYTE * sum([a.nbytes for a in (*avals, *outs)]), KERNEL)  # type: ignore[misc]
         shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
@@ -84,6 +85,18 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         calls = CALL * len(program.steps)
         shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), KERNEL + EQUATION * len(program.steps))
         shapes.run = _runner(call, avals, shapes, program)
+
+
+def _recipe(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Recipe:
+    """What a kernel computes: kept by an earlier process, or from its jaxpr."""
+    key = programs.key_of("recipe", call.identity, avals)
+    fact = programs.remembered(key)
+    if fact is not None:
+        return unpacked(fact)
+    recipe = recipe_of(shapes.traced(call, avals))
+    with contextlib.suppress(Unstaged):
+        programs.remember(key, packed(recipe))
+    return recipe
 
 
 def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Program) -> Callable[..., Any]:

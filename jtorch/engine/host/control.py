@@ -68,7 +68,7 @@ def _while(e: Equation) -> Compute | None:
         return None
     first = e.params["cond_nconsts"]
     start = first + e.params["body_nconsts"]
-    shape = e.params["cond_jaxpr"].out_avals[0].shape
+    shape = e.params["cond_jaxpr"].specs()[e.params["cond_jaxpr"].outs[0]].shape
     if shape:
         return _loops_of_a_batch(condition, body, first, start, len(shape))
 

@@ -34,17 +34,14 @@ def ufunc_of(name: str, dtype: Any) -> np.ufunc | None:
     return _BITWISE[name] if k in ("i", "u") and name in _BITWISE else None
 
 
-def operation(jaxpr: Any) -> str | None:
-    """The name of the associative operation that a jaxpr of two scalars is; None for another."""
-    closed = jaxpr
-    jaxpr = getattr(closed, "jaxpr", closed)
-    if getattr(closed, "consts", ()) or len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2 or len(jaxpr.outvars) != 1:
+def operation(recipe: Any) -> str | None:
+    """The name of the associative operation that a recipe of two scalars is; None for another."""
+    if recipe.constants or len(recipe.steps) != 1 or len(recipe.ins) != 2:
         return None
-    (eqn,) = jaxpr.eqns
-    if jaxpr.outvars[0] is not eqn.outvars[0] or {id(v) for v in eqn.invars} != {id(v) for v in jaxpr.invars}:
+    (step,) = recipe.steps
+    if recipe.outs != (step.out,) or set(step.ins) != {0, 1}:
         return None
-    name = eqn.primitive.name
-    return name if name in ("add", "mul", "max", "min", "and", "or", "xor") else None
+    return step.name if step.name in ("add", "mul", "max", "min", "and", "or", "xor") else None
 
 
 def _axis(axes: tuple[int, ...], ndim: int) -> int | tuple[int, ...] | None:

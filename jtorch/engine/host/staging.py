@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-from jax.extend import core as jex
-
+from .recipes import Recipe, Step, Unstaged, recipe_of
 from .rules import Equation, load, same
 
-#: Primitives that only hold another jaxpr: it becomes part of the program around it.
-_HOLDERS = frozenset(
-    "jit pjit closed_call core_call core_closed_call remat checkpoint custom_jvp_call custom_vjp_call custom_vjp_call_jaxpr "
-    "custom_lin".split()
-)
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
 #: Values with more bytes than this are given up after their last use; smaller ones when the program ends.
 LARGE = 1 << 15
-
-_Literal = jex.Literal
-
-
-class Unstaged(Exception):
-    """Some equation of a jaxpr has no rule; says which."""
-
 
 class Program:
     """A jaxpr as a list of NumPy calls.
@@ -104,62 +89,56 @@ class Program:
 
 
 class _Stager:
-    def __init__(self) -> None:
+    """Turns the steps of a recipe into calls. Values have the numbers that they have in a program: constants come after the operands."""
+
+    def __init__(self, recipe: Recipe) -> None:
         self.rules = load()
-        self.template: list[Any] = []
+        self.staged: dict[int, Program | None] = {}  # of inner recipes: rules ask for the program and once more for its cost
+        given, more = len(recipe.ins), len(recipe.constants)
+        specs = recipe.specs()
+        self.given = given
+        self.specs: list[Any] = [*recipe.ins, *[specs[-1 - k] for k in range(more)]]
+        self.template: list[Any] = list(recipe.constants)
         self.steps: list[list[Any]] = []
-        self.avals: list[Any] = []
         self.cost = 0.0
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
         self.broadcasts: dict[int, tuple[int, Equation]] = {}  # results that only repeat others, by what makes them
-        self.stage = functools.cache(_staged)  # rules ask once for the program and once more for its cost
+        at = {i: i for i in range(given)} | {-1 - k: given + k for k in range(more)}
+        for s in recipe.steps:
+            self.add(s, specs, at)
+        self.outs = [at[i] for i in recipe.outs]
 
-    def new(self, aval: Any, constant: Any = None) -> int:
-        self.avals.append(aval)
-        self.template.append(constant)
-        return len(self.avals) - 1
+    def add(self, s: Step, specs: dict[int, Any], at: dict[int, int]) -> None:
+        rule = self.rules.get(s.name)
+        if rule is None:
+            raise Unstaged(s.name)
+        equation = Equation(s.name, tuple([specs[i] for i in s.ins]), s.outs, s.params, self.stage)
+        compute = rule.make(equation)
+        if compute is None:
+            raise Unstaged(f"{s.name} of {', '.join(map(str, equation.ins))}")
+        numbers = range(s.out, s.out + len(s.outs))
+        if compute is same:
+            at.update(zip(numbers, [at[i] for i in s.ins], strict=True))
+            return
+        outs = range(len(self.specs), len(self.specs) + len(s.outs))
+        self.specs += s.outs
+        self.template += [None] * len(s.outs)
+        at.update(zip(numbers, outs, strict=True))
+        self.cost += rule.cost(equation)
+        self.steps.append([compute, tuple([at[i] for i in s.ins]), tuple(outs) if s.several else outs[0], ()])
+        self.broadcasting.append(rule.broadcasts)
+        if s.name == "broadcast_in_dim":
+            self.broadcasts[outs[0]] = len(self.steps) - 1, equation
 
-    def walk(self, jaxpr: Any, consts: Sequence[Any], ins: Sequence[int]) -> list[int]:
-        at: dict[Any, int] = {}
-
-        def number(x: Any) -> int:
-            if type(x) is _Literal:
-                return self.new(x.aval, _constant(x.val, x.aval))
-            return at[x]
-
-        for v, c in zip(jaxpr.constvars, consts, strict=True):
-            at[v] = self.new(v.aval, _constant(c, v.aval))
-        at.update(zip(jaxpr.invars, ins, strict=True))
-        for e in jaxpr.eqns:
-            name = e.primitive.name
-            operands = [number(x) for x in e.invars]
-            if name in _HOLDERS:
-                inner = e.params.get("jaxpr") or e.params.get("call_jaxpr") or e.params.get("fun_jaxpr")
-                if inner is None:
-                    raise Unstaged(name)
-                found = self.walk(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), operands)
-                at.update(zip(e.outvars, found, strict=True))
-                continue
-            rule = self.rules.get(name)
-            if rule is None:
-                raise Unstaged(name)
-            equation = Equation(name, tuple([x.aval for x in e.invars]), tuple([x.aval for x in e.outvars]), e.params, self.stage)
-            if not all(isinstance(a.dtype, np.dtype) for a in (*equation.ins, *equation.outs) if hasattr(a, "dtype")):
-                raise Unstaged(f"{name} of {[a.dtype for a in equation.ins]}")
-            compute = rule.make(equation)
-            if compute is None:
-                raise Unstaged(f"{name} of {[str(a) for a in equation.ins]}")
-            if compute is same:
-                at.update(zip(e.outvars, operands, strict=True))
-                continue
-            outs = [self.new(x.aval) for x in e.outvars]
-            at.update(zip(e.outvars, outs, strict=True))
-            self.cost += rule.cost(equation)
-            self.steps.append([compute, tuple(operands), tuple(outs) if e.primitive.multiple_results else outs[0], ()])
-            self.broadcasting.append(rule.broadcasts)
-            if name == "broadcast_in_dim":
-                self.broadcasts[outs[0]] = len(self.steps) - 1, equation
-        return [number(x) for x in jaxpr.outvars]
+    def stage(self, recipe: Recipe) -> Program | None:
+        """The program of a recipe inside this one; None if some of it has no rule."""
+        key = id(recipe)
+        if key not in self.staged:
+            try:
+                self.staged[key] = stage(recipe)
+            except Unstaged:
+                self.staged[key] = None
+        return self.staged[key]
 
     def leave_to_ufuncs(self, outs: Sequence[int]) -> None:
         """Drops the broadcasts of what is only used by functions that broadcast by themselves."""
@@ -186,49 +165,30 @@ class _Stager:
     def _is_full(self, k: int, i: int, left: set[int]) -> bool:
         """Whether a step has another operand with the shape of its result, which no broadcast has given it up to now."""
         _, ins, out, _ = self.steps[k]
-        return type(out) is int and any(j != i and j not in left and self.avals[j].shape == self.avals[out].shape for j in ins)
+        return type(out) is int and any(j != i and j not in left and self.specs[j].shape == self.specs[out].shape for j in ins)
 
 
 def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
-def _constant(x: Any, aval: Any) -> np.ndarray:
-    found = np.asarray(x, aval.dtype)
-    found.flags.writeable = False
-    return found
-
-
-def stage(closed: Any) -> Program:
-    """The program of a closed jaxpr.
+def stage(what: Any) -> Program:
+    """The program of a recipe, or of a closed jaxpr.
 
     Raises:
         Unstaged: if some of it has no rule.
     """
-    jaxpr = closed.jaxpr
-    if jaxpr.effects:
-        raise Unstaged(f"effects {jaxpr.effects}")
-    stager = _Stager()
-    ins = [stager.new(v.aval) for v in jaxpr.invars]
-    stager.template.clear()  # the operands come with each call
-    outs = stager.walk(jaxpr, closed.consts, ins)
-    stager.leave_to_ufuncs(outs)
-    steps = _needed(stager.steps, outs)
-    sizes = [a.size * a.dtype.itemsize if isinstance(getattr(a, "dtype", None), np.dtype) else 0 for a in stager.avals]
-    _give_up(steps, outs, sizes, len(ins), stager.template)
-    return Program(stager.template, [tuple(s) for s in steps], outs, len(ins), stager.cost)
-
-
-def _staged(closed: Any) -> Program | None:
-    """The program of a jaxpr inside another; None if some of it has no rule."""
-    try:
-        return stage(closed)
-    except Unstaged:
-        return None
+    recipe = what if type(what) is Recipe else recipe_of(what)
+    stager = _Stager(recipe)
+    stager.leave_to_ufuncs(stager.outs)
+    steps = _needed(stager.steps, stager.outs)
+    sizes = [a.size * a.dtype.itemsize for a in stager.specs]
+    _give_up(steps, stager.outs, sizes, stager.given, stager.template)
+    return Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost)
 
 
 def _needed(steps: list[list[Any]], outs: Sequence[int]) -> list[list[Any]]:
-    """The steps that results depend on."""
+    """The steps that results depend on: broadcasts may have been left out."""
     wanted = set(outs)
     found = []
     for step in reversed(steps):
