@@ -424,7 +424,9 @@ def _ran_alone(trace: Trace, state: State) -> bool:
     call = state.call
     shapes = call.shapes[state.avals]  # type: ignore[union-attr]
     leaves = trace.leaves
-    if not shapes.on_host or shapes.estimate is None or trace.asked or trace.ran is not None or trace.undo or trace.known is not None:
+    if trace.known is not None or trace.limit > MAX_OPS:  # of another thread than the first; watched, to become a program
+        return False
+    if not shapes.on_host or shapes.estimate is None or trace.asked or trace.ran is not None or trace.undo:
         return False
     try:
         out = shapes.run(*[leaves[-i - 1].array for i in state.ids], *trace.numbers)

@@ -11,12 +11,13 @@ import jax
 import numpy as np
 
 from . import limits, programs, room, tiers
+from . import values as _values
 from .calls import Call, Guarded, Shapes, shapes_of
 from .checks import failure, refuted
 from .signalled import is_signalled
 from .tiers import device_array, moved
 from .trie import State
-from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed, tier
+from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
 
 try:
     from jax._src.core import trace_state_clean as _outside_jax
@@ -139,7 +140,7 @@ def _again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) ->
     """Runs a call by itself after an error: a kept program takes only what it was made for, such as arrays laid out in one way."""
     if not _outside_jax():
         return call.jitted(*args)  # becomes part of what JAX is tracing
-    if shapes.run is call.alone or is_signalled(error) or (shapes.on_host and tier == "host"):
+    if shapes.run is call.alone or is_signalled(error) or (shapes.on_host and _values.tier == "host"):
         raise error
     shapes.run, shapes.on_host = call.alone, False
     return call.alone(*args)
@@ -157,6 +158,15 @@ def _several(shapes: Shapes, result: Any) -> Any:
     if type(avals) is Aval:
         return _known(result, avals)
     return [_known(r, aval) for r, aval in zip(result, avals, strict=True)]
+
+
+def _of_host(result: Any) -> bool:
+    """Whether NumPy has computed what a kernel gave."""
+    if type(result) is Guarded:
+        result = result.flags
+    elif type(result) is tuple and result:
+        result = result[0]
+    return type(result) is _ndarray
 
 
 def _known(result: Any, aval: Aval) -> Value:
@@ -233,10 +243,10 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
         if run is call.jitted or not isinstance(error, (TypeError, ValueError)):
             raise translate(error, call.name, None) from error
-        if known is not None and known.on_host and tier == "host" and _outside_jax():
+        if known is not None and known.on_host and _values.tier == "host" and _outside_jax():
             raise
         result, known = call.jitted(*arrays, *numbers), None  # see ``_again``
-    if known is not None and known.on_host:
+    if known is not None and _of_host(result):
         return _several(known, result)
     if type(result) is Guarded:
         _checked(result)
@@ -454,16 +464,16 @@ def _worth_compiling(state: State) -> bool:
     steps = state.steps()
     if len(steps) == 1 or state.spent == NEVER:
         return len(steps) == 1 and state.spent != NEVER and state.call.whole  # type: ignore[union-attr]
-    if tier == "host":
+    if _values.tier == "host":
         return False
     saved, compiling = state.worth = state.worth or tiers.estimate_of(steps)
     if state.spent and saved * state.spent > compiling:
         return True
     if any(s.call.apart for s in steps):  # type: ignore[union-attr]
         return False
+    if any(_widens(s) for s in steps):  # a view larger than what there is of it should become part of what uses it
+        return True
     shapes = [s.call.shapes[s.avals] for s in steps]  # type: ignore[union-attr]
-    if any(_widens(s) for s, its in zip(steps, shapes, strict=True) if not its.on_host):
-        return True  # a view larger than what there is of it should become part of what uses it
     cold = {id(its): its.estimate.compiling for s, its in zip(steps, shapes, strict=True) if not its.on_host and s.avals not in s.call.warm}  # type: ignore[union-attr]
     return len(cold) >= 3 and sum(cold.values()) > compiling
 

@@ -68,9 +68,9 @@ def aval_of(shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Aval:
 class Value:
     """One immutable array, now or later.
 
-    ``array`` is the ``jax.Array``, a NumPy array where the host made it, or None while pending. ``trace`` is the trace that
-    knows this
-    value under ``index`` (an output if non-negative, else an input), ``SPECIAL`` for values that are never recorded (tracers, meta values), or None. ``meta`` is for the
+    ``array`` is the ``jax.Array``, a NumPy array where the host made it, or None while pending. ``trace`` is the trace that knows this
+    value under ``index`` (an output if non-negative, else an input), ``SPECIAL`` for values that are never recorded (tracers, meta values),
+    or None. ``meta`` is for the
     floors above (``Meta``): that the array must not be donated, or that an in-place write has superseded it.
     """
 

@@ -33,7 +33,7 @@ print("lowered", len(lowered), file=sys.stderr)
 def _run(code: str, folder: Path, **env: str) -> tuple[str, int]:
     """What a new process prints, and how many programs it lowered."""
     given = {k: v for k, v in os.environ.items() if k != "JTORCH_CACHE"}
-    given |= {"JTORCH_CACHE_DIR": str(folder / "xla"), "JAX_PLATFORMS": "cpu", **env}
+    given |= {"JTORCH_CACHE_DIR": str(folder / "xla"), "JAX_PLATFORMS": "cpu", "JTORCH_TIERS": "xla", **env}
     program = [sys.executable, "-c", _HEAD + code + _TAIL]
     done = subprocess.run(program, env=given, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch.engine import values
 from jtorch.ops import _pieces
 
 MANY = 3 * _pieces.MANY + 1
@@ -47,6 +48,7 @@ def test_taking_apart_and_joining_again(dim) -> None:
 
 
 def test_pieces_are_one_small_program(monkeypatch) -> None:
+    monkeypatch.setattr(values, "tier", "xla")
     made = spy(monkeypatch, "_element")
     rows = (torch.arange(MANY * 2.0).reshape(MANY, 2).requires_grad_() * 1).unbind()
     assert rows[-1].sum().item() == 4 * MANY - 3

@@ -41,8 +41,7 @@ class Program:
         self.runs += 1
         if self.runs > CODE_AFTER:
             names = self.names()
-            exec("\n".join([self._head(), *self.body("    "), f"    return [{self._results()}]"]), names)  # made of nothing but numbers
-            self.run = names["run"]
+            self.run = _made([self._head(), *self.body("    "), f"    return [{self._results()}]"], names)
             return self.run(*operands)
         at = [*operands, *self.template]
         for compute, ins, out, dead in self.steps:
@@ -61,8 +60,7 @@ class Program:
         names |= self.names()
         lines = [self._head(), *["    " + x for x in prologue], "    token = ignore(nothing)", "    try:", *self.body("        ")]
         lines += ["        pass", "    finally:", "        heed(token)"]
-        exec("\n".join([*lines, *["    " + x for x in epilogue]]), names)
-        return names["run"]
+        return _made([*lines, *["    " + x for x in epilogue]], names)
 
     def names(self) -> dict[str, Any]:
         """What the generated code calls by name: constants and functions."""
@@ -86,6 +84,11 @@ class Program:
 
     def _results(self) -> str:
         return ", ".join([f"v{i}" for i in self.outs])
+
+
+def _made(lines: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:
+    exec(compile("\n".join(lines), "<jtorch kernel>", "exec"), names)  # made of nothing but numbers
+    return names["run"]
 
 
 class _Stager:
