@@ -82,7 +82,11 @@ def _reduce_precision(e: Equation) -> Compute | None:
 
 
 def _rounded_bits(dtype: Any, fewer: int, narrower: int) -> Compute:
-    """What rounds off ``fewer`` bits of the mantissa, to even, and makes infinite or zero what ``narrower`` bits of the exponent cannot tell."""
+    """What rounds off ``fewer`` bits of the mantissa, to even, and makes infinite or zero what an exponent with ``narrower`` bits less
+    cannot tell.
+
+    In integers: as XLA does it.
+    """
     bits, info = np.dtype(f"u{dtype.itemsize}"), ml_dtypes.finfo(dtype)
     sign, infinite = bits.type(1 << (8 * dtype.itemsize - 1)), bits.type(((1 << info.nexp) - 1) << info.nmant)
     middle = (1 << (info.nexp - 1)) - 1

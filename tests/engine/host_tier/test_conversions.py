@@ -24,7 +24,8 @@ def between(dtype: Any) -> np.ndarray:
     found = edges(dtype, 50)
     if np.dtype(dtype).kind in "iu":
         # Near the middle between two float16 or bfloat16 numbers, where rounding twice is not rounding once.
-        steps = [(1 << k) + d + s for k in range(8, np.iinfo(dtype).bits - 1) for d in (1 << max(k - 8, 0), 1 << max(k - 11, 0)) for s in (-1, 0, 1)]
+        halfway = [(1 << k) + (1 << k >> n) for k in range(8, np.iinfo(dtype).bits - 1) for n in (8, 11, 24)]
+        steps = [n + s for n in halfway for s in (-1, 0, 1)]
         return np.concatenate([found, np.array(steps).astype(dtype)])
     if dtype not in FLOATS:
         return found
@@ -53,7 +54,7 @@ def test_casts_of_halves_below_normal_numbers() -> None:
     every = np.arange(1 << 16, dtype=np.uint16)
 
     def fn(half: Any, brain: Any) -> Any:
-        return half.astype(np.float32), half.astype(np.float64), half.astype(ml_dtypes.bfloat16), half.astype(np.int8), brain.astype(np.float16)
+        return [half.astype(t) for t in (np.float32, np.float64, ml_dtypes.bfloat16, np.int8)], brain.astype(np.float16)
 
     brain = every.view(ml_dtypes.bfloat16)
     compare(fn, every.view(np.float16), np.where(np.abs(brain) < 1e-37, np.zeros_like(brain), brain))
