@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+import operator
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +20,25 @@ _NUMBERS = (*_INTS, *_REALS, *_COMPLEX)
 _ORDERED = (_BOOL, *_INTS, *_REALS)
 
 
+#: Operators of Python that are ten times as fast as ufuncs where both operands are NumPy's scalars, and the same otherwise.
+_OPERATORS: dict[str, Compute] = {
+    "add": operator.add,
+    "add_any": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
+
 def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], weight: float = 1.0) -> None:
     """Declares primitives that are ufuncs of NumPy for these dtypes, and left to XLA for others."""
 
@@ -27,7 +46,11 @@ def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], weight: fl
     def _(e: Equation) -> Compute | None:
         if e.ins[0].dtype not in dtypes:
             return _of_complex(e)
-        return table[e.name] if e.params.get("out_dtype") in (None, e.out.dtype) else None
+        if e.params.get("out_dtype") not in (None, e.out.dtype):
+            return None
+        if e.name in _OPERATORS and not e.out.shape and e.ins[0].dtype != _BFLOAT16:
+            return _OPERATORS[e.name]
+        return table[e.name]
 
 
 _ufuncs({"add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply}, (*_NUMBERS, _BOOL))
@@ -80,6 +103,23 @@ def _is_float(dtype: Any) -> bool:
 # ---- integers --------------------------------------------------------------------------------------------------------------------
 
 
+def _of_ints(dtype: Any, compute: Any) -> Compute:
+    """What computes integers without dimensions by Python's, and wraps them."""
+    make, info = dtype.type, np.iinfo(dtype)
+    least, count = int(info.min), 1 << info.bits
+    return lambda x, y: make((compute(int(x), int(y)) - least) % count + least)
+
+
+def _quotient(x: int, y: int) -> int:
+    if y == 0:
+        return -1
+    return x // y if (x < 0) == (y < 0) else -(-x // y)
+
+
+def _remainder(x: int, y: int) -> int:
+    return x - y * _quotient(x, y) if y else x
+
+
 def _truncated(x: Any, y: Any) -> Any:
     # Without its remainder x is a multiple of y, so the floor of the quotient is the quotient. That of zero is 0 in NumPy and -1 in XLA.
     return np.subtract(np.floor_divide(np.subtract(x, np.fmod(x, y)), y), np.equal(y, 0))
@@ -92,6 +132,8 @@ def _truncated_unsigned(x: Any, y: Any) -> Any:
 @rule("div", weight=4, broadcasts=True)
 def _div(e: Equation) -> Compute | None:
     dtype = e.out.dtype
+    if dtype.kind in "iu" and not e.out.shape:
+        return _of_ints(dtype, _quotient)
     if dtype.kind == "i":
         return _truncated
     if dtype.kind == "u":
@@ -107,7 +149,7 @@ def _rest(x: Any, y: Any) -> Any:
 def _rem(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
-        return _rest
+        return _rest if e.out.shape else _of_ints(dtype, _remainder)
     return np.fmod if _is_float(dtype) else None
 
 
@@ -262,14 +304,21 @@ def _logistic(e: Equation) -> Compute | None:
 
 
 def _complex_of(re: Any, im: Any, dtype: Any) -> Any:
-    found = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), dtype)
+    found = np.empty(re.shape, dtype)
     found.real = re
     found.imag = im
     return found
 
 
+def _all(x: Any) -> bool:
+    return np.count_nonzero(x) == x.size
+
+
 def _modulus(x: Any) -> Any:
-    return np.where(np.isnan(x), x.real.dtype.type(np.nan), np.absolute(x))  # NumPy's of inf+nanj is inf
+    found = np.absolute(x)
+    if _all(np.isfinite(found)):
+        return found
+    return np.where(np.isnan(x), found.dtype.type(np.nan), found)  # NumPy's of inf+nanj is inf
 
 
 def _complex_sign(x: Any) -> Any:
@@ -278,11 +327,17 @@ def _complex_sign(x: Any) -> Any:
 
 
 def _complex_exp(x: Any) -> Any:
+    found = np.exp(x)
+    if _all(np.isfinite(found)) and _all(x.imag):  # the imaginary part of XLA's is 0.0 where that of x is zero
+        return found
     size, angle = np.exp(x.real), x.imag
     return _complex_of(size * np.cos(angle), np.where(np.equal(angle, 0), angle.dtype.type(0), size * np.sin(angle)), x.dtype)
 
 
 def _complex_log(x: Any) -> Any:
+    found = np.log(x)
+    if _all(np.isfinite(found)):
+        return found
     return _complex_of(np.log(_modulus(x)), np.arctan2(x.imag, x.real), x.dtype)
 
 
@@ -298,7 +353,7 @@ def _complex_sqrt(x: Any) -> Any:
 
 def _complex_quotient(x: Any, y: Any) -> Any:
     found = np.divide(x, y)
-    if np.isfinite(found).all():
+    if _all(np.isfinite(found)):
         return found
     # As in annex G of C: quotients by zero, of infinities and by infinities that NumPy makes NaN.
     a, b, c, d = x.real, x.imag, y.real, y.imag
@@ -331,7 +386,7 @@ _OF_COMPLEX: dict[str, Compute] = {
 
 @rule("real", "imag")
 def _part(e: Equation) -> Compute | None:
-    return attrgetter(e.name)
+    return operator.attrgetter(e.name)
 
 
 @rule("conj", broadcasts=True)
@@ -388,14 +443,14 @@ def _second_where(which: Any, no: Any, yes: Any) -> Any:
 @rule("select_n", weight=2, broadcasts=True)
 def _select_n(e: Equation) -> Compute | None:
     which, n, shape = e.ins[0], len(e.ins) - 1, e.out.shape
-    if n == 1 or (not which.shape and shape):
-
-        def pick(at: Any, *cases: Any) -> Any:
-            # Nothing is copied.
-            x = cases[min(max(int(at), 0), n - 1) if n > 1 else 0]
+    if n == 1 or not which.shape:
+        # Nothing is copied.
+        def shaped(x: Any) -> Any:
             return x if x.shape == shape else np.broadcast_to(x, shape)
 
-        return pick
+        if n == 2 and which.dtype == _BOOL:
+            return lambda at, no, yes: shaped(yes if at else no)
+        return lambda at, *cases: shaped(cases[min(max(int(at), 0), n - 1) if n > 1 else 0])
     if which.dtype == _BOOL:
         return _second_where
 

@@ -107,7 +107,7 @@ def equal(g: np.ndarray, w: np.ndarray, ulp: int = 0, least: Any = 0.0, flushed:
 def distance(g: np.ndarray, w: np.ndarray) -> np.ndarray:
     """How many numbers of the dtype lie between."""
     bits, whole = np.dtype(f"i{g.dtype.itemsize}"), np.dtype(f"u{g.dtype.itemsize}")
-    a, b = (np.where(x < 0, np.iinfo(bits).min - x, x) for x in (np.ascontiguousarray(g).view(bits), np.ascontiguousarray(w).view(bits)))
+    a, b = (np.where(x < 0, np.iinfo(bits).min - x, x) for x in (np.array(g, order="C").view(bits), np.array(w, order="C").view(bits)))
     return np.where(a > b, a - b, b - a).view(whole).astype(np.uint64)
 
 

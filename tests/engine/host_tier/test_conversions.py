@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jtorch.engine.host import Unstaged, stage
+from jtorch.engine.host import Equation, Unstaged, stage
+from jtorch.engine.host.rules import load
 from jtorch.engine.intervals import in_range
 
 from .agreement import FLOATS, INTS, compare, edges
@@ -115,12 +116,12 @@ def test_what_changes_nothing_is_no_step() -> None:
 
 def test_the_platform_is_the_cpu() -> None:
     def fn(x: Any) -> Any:
-        return lax.platform_dependent(x, cpu=lambda x: x + 1, default=lambda x: x - 1)
+        return lax.platform_dependent(x, cuda=lambda x: x, cpu=lambda x: x + 1, default=lambda x: x - 1)
 
-    closed = jax.make_jaxpr(fn)(np.float32(1))
-    if any(e.primitive.name == "platform_index" for e in closed.jaxpr.eqns):
-        index = jax.make_jaxpr(lambda: lax.platform_dependent(cpu=lambda: 1, default=lambda: 0))()
-        assert "platform_index" in str(index)
+    (index, *_) = [e for e in jax.make_jaxpr(fn)(np.float32(1)).jaxpr.eqns if e.primitive.name == "platform_index"]
+    found = load()["platform_index"].make(Equation("platform_index", (), tuple(v.aval for v in index.outvars), index.params, None))()
+    assert found == index.params["platforms"].index(("cpu",))
+    assert found.dtype == index.outvars[0].aval.dtype
 
 
 def test_float8_is_left_to_the_compiler() -> None:
