@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .rules import Compute, Equation, rule, same
+from .rules import Compute, Equation, by_elements, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _HALVES = (np.dtype(np.float16), _BFLOAT16)
@@ -39,10 +39,10 @@ _OPERATORS: dict[str, Compute] = {
 }
 
 
-def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], weight: float = 1.0) -> None:
+def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], ns: float = 0.0, half: float = 4.0) -> None:
     """Declares primitives that are ufuncs of NumPy for these dtypes, and left to XLA for others."""
 
-    @rule(*table, weight=weight, broadcasts=True)
+    @rule(*table, cost=by_elements(ns, half), broadcasts=True)
     def _(e: Equation) -> Compute | None:
         if e.ins[0].dtype not in dtypes:
             return _of_complex(e)
@@ -50,6 +50,8 @@ def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], weight: fl
             return None
         if e.name in _OPERATORS and not e.out.shape and e.ins[0].dtype != _BFLOAT16:
             return _OPERATORS[e.name]
+        if e.name in ("max", "min") and not e.out.shape and e.out.dtype in _INTS:
+            return max if e.name == "max" else min
         return table[e.name]
 
 
@@ -83,7 +85,8 @@ _ufuncs(
         "cbrt": np.cbrt,
     },
     _REALS,
-    weight=10,
+    ns=4,
+    half=12,
 )
 
 
@@ -129,7 +132,7 @@ def _truncated_unsigned(x: Any, y: Any) -> Any:
     return np.subtract(np.floor_divide(x, y), np.equal(y, 0))
 
 
-@rule("div", weight=4, broadcasts=True)
+@rule("div", cost=by_elements(9, 6, 5), broadcasts=True)
 def _div(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu" and not e.out.shape:
@@ -145,7 +148,7 @@ def _rest(x: Any, y: Any) -> Any:
     return np.where(np.equal(y, 0), x, np.fmod(x, y))
 
 
-@rule("rem", weight=4, broadcasts=True)
+@rule("rem", cost=by_elements(8, 6, 3), broadcasts=True)
 def _rem(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
@@ -176,7 +179,7 @@ def _population_count(e: Equation) -> Compute | None:
     return lambda x: np.bitwise_count(x.view(bits)).astype(dtype)
 
 
-@rule("clz", weight=8, broadcasts=True)
+@rule("clz", cost=by_elements(8, 8, 16), broadcasts=True)
 def _clz(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype not in _INTS:
@@ -197,7 +200,7 @@ def _clz(e: Equation) -> Compute | None:
 # ---- signs, rounding, powers -----------------------------------------------------------------------------------------------------
 
 
-@rule("sign", broadcasts=True)
+@rule("sign", cost=by_elements(1, 3, 2), broadcasts=True)
 def _sign(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
@@ -211,7 +214,7 @@ def _abs(e: Equation) -> Compute | None:
     return np.absolute if dtype in _INTS or _is_float(dtype) else _of_complex(e)
 
 
-@rule("round", broadcasts=True)
+@rule("round", cost=by_elements(1, 12, 3), broadcasts=True)
 def _round(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if not _is_float(dtype):
@@ -235,7 +238,7 @@ def _square(e: Equation) -> Compute | None:
     return np.square if e.out.dtype in _NUMBERS else None
 
 
-@rule("integer_pow", weight=2, broadcasts=True)
+@rule("integer_pow", cost=by_elements(0, 6, 3), broadcasts=True)
 def _integer_pow(e: Equation) -> Compute | None:
     dtype, y = e.out.dtype, e.params["y"]
     if dtype not in _NUMBERS:
@@ -268,7 +271,7 @@ def _integer_pow(e: Equation) -> Compute | None:
     return power if y > 0 else lambda x: divide(one, power(x))
 
 
-@rule("pow", weight=20, broadcasts=True)
+@rule("pow", cost=by_elements(6, 12), broadcasts=True)
 def _pow(e: Equation) -> Compute | None:
     dtype, power = e.out.dtype, e.ins[1].dtype
     if not _is_float(dtype):
@@ -276,13 +279,13 @@ def _pow(e: Equation) -> Compute | None:
     return np.power if power == dtype else lambda x, y: np.power(x, y.astype(dtype))
 
 
-@rule("rsqrt", weight=3, broadcasts=True)
+@rule("rsqrt", cost=by_elements(1, 10, 2), broadcasts=True)
 def _rsqrt(e: Equation) -> Compute | None:
     one = _one(e)
     return (lambda x: np.divide(one, np.sqrt(x))) if _is_float(e.out.dtype) else None
 
 
-@rule("exp2", weight=10, broadcasts=True)
+@rule("exp2", cost=by_elements(4, 12, 2), broadcasts=True)
 def _exp2(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype in _HALVES:
@@ -292,7 +295,7 @@ def _exp2(e: Equation) -> Compute | None:
     return np.exp2 if _is_float(dtype) else None
 
 
-@rule("logistic", weight=12, broadcasts=True)
+@rule("logistic", cost=by_elements(3, 12, 4), broadcasts=True)
 def _logistic(e: Equation) -> Compute | None:
     one = _one(e)
     return (lambda x: np.divide(one, np.add(one, np.exp(np.negative(x))))) if _is_float(e.out.dtype) else None
@@ -413,7 +416,7 @@ def _complex(e: Equation) -> Compute | None:
 _TOTAL = {"eq_to": np.equal, "lt_to": np.less, "le_to": np.less_equal}
 
 
-@rule(*_TOTAL, weight=4, broadcasts=True)
+@rule(*_TOTAL, cost=by_elements(2, 4, 9), broadcasts=True)
 def _total_order(e: Equation) -> Compute | None:
     dtype, compare = e.ins[0].dtype, _TOTAL[e.name]
     if not _is_float(dtype):
@@ -429,10 +432,12 @@ def _total_order(e: Equation) -> Compute | None:
     return lambda x, y: compare(key(x), key(y))
 
 
-@rule("clamp", weight=2, broadcasts=True)
+@rule("clamp", cost=by_elements(0, 4, 2), broadcasts=True)
 def _clamp(e: Equation) -> Compute | None:
     if e.out.dtype not in _ORDERED:
         return None
+    if not e.out.shape and e.out.dtype in _INTS:
+        return lambda low, x, high: min(max(x, low), high)
     return lambda low, x, high: np.minimum(np.maximum(x, low), high)
 
 
@@ -440,10 +445,13 @@ def _second_where(which: Any, no: Any, yes: Any) -> Any:
     return np.where(which, yes, no)
 
 
-@rule("select_n", weight=2, broadcasts=True)
+@rule("select_n", cost=by_elements(1, 2), broadcasts=True)
 def _select_n(e: Equation) -> Compute | None:
     which, n, shape = e.ins[0], len(e.ins) - 1, e.out.shape
     if n == 1 or not which.shape:
+        if n == 2 and which.dtype == _BOOL and not shape:
+            return lambda at, no, yes: yes if at else no
+
         # Nothing is copied.
         def shaped(x: Any) -> Any:
             return x if x.shape == shape else np.broadcast_to(x, shape)

@@ -95,6 +95,17 @@ def by_bytes(weight: float = 1.0) -> Callable[[Equation], float]:
     return cost
 
 
+def by_elements(ns: float, half: float | None = None, calls: int = 1) -> Callable[[Equation], float]:
+    """The cost of rules that call NumPy so many times and compute for so many nanoseconds an element, or ``half`` in half precision."""
+
+    def cost(e: Equation) -> float:
+        out = e.outs[0]
+        each = ns if half is None or np.dtype(out.dtype).itemsize != 2 else half
+        return calls * CALL + BYTE * nbytes((*e.ins, out)) + 1e-9 * each * out.size
+
+    return cost
+
+
 def rule(*names: str, cost: Callable[[Equation], float] | None = None, weight: float = 1.0, broadcasts: bool = False) -> Any:
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 

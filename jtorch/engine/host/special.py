@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .rules import Compute, Equation, rule
+from .rules import Compute, Equation, by_elements, rule
 
 _HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 _REALS = (*_HALVES, np.dtype(np.float32), np.dtype(np.float64))
@@ -16,11 +16,11 @@ _REALS = (*_HALVES, np.dtype(np.float32), np.dtype(np.float64))
 _Make = Callable[[Any, Any], Compute]
 
 
-def _special(*names: str, weight: float) -> Callable[[_Make], _Make]:
+def _special(*names: str, ns: float, calls: int = 1) -> Callable[[_Make], _Make]:
     """Declares primitives: the function below gets SciPy's functions and the name, and gives what computes float32 and float64."""
 
     def declare(make: _Make) -> _Make:
-        @rule(*names, weight=weight, broadcasts=True)
+        @rule(*names, cost=by_elements(ns, ns + 4, calls), broadcasts=True)
         def _(e: Equation) -> Compute | None:
             dtype = e.out.dtype
             if dtype not in _REALS:
@@ -37,23 +37,23 @@ def _special(*names: str, weight: float) -> Callable[[_Make], _Make]:
     return declare
 
 
-@_special("erf", "erfc", weight=40)
+@_special("erf", "erfc", ns=14)
 def _plain(scipy: Any, name: str) -> Compute:
     return getattr(scipy, name)
 
 
-@_special("erf_inv", "bessel_i1e", weight=60)
+@_special("erf_inv", "bessel_i1e", ns=20, calls=2)
 def _odd(scipy: Any, name: str) -> Compute:
     compute = {"erf_inv": scipy.erfinv, "bessel_i1e": scipy.i1e}[name]
     return lambda x: np.copysign(compute(x), x)  # SciPy's of -0.0 is 0.0
 
 
-@_special("bessel_i0e", weight=60)
+@_special("bessel_i0e", ns=20)
 def _i0e(scipy: Any, _: str) -> Compute:
     return scipy.i0e
 
 
-@_special("lgamma", weight=60)
+@_special("lgamma", ns=18, calls=2)
 def _lgamma(scipy: Any, _: str) -> Compute:
     # The finite numbers that are large are integers, where it is infinite; SciPy's of -inf is -inf.
     return lambda x: scipy.gammaln(np.maximum(x, np.finfo(x.dtype).min))
@@ -72,7 +72,7 @@ def _digamma(x: Any) -> Any:
     return np.where(np.equal(off, 0) & low, x.dtype.type(np.nan), found)
 
 
-@_special("digamma", weight=100)
+@_special("digamma", ns=20, calls=4)
 def _digammas(_: Any, __: str) -> Compute:
     return _digamma
 
@@ -91,12 +91,12 @@ def _zeta(x: Any, q: Any) -> Any:
     return np.select([np.equal(x, 1), pole & even, pole | between | beyond | np.less(x, 1)], [endless, endless, nan], found)
 
 
-@_special("zeta", weight=200)
+@_special("zeta", ns=130, calls=5)
 def _zetas(_: Any, __: str) -> Compute:
     return _zeta
 
 
-@_special("polygamma", weight=300)
+@_special("polygamma", ns=180, calls=16)
 def _polygamma(scipy: Any, _: str) -> Compute:
     def compute(n: Any, x: Any) -> Any:
         dtype = x.dtype
@@ -109,7 +109,7 @@ def _polygamma(scipy: Any, _: str) -> Compute:
     return compute
 
 
-@_special("igamma", "igammac", weight=400)
+@_special("igamma", "igammac", ns=100, calls=12)
 def _incomplete(scipy: Any, name: str) -> Compute:
     lower = name == "igamma"
     compute = scipy.gammainc if lower else scipy.gammaincc
