@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from operator import methodcaller
 from typing import Any
 
@@ -39,21 +40,42 @@ def _saturating(source: Any, target: Any) -> Compute:
     # What lies between -1 and 0 becomes 0 without a sign, too; the first number beyond the others is a power of two, and so exact.
     low, high = wide.type(info.min or -1), wide.type(info.max // 2 + 1) * wide.type(2)
     least, most, zero = target.type(info.min), target.type(info.max), target.type(0)
-    logical_and, greater, less, astype = np.logical_and, np.greater, np.less, methodcaller("astype", target)
+    less, absolute, count, astype = np.less, np.absolute, np.count_nonzero, methodcaller("astype", target)
 
     def compute(x: Any) -> Any:
-        found, inside = astype(x), logical_and(greater(x, low), less(x, high))
-        if inside.all():
-            return found
-        found = np.where(inside, found, np.where(less(x, zero), least, most))
+        # Nearly always all are inside.
+        inside = less(absolute(x), high) if least else np.logical_and(np.greater(x, low), less(x, high))
+        if count(inside) == x.size:
+            return astype(x)
+        found = np.where(inside, astype(x), np.where(less(x, zero), least, most))
         return np.where(np.isnan(x), zero, found)
 
     return compute if source is wide else lambda x: compute(x.astype(wide))
 
 
+def _scalar(source: Any, target: Any) -> Compute | None:
+    """What converts one number, where Python's numbers are a shorter way."""
+    make = target.type
+    if target.kind in "iu" and source in _FLOATS:
+        info = np.iinfo(target)
+        least, most = int(info.min), int(info.max)
+
+        def compute(x: Any) -> Any:
+            x = float(x)
+            if not isfinite(x):
+                return make(0 if x != x else most if x > 0 else least)
+            return make(min(max(int(x), least), most))
+
+        return compute
+    if source.kind in "iub" and (target in (np.float32, np.float64) or target.kind in "iu") and np.can_cast(source, target):
+        return lambda x: make(int(x))
+    return None
+
+
 @rule("convert_element_type")
 def _convert(e: Equation) -> Compute | None:
-    return _cast(e.ins[0].dtype, e.out.dtype)
+    source, target = e.ins[0].dtype, e.out.dtype
+    return (_scalar(source, target) if not e.out.shape else None) or _cast(source, target)
 
 
 @rule("bitcast_convert_type")
@@ -82,7 +104,11 @@ def _reduce_precision(e: Equation) -> Compute | None:
 
 
 def _rounded_bits(dtype: Any, fewer: int, narrower: int) -> Compute:
-    """What rounds off ``fewer`` bits of the mantissa, to even, and makes infinite or zero what ``narrower`` bits of the exponent cannot tell."""
+    """What rounds off ``fewer`` bits of the mantissa, to even, and makes infinite or zero what an exponent with ``narrower`` bits less
+    cannot tell.
+
+    In integers: as XLA does it.
+    """
     bits, info = np.dtype(f"u{dtype.itemsize}"), ml_dtypes.finfo(dtype)
     sign, infinite = bits.type(1 << (8 * dtype.itemsize - 1)), bits.type(((1 << info.nexp) - 1) << info.nmant)
     middle = (1 << (info.nexp - 1)) - 1

@@ -66,6 +66,7 @@ RULES: dict[str, Rule] = {}
 #: The modules that hold the rules, loaded when the first kernel is staged.
 _FAMILIES = (
     "pointwise",
+    "special",
     "conversions",
     "layout",
     "reductions",
@@ -91,6 +92,17 @@ def by_bytes(weight: float = 1.0) -> Callable[[Equation], float]:
 
     def cost(e: Equation) -> float:
         return CALL + weight * BYTE * nbytes((*e.ins, *e.outs))
+
+    return cost
+
+
+def by_elements(ns: float, half: float | None = None, calls: int = 1) -> Callable[[Equation], float]:
+    """The cost of rules that call NumPy so many times and compute for so many nanoseconds an element, or ``half`` in half precision."""
+
+    def cost(e: Equation) -> float:
+        out = e.outs[0]
+        each = ns if half is None or np.dtype(out.dtype).itemsize != 2 else half
+        return calls * CALL + BYTE * nbytes((*e.ins, out)) + 1e-9 * each * out.size
 
     return cost
 

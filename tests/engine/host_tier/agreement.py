@@ -17,7 +17,15 @@ FLOATS = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
 INTS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 
 
-def compare(fn: Callable[..., Any], *operands: Any, ulp: Any = 0, flushed: bool = False, names: Any = None, pointwise: bool = False) -> None:
+def compare(
+    fn: Callable[..., Any],
+    *operands: Any,
+    ulp: Any = 0,
+    least: float = 0.0,
+    flushed: bool = False,
+    names: Any = None,
+    pointwise: bool = False,
+) -> None:
     """Asserts that NumPy and XLA give the same dtypes, shapes and numbers: equal, or within ``ulp`` units in the last place.
 
     NaN equals NaN, and zeros have the same sign.
@@ -25,7 +33,9 @@ def compare(fn: Callable[..., Any], *operands: Any, ulp: Any = 0, flushed: bool 
     Args:
         fn: the function, of arrays; may return several.
         operands: arrays or scalars.
-        ulp: how many units in the last place results may differ; one number, or one for each result.
+        ulp: how many units in the last place results may differ; one number, or one for each result. The parts of complex results: units
+            of the modulus.
+        least: those of smaller results are those of this number.
         flushed: that XLA may give zero for numbers too small to be normal: it sets the processor so, and NumPy does not.
         names: of the results, for messages.
         pointwise: that every element of the results depends on those at its place in the operands: scalars, strided and empty arrays
@@ -39,7 +49,7 @@ def compare(fn: Callable[..., Any], *operands: Any, ulp: Any = 0, flushed: bool 
     def check(found: list[Any], wanted: list[np.ndarray]) -> None:
         assert len(found) == len(wanted)
         for i, (g, w) in enumerate(zip(found, wanted, strict=True)):
-            equal(np.asarray(g), w, int(bounds[i]), flushed, names[i] if names else i)
+            equal(np.asarray(g), w, int(bounds[i]), least, flushed, names[i] if names else i)
 
     check(found, wanted)
     if pointwise:
@@ -62,13 +72,16 @@ def run(fn: Callable[..., Any], *arrays: Any) -> list[Any]:
     return last
 
 
-def equal(g: np.ndarray, w: np.ndarray, ulp: int = 0, flushed: bool = False, name: Any = "") -> None:
+def equal(g: np.ndarray, w: np.ndarray, ulp: int = 0, least: Any = 0.0, flushed: bool = False, name: Any = "") -> None:
     """Asserts that two arrays are the same, NaN and the signs of zeros included."""
     assert g.dtype == w.dtype, (name, g.dtype, w.dtype)
     assert g.shape == w.shape, (name, g.shape, w.shape)
     if g.dtype.kind == "c":
-        equal(g.real, w.real, ulp, flushed, name)
-        equal(g.imag, w.imag, ulp, flushed, name)
+        with np.errstate(all="ignore"):
+            size = np.abs(w)
+        least = np.where(np.isfinite(size), size, 0) if ulp else 0.0
+        equal(g.real, w.real, ulp, least, flushed, f"{name}.real")
+        equal(g.imag, w.imag, ulp, least, flushed, f"{name}.imag")
         return
     if g.dtype.kind in "biu":
         np.testing.assert_array_equal(g, w, err_msg=str(name))
@@ -79,8 +92,9 @@ def equal(g: np.ndarray, w: np.ndarray, ulp: int = 0, flushed: bool = False, nam
             g = np.where((w == 0) & (np.abs(g) <= 4 * ml_dtypes.finfo(g.dtype).smallest_normal), np.copysign(np.zeros_like(g), g), g)
         both = np.isnan(g) & np.isnan(w)
         off = np.where(both, 0, distance(g, w))
-        bad = np.asarray(off > ulp) | (np.isnan(g) ^ np.isnan(w)) | (np.isinf(w) & (off > 0))
-        # Zeros of both signs are neighbours' distance 0 apart.
+        near = np.abs(g.astype(np.float64) - w.astype(np.float64)) <= ulp * float(ml_dtypes.finfo(w.dtype).eps) * np.asarray(least)
+        bad = np.asarray((off > ulp) & ~near | (np.isnan(g) ^ np.isnan(w)) | (np.isinf(w) & (off > 0)))
+        # Zeros of both signs are no distance apart.
         bad |= (g == 0) & (w == 0) & (np.signbit(g) != np.signbit(w))
         if bad.any():
             at = tuple(np.argwhere(bad)[0])
@@ -93,7 +107,7 @@ def equal(g: np.ndarray, w: np.ndarray, ulp: int = 0, flushed: bool = False, nam
 def distance(g: np.ndarray, w: np.ndarray) -> np.ndarray:
     """How many numbers of the dtype lie between."""
     bits, whole = np.dtype(f"i{g.dtype.itemsize}"), np.dtype(f"u{g.dtype.itemsize}")
-    a, b = (np.where(x < 0, np.iinfo(bits).min - x, x) for x in (np.ascontiguousarray(g).view(bits), np.ascontiguousarray(w).view(bits)))
+    a, b = (np.where(x < 0, np.iinfo(bits).min - x, x) for x in (np.array(g, order="C").view(bits), np.array(w, order="C").view(bits)))
     return np.where(a > b, a - b, b - a).view(whole).astype(np.uint64)
 
 

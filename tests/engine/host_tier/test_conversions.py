@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jtorch.engine.host import Unstaged, stage
+from jtorch.engine.host import Equation, Unstaged, stage
+from jtorch.engine.host.rules import load
 from jtorch.engine.intervals import in_range
 
 from .agreement import FLOATS, INTS, compare, edges
@@ -24,7 +25,8 @@ def between(dtype: Any) -> np.ndarray:
     found = edges(dtype, 50)
     if np.dtype(dtype).kind in "iu":
         # Near the middle between two float16 or bfloat16 numbers, where rounding twice is not rounding once.
-        steps = [(1 << k) + d + s for k in range(8, np.iinfo(dtype).bits - 1) for d in (1 << max(k - 8, 0), 1 << max(k - 11, 0)) for s in (-1, 0, 1)]
+        halfway = [(1 << k) + (1 << k >> n) for k in range(8, np.iinfo(dtype).bits - 1) for n in (8, 11, 24)]
+        steps = [n + s for n in halfway for s in (-1, 0, 1)]
         return np.concatenate([found, np.array(steps).astype(dtype)])
     if dtype not in FLOATS:
         return found
@@ -53,7 +55,7 @@ def test_casts_of_halves_below_normal_numbers() -> None:
     every = np.arange(1 << 16, dtype=np.uint16)
 
     def fn(half: Any, brain: Any) -> Any:
-        return half.astype(np.float32), half.astype(np.float64), half.astype(ml_dtypes.bfloat16), half.astype(np.int8), brain.astype(np.float16)
+        return [half.astype(t) for t in (np.float32, np.float64, ml_dtypes.bfloat16, np.int8)], brain.astype(np.float16)
 
     brain = every.view(ml_dtypes.bfloat16)
     compare(fn, every.view(np.float16), np.where(np.abs(brain) < 1e-37, np.zeros_like(brain), brain))
@@ -114,12 +116,12 @@ def test_what_changes_nothing_is_no_step() -> None:
 
 def test_the_platform_is_the_cpu() -> None:
     def fn(x: Any) -> Any:
-        return lax.platform_dependent(x, cpu=lambda x: x + 1, default=lambda x: x - 1)
+        return lax.platform_dependent(x, cuda=lambda x: x, cpu=lambda x: x + 1, default=lambda x: x - 1)
 
-    closed = jax.make_jaxpr(fn)(np.float32(1))
-    if any(e.primitive.name == "platform_index" for e in closed.jaxpr.eqns):
-        index = jax.make_jaxpr(lambda: lax.platform_dependent(cpu=lambda: 1, default=lambda: 0))()
-        assert "platform_index" in str(index)
+    (index, *_) = [e for e in jax.make_jaxpr(fn)(np.float32(1)).jaxpr.eqns if e.primitive.name == "platform_index"]
+    found = load()["platform_index"].make(Equation("platform_index", (), tuple(v.aval for v in index.outvars), index.params, None))()
+    assert found == index.params["platforms"].index(("cpu",))
+    assert found.dtype == index.outvars[0].aval.dtype
 
 
 def test_float8_is_left_to_the_compiler() -> None:

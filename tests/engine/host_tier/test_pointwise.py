@@ -13,7 +13,7 @@ from .agreement import FLOATS, compare, edges
 COMPLEX = (np.complex64, np.complex128)
 EXACT = "neg sign floor ceil round abs square sqrt is_finite".split()
 #: Within 4 units in the last place: 2 of NumPy's and 2 of XLA's.
-CLOSE = "exp log log1p expm1 sin cos tan asin acos atan asinh acosh atanh sinh cosh tanh rsqrt cbrt logistic erf erfc erf_inv exp2".split()
+CLOSE = "exp log log1p expm1 sin cos tan asin acos atan asinh acosh atanh sinh cosh tanh rsqrt cbrt logistic exp2".split()
 #: Where XLA itself is further from the function than that, by so many units: (float32, float64).
 FURTHER = {
     "exp2": (200, 1500),  # exp of a rounded product
@@ -22,8 +22,6 @@ FURTHER = {
     "sinh": (60, 1000),  # exp of a rounded sum
     "cosh": (60, 1000),
     "tanh": (6, 12),
-    "erfc": (100, 20),
-    "erf_inv": (60, 60),
 }
 
 
@@ -56,7 +54,8 @@ def test_functions_of_two(dtype: Any) -> None:
 
     def fn(x: Any, y: Any) -> Any:
         total = [p.bind(x, y) for p in (lax.eq_to_p, lax.lt_to_p, lax.le_to_p)]
-        return [getattr(lax, name)(x, y) for name in names], total, lax.pow(x, y), lax.atan2(x, y), lax.pow(x, lax.round(y).astype(np.int32))
+        of_int = lax.pow(x, lax.round(y).astype(np.int32))
+        return [getattr(lax, name)(x, y) for name in names], total, lax.pow(x, y), lax.atan2(x, y), of_int
 
     every = [*names, "eq_to", "lt_to", "le_to", "pow", "atan2", "pow of int"]
     compare(fn, *pairs(dtype), ulp=[0] * 15 + [2, 2, 2], names=every, flushed=True, pointwise=True)
@@ -127,8 +126,11 @@ def test_complex_numbers(dtype: Any) -> None:
     part = np.float32 if dtype == np.complex64 else np.float64
 
     def fn(x: Any, y: Any, a: Any, b: Any) -> Any:
-        return x + y, x - y, -x, x == y, x != y, lax.real(x), lax.imag(x), lax.conj(x), lax.complex(a, b), lax.conj(a)
+        exact = x + y, x - y, -x, x == y, x != y, lax.real(x), lax.imag(x), lax.conj(x), lax.complex(a, b), lax.conj(a)
+        powers = [lax.integer_pow(x, n) for n in (0, 1, 2, 3, 5, -1, -2)]
+        return exact, x * y, x / y, powers, [getattr(lax, name)(x) for name in "abs sign square exp log sqrt".split()]
 
-    x, y = pairs(dtype, 4)
+    x, y = pairs(dtype, 12)
     a, b = (np.resize(v, x.shape) for v in pairs(part, 0))
-    compare(fn, x, y, a, b, pointwise=True)
+    # XLA's log is the further from the logarithm the nearer the modulus is to one.
+    compare(fn, x, y, a, b, ulp=[0] * 10 + [4, 4] + [12] * 7 + [4, 4, 4, 4, 300, 4], pointwise=True)
