@@ -14,6 +14,9 @@ from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 
 #: Operands with more bytes than this are not copied whole to look up some elements.
 _COPIED = 1 << 16
+#: Updates of rows with at most so many elements are accumulated as rows; flat places are faster for more.
+_FEW = 256
+_UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 
 
 class Windows(NamedTuple):
@@ -105,16 +108,25 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
     step = int(steps[0]) if columns == 1 else 0
     limit = int(limits[0]) if columns == 1 else 0
 
+    inside = _inside(limit)
+
     def places(i: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         if columns == 1:
-            asked = _wide(i[..., 0])
-            at = np.minimum(np.maximum(asked, 0), limit)
-            counts = (at == asked) if drop else None
-            found = at * step if step != 1 else at
+            at = i[..., 0]
+            counts = inside(at) if drop else None
+            if counts is not None and np.count_nonzero(counts) == counts.size:
+                counts = None
+            else:
+                at = np.minimum(np.maximum(_wide(at), 0), limit)
+            found = at.astype(np.int64)
+            if step != 1:
+                found *= step
         else:
             asked = _wide(i)
             at = np.minimum(np.maximum(asked, 0), limits)
             counts = (at == asked).all(-1) if drop else None
+            if counts is not None and np.count_nonzero(counts) == counts.size:
+                counts = None
             found = np.dot(at, steps)
         if shifted:
             found = found + base
@@ -122,11 +134,19 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
             found = found.reshape(spread) + within
         elif window:
             found = found.reshape(spread)
-        if counts is not None and np.count_nonzero(counts) == counts.size:
-            counts = None
         return found, counts
 
     return places
+
+
+def _inside(limit: int) -> Callable[[np.ndarray], np.ndarray]:
+    """What tells which indices are from 0 to ``limit``, by one comparison where possible: negative ones are large without a sign."""
+
+    def inside(i: np.ndarray) -> np.ndarray:
+        unsigned = _UNSIGNED.get(i.dtype)
+        return i.view(unsigned) <= limit if unsigned is not None and limit < 1 << 31 else (i >= 0) & (i <= limit)
+
+    return inside
 
 
 def _wide(i: np.ndarray) -> np.ndarray:
@@ -220,20 +240,20 @@ def _gather_rows(w: Windows, fill: Any, shape: tuple[int, ...], offsets: tuple[i
     batch = iter(range(axis, axis + nb))
     source = iter(rest)
     perm = tuple([next(source) if i in offsets else next(batch) for i in range(len(shape))])
-    order = None if perm == tuple(range(len(shape))) else perm
+    order, inside = None if perm == tuple(range(len(shape))) else perm, _inside(last)
 
     def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
         i = i[..., 0]
         if i.dtype == np.uint64:
             i = _wide(i)
         if large and not a.flags.c_contiguous:
-            found = a[(*before, np.minimum(np.maximum(i, 0), last))]
+            found = a[(*before, np.minimum(np.maximum(_wide(i), 0), last))]
         else:
             found = a.take(i, axis, None, "clip")
         if fill is not None:
-            outside = (i < 0) | (i > last)
-            if np.count_nonzero(outside):
-                found[(*before, outside)] = fill
+            counts = inside(i)
+            if np.count_nonzero(counts) != counts.size:
+                found[(*before, ~counts)] = fill
         return found if order is None else found.transpose(order)
 
     return gather
@@ -278,11 +298,10 @@ def _scatter(e: Equation) -> Compute | None:
     order = None if perm == tuple(range(updates.ndim)) else perm
     if math.prod(w.batch) == 1:
         return _scatter_one(w, ufunc, order)
-    # Assigning rows is fast, accumulating them is not.
-    inner = w.inner() if ufunc is None else 0
+    inner = w.inner() if ufunc is None or updates.size <= _FEW else 0
     places = _places(w, inner)
     run = math.prod(w.shape[len(w.shape) - inner :])
-    shape, window = operand.shape, w.window[: len(w.window) - inner]
+    window = w.window[: len(w.window) - inner]
 
     def scatter(a: np.ndarray, i: np.ndarray, u: np.ndarray) -> np.ndarray:
         at, counts = places(i)
@@ -291,14 +310,17 @@ def _scatter(e: Equation) -> Compute | None:
         if counts is not None:
             at, u = at[counts], u[counts]
         out = np.array(a, order="C")
-        if ufunc is None:
-            if inner:
-                out.reshape(-1, run)[at] = u.reshape(*at.shape[: at.ndim - len(window)], *window, run)
+        if inner:
+            lines, u = out.reshape(-1, run), u.reshape(*at.shape[: at.ndim - len(window)], *window, run)
+            if ufunc is None:
+                lines[at] = u
             else:
-                out.reshape(-1)[at] = u
+                ufunc.at(lines, at, u)
+        elif ufunc is None:
+            out.reshape(-1)[at] = u
         else:
             ufunc.at(out.reshape(-1), at.ravel(), u.ravel())
-        return out.reshape(shape)
+        return out
 
     return scatter
 

@@ -183,18 +183,25 @@ def _select_and_scatter_add(e: Equation) -> Compute | None:
     if any(lo < 0 or hi < 0 for lo, hi in p["padding"]):
         return None
     taps = _taps(p["window_dimensions"], p["window_strides"], ones, source.shape)
-    index = np.min_scalar_type(len(taps))
+    # Where windows begin, and where their elements are from there, in the padded operand as one line.
+    steps = [math.prod(padded[i + 1 :]) for i in range(operand.ndim)]
+    begins = [
+        (np.arange(n) * s * t).reshape([-1 if j == i else 1 for j in range(operand.ndim)])
+        for i, (n, s, t) in enumerate(zip(source.shape, p["window_strides"], steps, strict=True))
+    ]
+    begins = [b for b in begins if b.size > 1]
+    within = np.array([np.dot([s.start for s in tap], steps) for tap in taps], np.int64)
 
     def scatter(s: np.ndarray, x: np.ndarray) -> np.ndarray:
         if k == "h":
             s, x = s.astype(wide), x.astype(wide)
         if pad is not None:
             x = pad(x)
-        chosen = _chosen(x, taps, keeps, index)
+        places = within.take(_chosen(x, taps, keeps))
+        for begin in begins:
+            places += begin
         out = np.zeros(padded, wide)
-        for i, tap in enumerate(taps):
-            place = out[tap]
-            np.add(place, s, place, where=chosen == i)
+        np.add.at(out.reshape(-1), places.ravel(), s.ravel())
         if crop is not None:
             out = out[crop]
         return out if k != "h" else out.astype(dtype)
@@ -202,15 +209,17 @@ def _select_and_scatter_add(e: Equation) -> Compute | None:
     return scatter
 
 
-def _chosen(x: np.ndarray, taps: Sequence[tuple[slice, ...]], keeps: np.ufunc, index: np.dtype) -> np.ndarray:
+def _chosen(x: np.ndarray, taps: Sequence[tuple[slice, ...]], keeps: np.ufunc) -> np.ndarray:
     """Which element of each window is chosen. NaN is, and gives way to whatever comes after it, as in XLA."""
     best = x[taps[0]].copy()
+    index = np.min_scalar_type(len(taps)).type
     chosen = np.zeros(best.shape, index)
     for i, tap in enumerate(taps[1:], 1):
         new = x[tap]
         change = ~keeps(best, new)
         np.copyto(best, new, where=change)
-        chosen[change] = i
+        # Places only rise.
+        np.maximum(chosen, change * index(i), out=chosen)
     return chosen
 
 

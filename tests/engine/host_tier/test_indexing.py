@@ -47,7 +47,8 @@ def test_dtypes_of_indices(index: Any) -> None:
         found = [lax.gather(x, i, rows, (1, 2), mode=mode) for mode in MODES]
         return [*found, *[scatter(x, i, u, back, mode=mode) for scatter in (lax.scatter, lax.scatter_add) for mode in MODES[:2]]]
 
-    compare(fn, counted(np.float32, 5, 2), counted(np.float32, 3, 2), i)
+    for size in (5, 300):
+        compare(fn, counted(np.float32, size, 2), counted(np.float32, 3, 2), i)
 
 
 def test_elements_along_an_axis() -> None:
