@@ -15,8 +15,8 @@ from .windows import padder
 
 #: Bytes of the largest array of windows.
 _COLUMNS = 1 << 26
-#: Depthwise kernels with more elements than this are not computed element by element.
-_TAPS = 64
+#: Depthwise convolutions of fewer groups, or with more elements in a kernel, are not computed element by element.
+_GROUPS, _TAPS = 4, 64
 
 
 class Form(NamedTuple):
@@ -130,7 +130,7 @@ def _arranged(e: Equation, f: Form) -> Compute:
 def _core(f: Form) -> Compute:
     if math.prod(f.kernel) == 1 and f.groups == 1:
         return _pointwise(f)
-    if f.features == 1 and math.prod(f.kernel) <= _TAPS:
+    if f.features == 1 and f.groups >= _GROUPS and math.prod(f.kernel) <= _TAPS:
         return _depthwise(f)
     return _by_parts(f) if f.columns > _COLUMNS else _columns(f)
 

@@ -170,25 +170,55 @@ def _fill(value: Any, dtype: np.dtype) -> Any:
     return dtype.type(True if dtype.kind == "b" else np.nan)
 
 
-def _cost(e: Equation) -> float:
-    moved = e.out if e.name == "gather" else e.ins[2]
-    return 6 * CALL + BYTE * (2 * nbytes(e.outs) + nbytes(e.ins[1:])) + 4e-9 * moved.size
-
-
-@rule("gather", cost=_cost)
-def _gather(e: Equation) -> Compute | None:
+def _gathered(e: Equation) -> Windows:
     operand, indices = e.ins
-    p, dtype = e.params, np.dtype(operand.dtype)
-    d, mode, shape = p["dimension_numbers"], p["mode"], e.out.shape
-    w = Windows(
+    d = e.params["dimension_numbers"]
+    return Windows(
         shape=operand.shape,
-        sizes=tuple(p["slice_sizes"]),
+        sizes=tuple(e.params["slice_sizes"]),
         kept=tuple([o for o in range(operand.ndim) if o not in d.collapsed_slice_dims and o not in d.operand_batching_dims]),
         indexed=tuple(d.start_index_map),
         batching=tuple(zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True)),
         batch=indices.shape[:-1],
-        drop=mode is GatherScatterMode.FILL_OR_DROP,
+        drop=e.params["mode"] is GatherScatterMode.FILL_OR_DROP,
     )
+
+
+def _scattered(e: Equation) -> Windows:
+    operand, indices, updates = e.ins
+    d = e.params["dimension_numbers"]
+    kept = tuple([o for o in range(operand.ndim) if o not in d.inserted_window_dims and o not in d.operand_batching_dims])
+    sizes = [1] * operand.ndim
+    for o, i in zip(kept, d.update_window_dims, strict=True):
+        sizes[o] = updates.shape[i]
+    return Windows(
+        shape=operand.shape,
+        sizes=tuple(sizes),
+        kept=kept,
+        indexed=tuple(d.scatter_dims_to_operand_dims),
+        batching=tuple(zip(d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True)),
+        batch=indices.shape[:-1],
+        drop=e.params["mode"] is not GatherScatterMode.CLIP,
+    )
+
+
+def _cost(e: Equation) -> float:
+    gather = e.name == "gather"
+    w = _gathered(e) if gather else _scattered(e)
+    if math.prod(w.batch) == 1:
+        return 4 * CALL + (0.0 if gather else BYTE * nbytes(e.outs))
+    inner = w.inner() if gather or e.name == "scatter" else 0
+    moved = e.out if gather else e.ins[2]
+    looked = moved.size if w.rows < 0 and not inner else moved.size // max(1, math.prod(w.shape[len(w.shape) - inner :]))
+    return 8 * CALL + BYTE * (nbytes([moved]) + (0 if gather else nbytes(e.outs))) + 6e-9 * looked
+
+
+@rule("gather", cost=_cost)
+def _gather(e: Equation) -> Compute | None:
+    operand = e.ins[0]
+    p, dtype = e.params, np.dtype(operand.dtype)
+    d, mode, shape = p["dimension_numbers"], p["mode"], e.out.shape
+    w = _gathered(e)
     if mode is GatherScatterMode.ONE_HOT or not kind(dtype):
         return None
     if 0 in shape:
@@ -271,26 +301,14 @@ _SCATTERS = {
 
 @rule(*_SCATTERS, cost=_cost)
 def _scatter(e: Equation) -> Compute | None:
-    operand, indices, updates = e.ins
+    operand, _, updates = e.ins
     p, ufunc = e.params, _SCATTERS[e.name]
     d, mode, k = p["dimension_numbers"], p["mode"], kind(operand.dtype)
     if mode is GatherScatterMode.ONE_HOT or not k or (ufunc is None and p["update_jaxpr"] is not None):
         return None
     if ufunc in (np.minimum, np.maximum) and k == "c":
         return None
-    kept = tuple([o for o in range(operand.ndim) if o not in d.inserted_window_dims and o not in d.operand_batching_dims])
-    sizes = [1] * operand.ndim
-    for o, i in zip(kept, d.update_window_dims, strict=True):
-        sizes[o] = updates.shape[i]
-    w = Windows(
-        shape=operand.shape,
-        sizes=tuple(sizes),
-        kept=kept,
-        indexed=tuple(d.scatter_dims_to_operand_dims),
-        batching=tuple(zip(d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True)),
-        batch=indices.shape[:-1],
-        drop=mode is not GatherScatterMode.CLIP,
-    )
+    w = _scattered(e)
     if 0 in updates.shape:
         return lambda a, *_: a
     lead = [i for i in range(updates.ndim) if i not in d.update_window_dims]
@@ -298,6 +316,9 @@ def _scatter(e: Equation) -> Compute | None:
     order = None if perm == tuple(range(updates.ndim)) else perm
     if math.prod(w.batch) == 1:
         return _scatter_one(w, ufunc, order)
+    if not w.indexed:
+        # XLA takes only the last of updates that all go to the one place there is.
+        return None
     inner = w.inner() if ufunc is None or updates.size <= _FEW else 0
     places = _places(w, inner)
     run = math.prod(w.shape[len(w.shape) - inner :])

@@ -51,8 +51,10 @@ def padder(shape: Sequence[int], padding: Sequence[tuple[int, int]], dilation: S
 
 def _cost(e: Equation) -> float:
     window = e.params["window_dimensions"]
-    taps = sum([min(n, 12) for n in window if n > 1]) if e.name.startswith("reduce") else 4 * math.prod(window)
-    return 4 * CALL + taps * (CALL + 3 * BYTE * nbytes(e.outs)) + 4 * BYTE * nbytes(e.ins)
+    if e.name.startswith("reduce"):
+        taps = sum([min(n, 12) for n in window if n > 1])
+        return 2 * CALL + taps * (CALL + BYTE * nbytes(e.outs)) + BYTE * nbytes(e.ins)
+    return 8 * CALL + 4 * math.prod(window) * (CALL + 1e-9 * min([a.size for a in (*e.ins, e.out)])) + 2 * BYTE * nbytes(e.ins)
 
 
 @rule("reduce_window_sum", "reduce_window_max", "reduce_window_min", cost=_cost)

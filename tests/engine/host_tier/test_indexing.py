@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -119,7 +120,7 @@ class Case:
         for o, axis in zip(batching, along, strict=True):
             self.shape = (*self.shape[:o], batch[axis], *self.shape[o + 1 :])
         free = [o for o in dims if o not in batching]
-        indexed = draw.sample(free, draw.randint(0, len(free)))
+        indexed = draw.sample(free, draw.randint(int(math.prod(batch) > 1), len(free)))
         collapsed = sorted(draw.sample(free, draw.randint(0, len(free))))
         self.sizes = tuple(
             [1 if o in collapsed or o in batching else draw.choice([n, n, draw.randint(1, n)]) for o, n in enumerate(self.shape)]
