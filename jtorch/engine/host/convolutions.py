@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from .kinds import FLOAT32, kind
 from .products import cast_around, default_precision, exact_in, seconds
@@ -16,8 +15,8 @@ from .windows import padder
 
 #: Bytes of the largest array of windows.
 _COLUMNS = 1 << 26
-#: Depthwise kernels with more elements than this are not computed element by element.
-_TAPS = 64
+#: Depthwise convolutions of fewer groups, or with more elements in a kernel, are not computed element by element.
+_GROUPS, _TAPS = 4, 64
 
 
 class Form(NamedTuple):
@@ -25,19 +24,27 @@ class Form(NamedTuple):
 
     Attributes:
         batch, groups, features, outs: sizes.
-        kernel, strides, dilation, out: per spatial dimension; ``out`` is the size of the result, which is (batch, groups * outs, *out).
-        itemsize: of the dtype.
+        size, kernel, strides, dilation, out: per spatial dimension; ``size`` is that of the padded input, and ``out`` that of the result,
+            which is (batch, groups * outs, *out).
+        dtype: in which it is computed.
     """
 
     batch: int
     groups: int
     features: int
     outs: int
+    size: tuple[int, ...]
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilation: tuple[int, ...]
     out: tuple[int, ...]
-    itemsize: int
+    dtype: np.dtype
+
+    @property
+    def columns(self) -> int:
+        """The bytes of all windows."""
+        windows = self.batch * self.groups * self.features * math.prod(self.kernel) * math.prod(self.out)
+        return windows * self.dtype.itemsize
 
     @property
     def flops(self) -> int:
@@ -45,9 +52,10 @@ class Form(NamedTuple):
         return self.batch * self.groups * self.outs * self.features * math.prod(self.kernel) * math.prod(self.out)
 
 
-def _form(e: Equation) -> Form:
+def _form(e: Equation, dtype: np.dtype) -> Form:
     p = e.params
-    (_, rhs, out), groups = p["dimension_numbers"], p["feature_group_count"] * p["batch_group_count"]
+    (lhs, rhs, out), groups = p["dimension_numbers"], p["feature_group_count"] * p["batch_group_count"]
+    spatial = zip([e.ins[0].shape[i] for i in lhs[2:]], p["lhs_dilation"], p["padding"], strict=True)
     w = [e.ins[1].shape[i] for i in rhs]
     result = [e.out.shape[i] for i in out]
     return Form(
@@ -55,18 +63,18 @@ def _form(e: Equation) -> Form:
         groups=groups,
         features=w[1],
         outs=w[0] // groups,
+        size=tuple([max(0, (n - 1) * d + 1) + lo + hi for n, d, (lo, hi) in spatial]),
         kernel=tuple(w[2:]),
         strides=tuple(p["window_strides"]),
         dilation=tuple(p["rhs_dilation"]),
         out=tuple(result[2:]),
-        itemsize=max(4, np.dtype(e.out.dtype).itemsize),
+        dtype=dtype,
     )
 
 
 def _cost(e: Equation) -> float:
-    f = _form(e)
-    columns = f.batch * f.groups * f.features * math.prod(f.kernel) * math.prod(f.out) * f.itemsize
-    return 12 * CALL + seconds(e.out.dtype, f.flops) + BYTE * (2 * columns + 4 * nbytes((*e.ins, *e.outs)))
+    f = _form(e, np.dtype(e.out.dtype))
+    return 12 * CALL + seconds(e.out.dtype, f.flops) + BYTE * (2 * f.columns + 4 * nbytes((*e.ins, *e.outs)))
 
 
 @rule("conv_general_dilated", cost=_cost)
@@ -76,7 +84,7 @@ def _convolution(e: Equation) -> Compute | None:
     kinds = [kind(d) for d in (da, db, out)]
     if not all(kinds) or "b" in kinds or not default_precision(p["precision"]) or len(a.shape) < 3:
         return None
-    f = _form(e)
+    f = _form(e, out)
     if 0 in e.out.shape or not f.features * math.prod(f.kernel) or 0 in a.shape:
         nothing = np.zeros(e.out.shape, out)
         return lambda *_: nothing
@@ -89,7 +97,7 @@ def _convolution(e: Equation) -> Compute | None:
         if through.kind == "c" and out.kind != "c":
             return None
     casts = (da != through, db != through, out != through)
-    return cast_around(_arranged(e, f._replace(itemsize=through.itemsize)), casts, through, out)
+    return cast_around(_arranged(e, f._replace(dtype=through)), casts, through, out)
 
 
 def _arranged(e: Equation, f: Form) -> Compute:
@@ -122,14 +130,9 @@ def _arranged(e: Equation, f: Form) -> Compute:
 def _core(f: Form) -> Compute:
     if math.prod(f.kernel) == 1 and f.groups == 1:
         return _pointwise(f)
-    if f.features == 1 and math.prod(f.kernel) <= _TAPS:
+    if f.features == 1 and f.groups >= _GROUPS and math.prod(f.kernel) <= _TAPS:
         return _depthwise(f)
-    columns = f.batch * f.groups * f.features * math.prod(f.kernel) * math.prod(f.out) * f.itemsize
-    if columns > _COLUMNS:
-        return _by_parts(f, columns)
-    if f.groups == 1 and f.features * (f.kernel[-1] if f.dilation[-1] == 1 else 1) > f.out[-1]:
-        return _channels_last(f)
-    return _columns(f, f.batch, f.out)
+    return _by_parts(f) if f.columns > _COLUMNS else _columns(f)
 
 
 def _strided(f: Form) -> tuple[slice, ...]:
@@ -171,50 +174,40 @@ def _depthwise(f: Form) -> Compute:
     return convolve
 
 
-def _windows(f: Form, x: np.ndarray, order: str) -> np.ndarray:
-    """All windows of ``x``, as a view: (groups, features, *kernel, batch, *out), or (batch, *out, *kernel, features)."""
-    batch, feature, *spatial = x.strides
-    kernel = tuple([s * d for s, d in zip(spatial, f.dilation, strict=True)])
-    out = tuple([s * d for s, d in zip(spatial, f.strides, strict=True)])
-    if order == "first":
-        shape = (f.groups, f.features, *f.kernel, x.shape[0], *f.out)
-        return as_strided(x, shape, (feature * f.features, feature, *kernel, batch, *out), writeable=False)
-    return as_strided(x, (x.shape[0], *f.out, *f.kernel, f.features), (batch, *out, *kernel, feature), writeable=False)
+def _windows(f: Form) -> Callable[[np.ndarray], np.ndarray]:
+    """What gives all windows of an input as a view: (groups, features, *kernel, batch, *out)."""
+    dtype, strides = f.dtype, [f.dtype.itemsize]
+    for n in reversed((f.groups * f.features, *f.size)):
+        strides.insert(0, strides[0] * n)
+    batch, feature, *spatial = strides
+    kernel = [s * d for s, d in zip(spatial, f.dilation, strict=True)]
+    out = [s * d for s, d in zip(spatial, f.strides, strict=True)]
+    shape = (f.groups, f.features, *f.kernel, f.batch, *f.out)
+    steps = (feature * f.features, feature, *kernel, batch, *out)
+    # Much faster to make than by as_strided.
+    return lambda x: np.ndarray(shape, dtype, np.ascontiguousarray(x), 0, steps)
 
 
-def _columns(f: Form, batch: int, out: Sequence[int]) -> Compute:
+def _columns(f: Form) -> Compute:
     """Windows as columns of a matrix, kernels as rows of another."""
     depth = f.features * math.prod(f.kernel)
     single = f.groups == 1
     matrix = (f.outs, depth) if single else (f.groups, f.outs, depth)
-    columns = (depth, batch * math.prod(out)) if single else (f.groups, depth, batch * math.prod(out))
-    shape = (f.groups * f.outs, batch, *out)
+    count = f.batch * math.prod(f.out)
+    columns = (depth, count) if single else (f.groups, depth, count)
+    shape = (f.groups * f.outs, f.batch, *f.out)
     product: Callable[..., Any] = np.dot if single else np.matmul
+    windows = _windows(f)
 
     def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        return product(w.reshape(matrix), _windows(f, x, "first").reshape(columns)).reshape(shape).swapaxes(0, 1)
+        return product(w.reshape(matrix), windows(x).reshape(columns)).reshape(shape).swapaxes(0, 1)
 
     return convolve
 
 
-def _channels_last(f: Form) -> Compute:
-    """Windows as rows, where the elements of one position lie together: faster to gather when there are many features."""
-    n = len(f.out)
-    depth, rows = f.features * math.prod(f.kernel), f.batch * math.prod(f.out)
-    last, first = (0, *range(2, n + 2), 1), (0, n + 1, *range(1, n + 1))
-    shape = (f.batch, *f.out, f.outs)
-
-    def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        x = np.ascontiguousarray(x.transpose(last)).transpose(first)
-        found = np.dot(_windows(f, x, "last").reshape(rows, depth), w.transpose(last).reshape(f.outs, depth).T)
-        return found.reshape(shape).transpose(first)
-
-    return convolve
-
-
-def _by_parts(f: Form, columns: int) -> Compute:
+def _by_parts(f: Form) -> Compute:
     """A part of the batch, or of the first spatial dimension of one sample, at a time: the windows of all take too much memory."""
-    sample = max(1, columns // f.batch)
+    sample = f.columns // f.batch
     step = max(1, _COLUMNS // sample)
     lines = f.out[0] if step > 1 or sample <= _COLUMNS else max(1, f.out[0] * _COLUMNS // sample)
     reach = (f.kernel[0] - 1) * f.dilation[0] + 1
@@ -222,8 +215,7 @@ def _by_parts(f: Form, columns: int) -> Compute:
     cores = {}
     for n in {min(step, f.batch - i) for i in range(0, f.batch, step)}:
         for m in {min(lines, f.out[0] - i) for i in range(0, f.out[0], lines)}:
-            part = f._replace(batch=n, out=(m, *f.out[1:]))
-            cores[n, m] = _columns(part, n, part.out)
+            cores[n, m] = _columns(f._replace(batch=n, size=((m - 1) * f.strides[0] + reach, *f.size[1:]), out=(m, *f.out[1:])))
 
     def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
         found = np.empty(shape, x.dtype)

@@ -14,6 +14,9 @@ from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 
 #: Operands with more bytes than this are not copied whole to look up some elements.
 _COPIED = 1 << 16
+#: Updates of rows with at most so many elements are accumulated as rows; flat places are faster for more.
+_FEW = 256
+_UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 
 
 class Windows(NamedTuple):
@@ -105,16 +108,25 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
     step = int(steps[0]) if columns == 1 else 0
     limit = int(limits[0]) if columns == 1 else 0
 
+    inside = _inside(limit)
+
     def places(i: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         if columns == 1:
-            asked = _wide(i[..., 0])
-            at = np.minimum(np.maximum(asked, 0), limit)
-            counts = (at == asked) if drop else None
-            found = at * step if step != 1 else at
+            at = i[..., 0]
+            counts = inside(at) if drop else None
+            if counts is not None and np.count_nonzero(counts) == counts.size:
+                counts = None
+            else:
+                at = np.minimum(np.maximum(_wide(at), 0), limit)
+            found = at.astype(np.int64)
+            if step != 1:
+                found *= step
         else:
             asked = _wide(i)
             at = np.minimum(np.maximum(asked, 0), limits)
             counts = (at == asked).all(-1) if drop else None
+            if counts is not None and np.count_nonzero(counts) == counts.size:
+                counts = None
             found = np.dot(at, steps)
         if shifted:
             found = found + base
@@ -122,11 +134,19 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
             found = found.reshape(spread) + within
         elif window:
             found = found.reshape(spread)
-        if counts is not None and np.count_nonzero(counts) == counts.size:
-            counts = None
         return found, counts
 
     return places
+
+
+def _inside(limit: int) -> Callable[[np.ndarray], np.ndarray]:
+    """What tells which indices are from 0 to ``limit``, by one comparison where possible: negative ones are large without a sign."""
+
+    def inside(i: np.ndarray) -> np.ndarray:
+        unsigned = _UNSIGNED.get(i.dtype)
+        return i.view(unsigned) <= limit if unsigned is not None and limit < 1 << 31 else (i >= 0) & (i <= limit)
+
+    return inside
 
 
 def _wide(i: np.ndarray) -> np.ndarray:
@@ -150,25 +170,55 @@ def _fill(value: Any, dtype: np.dtype) -> Any:
     return dtype.type(True if dtype.kind == "b" else np.nan)
 
 
-def _cost(e: Equation) -> float:
-    moved = e.out if e.name == "gather" else e.ins[2]
-    return 6 * CALL + BYTE * (2 * nbytes(e.outs) + nbytes(e.ins[1:])) + 4e-9 * moved.size
-
-
-@rule("gather", cost=_cost)
-def _gather(e: Equation) -> Compute | None:
+def _gathered(e: Equation) -> Windows:
     operand, indices = e.ins
-    p, dtype = e.params, np.dtype(operand.dtype)
-    d, mode, shape = p["dimension_numbers"], p["mode"], e.out.shape
-    w = Windows(
+    d = e.params["dimension_numbers"]
+    return Windows(
         shape=operand.shape,
-        sizes=tuple(p["slice_sizes"]),
+        sizes=tuple(e.params["slice_sizes"]),
         kept=tuple([o for o in range(operand.ndim) if o not in d.collapsed_slice_dims and o not in d.operand_batching_dims]),
         indexed=tuple(d.start_index_map),
         batching=tuple(zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True)),
         batch=indices.shape[:-1],
-        drop=mode is GatherScatterMode.FILL_OR_DROP,
+        drop=e.params["mode"] is GatherScatterMode.FILL_OR_DROP,
     )
+
+
+def _scattered(e: Equation) -> Windows:
+    operand, indices, updates = e.ins
+    d = e.params["dimension_numbers"]
+    kept = tuple([o for o in range(operand.ndim) if o not in d.inserted_window_dims and o not in d.operand_batching_dims])
+    sizes = [1] * operand.ndim
+    for o, i in zip(kept, d.update_window_dims, strict=True):
+        sizes[o] = updates.shape[i]
+    return Windows(
+        shape=operand.shape,
+        sizes=tuple(sizes),
+        kept=kept,
+        indexed=tuple(d.scatter_dims_to_operand_dims),
+        batching=tuple(zip(d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True)),
+        batch=indices.shape[:-1],
+        drop=e.params["mode"] is not GatherScatterMode.CLIP,
+    )
+
+
+def _cost(e: Equation) -> float:
+    gather = e.name == "gather"
+    w = _gathered(e) if gather else _scattered(e)
+    if math.prod(w.batch) == 1:
+        return 4 * CALL + (0.0 if gather else BYTE * nbytes(e.outs))
+    inner = w.inner() if gather or e.name == "scatter" else 0
+    moved = e.out if gather else e.ins[2]
+    looked = moved.size if w.rows < 0 and not inner else moved.size // max(1, math.prod(w.shape[len(w.shape) - inner :]))
+    return 8 * CALL + BYTE * (nbytes([moved]) + (0 if gather else nbytes(e.outs))) + 6e-9 * looked
+
+
+@rule("gather", cost=_cost)
+def _gather(e: Equation) -> Compute | None:
+    operand = e.ins[0]
+    p, dtype = e.params, np.dtype(operand.dtype)
+    d, mode, shape = p["dimension_numbers"], p["mode"], e.out.shape
+    w = _gathered(e)
     if mode is GatherScatterMode.ONE_HOT or not kind(dtype):
         return None
     if 0 in shape:
@@ -220,20 +270,20 @@ def _gather_rows(w: Windows, fill: Any, shape: tuple[int, ...], offsets: tuple[i
     batch = iter(range(axis, axis + nb))
     source = iter(rest)
     perm = tuple([next(source) if i in offsets else next(batch) for i in range(len(shape))])
-    order = None if perm == tuple(range(len(shape))) else perm
+    order, inside = None if perm == tuple(range(len(shape))) else perm, _inside(last)
 
     def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
         i = i[..., 0]
         if i.dtype == np.uint64:
             i = _wide(i)
         if large and not a.flags.c_contiguous:
-            found = a[(*before, np.minimum(np.maximum(i, 0), last))]
+            found = a[(*before, np.minimum(np.maximum(_wide(i), 0), last))]
         else:
             found = a.take(i, axis, None, "clip")
         if fill is not None:
-            outside = (i < 0) | (i > last)
-            if np.count_nonzero(outside):
-                found[(*before, outside)] = fill
+            counts = inside(i)
+            if np.count_nonzero(counts) != counts.size:
+                found[(*before, ~counts)] = fill
         return found if order is None else found.transpose(order)
 
     return gather
@@ -251,26 +301,14 @@ _SCATTERS = {
 
 @rule(*_SCATTERS, cost=_cost)
 def _scatter(e: Equation) -> Compute | None:
-    operand, indices, updates = e.ins
+    operand, _, updates = e.ins
     p, ufunc = e.params, _SCATTERS[e.name]
     d, mode, k = p["dimension_numbers"], p["mode"], kind(operand.dtype)
     if mode is GatherScatterMode.ONE_HOT or not k or (ufunc is None and p["update_jaxpr"] is not None):
         return None
     if ufunc in (np.minimum, np.maximum) and k == "c":
         return None
-    kept = tuple([o for o in range(operand.ndim) if o not in d.inserted_window_dims and o not in d.operand_batching_dims])
-    sizes = [1] * operand.ndim
-    for o, i in zip(kept, d.update_window_dims, strict=True):
-        sizes[o] = updates.shape[i]
-    w = Windows(
-        shape=operand.shape,
-        sizes=tuple(sizes),
-        kept=kept,
-        indexed=tuple(d.scatter_dims_to_operand_dims),
-        batching=tuple(zip(d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True)),
-        batch=indices.shape[:-1],
-        drop=mode is not GatherScatterMode.CLIP,
-    )
+    w = _scattered(e)
     if 0 in updates.shape:
         return lambda a, *_: a
     lead = [i for i in range(updates.ndim) if i not in d.update_window_dims]
@@ -278,11 +316,13 @@ def _scatter(e: Equation) -> Compute | None:
     order = None if perm == tuple(range(updates.ndim)) else perm
     if math.prod(w.batch) == 1:
         return _scatter_one(w, ufunc, order)
-    # Assigning rows is fast, accumulating them is not.
-    inner = w.inner() if ufunc is None else 0
+    if not w.indexed:
+        # XLA takes only the last of updates that all go to the one place there is.
+        return None
+    inner = w.inner() if ufunc is None or updates.size <= _FEW else 0
     places = _places(w, inner)
     run = math.prod(w.shape[len(w.shape) - inner :])
-    shape, window = operand.shape, w.window[: len(w.window) - inner]
+    window = w.window[: len(w.window) - inner]
 
     def scatter(a: np.ndarray, i: np.ndarray, u: np.ndarray) -> np.ndarray:
         at, counts = places(i)
@@ -291,14 +331,17 @@ def _scatter(e: Equation) -> Compute | None:
         if counts is not None:
             at, u = at[counts], u[counts]
         out = np.array(a, order="C")
-        if ufunc is None:
-            if inner:
-                out.reshape(-1, run)[at] = u.reshape(*at.shape[: at.ndim - len(window)], *window, run)
+        if inner:
+            lines, u = out.reshape(-1, run), u.reshape(*at.shape[: at.ndim - len(window)], *window, run)
+            if ufunc is None:
+                lines[at] = u
             else:
-                out.reshape(-1)[at] = u
+                ufunc.at(lines, at, u)
+        elif ufunc is None:
+            out.reshape(-1)[at] = u
         else:
             ufunc.at(out.reshape(-1), at.ravel(), u.ravel())
-        return out.reshape(shape)
+        return out
 
     return scatter
 

@@ -19,7 +19,7 @@ _LOGICAL = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "
 
 
 def _cost(e: Equation) -> float:
-    return 1.5 * CALL + BYTE * (nbytes(e.outs) + 2 * nbytes(e.ins)) * (3 if kind(e.ins[0].dtype) == "h" else 1)
+    return 1.5 * CALL + BYTE * nbytes(e.ins) * (0.6 if kind(e.ins[0].dtype) == "h" else 0.25)
 
 
 def ufunc_of(name: str, dtype: Any) -> np.ufunc | None:
@@ -121,7 +121,7 @@ def _general(e: Equation) -> Compute | None:
     return lambda x, init: [ufunc(reduce(x), init)]
 
 
-@rule("argmax", "argmin", weight=4)
+@rule("argmax", "argmin", weight=2)
 def _position(e: Equation) -> Compute | None:
     (axis,) = e.params["axes"]
     k, dtype = kind(e.ins[0].dtype), np.dtype(e.params["index_dtype"])
@@ -138,7 +138,7 @@ _RUNNING = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
 
 
 def _running_cost(e: Equation) -> float:
-    return 2 * CALL + 6 * BYTE * nbytes((*e.ins, *e.outs)) * (10 if e.name == "cumlogsumexp" else 1)
+    return 2 * CALL + e.out.size * (30e-9 if e.name == "cumlogsumexp" else 6e-9)
 
 
 @rule(*_RUNNING, "cumlogsumexp", cost=_running_cost)

@@ -51,8 +51,10 @@ def padder(shape: Sequence[int], padding: Sequence[tuple[int, int]], dilation: S
 
 def _cost(e: Equation) -> float:
     window = e.params["window_dimensions"]
-    taps = sum([min(n, 12) for n in window if n > 1]) if e.name.startswith("reduce") else 4 * math.prod(window)
-    return 4 * CALL + taps * (CALL + 3 * BYTE * nbytes(e.outs)) + 4 * BYTE * nbytes(e.ins)
+    if e.name.startswith("reduce"):
+        taps = sum([min(n, 12) for n in window if n > 1])
+        return 2 * CALL + taps * (CALL + BYTE * nbytes(e.outs)) + BYTE * nbytes(e.ins)
+    return 8 * CALL + 4 * math.prod(window) * (CALL + 1e-9 * min([a.size for a in (*e.ins, e.out)])) + 2 * BYTE * nbytes(e.ins)
 
 
 @rule("reduce_window_sum", "reduce_window_max", "reduce_window_min", cost=_cost)
@@ -183,18 +185,25 @@ def _select_and_scatter_add(e: Equation) -> Compute | None:
     if any(lo < 0 or hi < 0 for lo, hi in p["padding"]):
         return None
     taps = _taps(p["window_dimensions"], p["window_strides"], ones, source.shape)
-    index = np.min_scalar_type(len(taps))
+    # Where windows begin, and where their elements are from there, in the padded operand as one line.
+    steps = [math.prod(padded[i + 1 :]) for i in range(operand.ndim)]
+    begins = [
+        (np.arange(n) * s * t).reshape([-1 if j == i else 1 for j in range(operand.ndim)])
+        for i, (n, s, t) in enumerate(zip(source.shape, p["window_strides"], steps, strict=True))
+    ]
+    begins = [b for b in begins if b.size > 1]
+    within = np.array([np.dot([s.start for s in tap], steps) for tap in taps], np.int64)
 
     def scatter(s: np.ndarray, x: np.ndarray) -> np.ndarray:
         if k == "h":
             s, x = s.astype(wide), x.astype(wide)
         if pad is not None:
             x = pad(x)
-        chosen = _chosen(x, taps, keeps, index)
+        places = within.take(_chosen(x, taps, keeps))
+        for begin in begins:
+            places += begin
         out = np.zeros(padded, wide)
-        for i, tap in enumerate(taps):
-            place = out[tap]
-            np.add(place, s, place, where=chosen == i)
+        np.add.at(out.reshape(-1), places.ravel(), s.ravel())
         if crop is not None:
             out = out[crop]
         return out if k != "h" else out.astype(dtype)
@@ -202,15 +211,17 @@ def _select_and_scatter_add(e: Equation) -> Compute | None:
     return scatter
 
 
-def _chosen(x: np.ndarray, taps: Sequence[tuple[slice, ...]], keeps: np.ufunc, index: np.dtype) -> np.ndarray:
+def _chosen(x: np.ndarray, taps: Sequence[tuple[slice, ...]], keeps: np.ufunc) -> np.ndarray:
     """Which element of each window is chosen. NaN is, and gives way to whatever comes after it, as in XLA."""
     best = x[taps[0]].copy()
+    index = np.min_scalar_type(len(taps)).type
     chosen = np.zeros(best.shape, index)
     for i, tap in enumerate(taps[1:], 1):
         new = x[tap]
         change = ~keeps(best, new)
         np.copyto(best, new, where=change)
-        chosen[change] = i
+        # Places only rise.
+        np.maximum(chosen, change * index(i), out=chosen)
     return chosen
 
 

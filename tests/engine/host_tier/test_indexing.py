@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -47,7 +48,8 @@ def test_dtypes_of_indices(index: Any) -> None:
         found = [lax.gather(x, i, rows, (1, 2), mode=mode) for mode in MODES]
         return [*found, *[scatter(x, i, u, back, mode=mode) for scatter in (lax.scatter, lax.scatter_add) for mode in MODES[:2]]]
 
-    compare(fn, counted(np.float32, 5, 2), counted(np.float32, 3, 2), i)
+    for size in (5, 300):
+        compare(fn, counted(np.float32, size, 2), counted(np.float32, 3, 2), i)
 
 
 def test_elements_along_an_axis() -> None:
@@ -118,7 +120,7 @@ class Case:
         for o, axis in zip(batching, along, strict=True):
             self.shape = (*self.shape[:o], batch[axis], *self.shape[o + 1 :])
         free = [o for o in dims if o not in batching]
-        indexed = draw.sample(free, draw.randint(0, len(free)))
+        indexed = draw.sample(free, draw.randint(int(math.prod(batch) > 1), len(free)))
         collapsed = sorted(draw.sample(free, draw.randint(0, len(free))))
         self.sizes = tuple(
             [1 if o in collapsed or o in batching else draw.choice([n, n, draw.randint(1, n)]) for o, n in enumerate(self.shape)]
