@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from operator import methodcaller
 from typing import Any
 
@@ -27,6 +28,8 @@ def _cast(source: Any, target: Any) -> Compute | None:
         return None
     if source in _FLOATS and target.kind in "iu":
         return _saturating(source, target)
+    if (source, target) == (np.float64, np.float16):
+        return lambda x: x.astype(np.float32).astype(target)  # rounded twice, as by XLA (and PyTorch)
     return methodcaller("astype", target)
 
 
@@ -34,29 +37,45 @@ def _saturating(source: Any, target: Any) -> Compute:
     """Floats to integers as XLA converts them: towards zero, to the nearest that there is, and NaN to 0."""
     info = np.iinfo(target)
     wide = source if source.itemsize >= 4 else np.dtype(np.float32)
-    # The largest float that is not above the integers, and the first that is.
-    above = wide.type(info.max) if wide.type(info.max) > info.max else np.nextafter(wide.type(info.max), wide.type(np.inf))
-    # What lies between -1 and 0 becomes 0.
-    low = wide.type(info.min) if info.min else wide.type(-1)
-    high, least, most = above, target.type(info.min), target.type(info.max)
-    zero = target.type(0)
+    # What lies between -1 and 0 becomes 0 without a sign, too; the first number beyond the others is a power of two, and so exact.
+    low, high = wide.type(info.min or -1), wide.type(info.max // 2 + 1) * wide.type(2)
+    least, most, zero = target.type(info.min), target.type(info.max), target.type(0)
+    less, absolute, count, astype = np.less, np.absolute, np.count_nonzero, methodcaller("astype", target)
 
     def compute(x: Any) -> Any:
-        if source is not wide:
-            x = x.astype(wide)
-        found = x.astype(target)
-        inside = np.logical_and(np.greater(x, low), np.less(x, high))
-        if inside.all():
-            return found
-        found = np.where(inside, found, np.where(np.less(x, zero), least, most))
+        # Nearly always all are inside.
+        inside = less(absolute(x), high) if least else np.logical_and(np.greater(x, low), less(x, high))
+        if count(inside) == x.size:
+            return astype(x)
+        found = np.where(inside, astype(x), np.where(less(x, zero), least, most))
         return np.where(np.isnan(x), zero, found)
 
-    return compute
+    return compute if source is wide else lambda x: compute(x.astype(wide))
+
+
+def _scalar(source: Any, target: Any) -> Compute | None:
+    """What converts one number, where Python's numbers are a shorter way."""
+    make = target.type
+    if target.kind in "iu" and source in _FLOATS:
+        info = np.iinfo(target)
+        least, most = int(info.min), int(info.max)
+
+        def compute(x: Any) -> Any:
+            x = float(x)
+            if not isfinite(x):
+                return make(0 if x != x else most if x > 0 else least)
+            return make(min(max(int(x), least), most))
+
+        return compute
+    if source.kind in "iub" and (target in (np.float32, np.float64) or target.kind in "iu") and np.can_cast(source, target):
+        return lambda x: make(int(x))
+    return None
 
 
 @rule("convert_element_type")
 def _convert(e: Equation) -> Compute | None:
-    return _cast(e.ins[0].dtype, e.out.dtype)
+    source, target = e.ins[0].dtype, e.out.dtype
+    return (_scalar(source, target) if not e.out.shape else None) or _cast(source, target)
 
 
 @rule("bitcast_convert_type")
@@ -77,13 +96,41 @@ def _reduce_precision(e: Equation) -> Compute | None:
     if dtype not in _FLOATS:
         return None
     own = ml_dtypes.finfo(dtype)
-    if (exponent, mantissa) == (own.nexp, own.nmant):
+    if exponent >= own.nexp and mantissa >= own.nmant:
         return same
-    for narrow in _FLOATS[:3]:
-        info = ml_dtypes.finfo(narrow)
-        if (exponent, mantissa) == (info.nexp, info.nmant) and narrow.itemsize < dtype.itemsize:
-            return None
-    return None
+    if (dtype, exponent, mantissa) == (np.float32, 8, 7):
+        return lambda x: x.astype(_BFLOAT16).astype(dtype)
+    return _rounded_bits(dtype, own.nmant - mantissa, own.nexp - exponent)
+
+
+def _rounded_bits(dtype: Any, fewer: int, narrower: int) -> Compute:
+    """What rounds off ``fewer`` bits of the mantissa, to even, and makes infinite or zero what an exponent with ``narrower`` bits less
+    cannot tell.
+
+    In integers: as XLA does it.
+    """
+    bits, info = np.dtype(f"u{dtype.itemsize}"), ml_dtypes.finfo(dtype)
+    sign, infinite = bits.type(1 << (8 * dtype.itemsize - 1)), bits.type(((1 << info.nexp) - 1) << info.nmant)
+    middle = (1 << (info.nexp - 1)) - 1
+    reach = (1 << (info.nexp - narrower - 1)) - 1 if narrower > 0 else 0
+    greatest, least = bits.type(min(middle + reach, 2 * middle + 1) << info.nmant), bits.type(max(middle - reach, 0) << info.nmant)
+    last = bits.type(1 << max(fewer, 0))
+    half, kept = bits.type((1 << max(fewer - 1, 0)) - 1), bits.type((1 << (8 * dtype.itemsize)) - int(last))
+    shift = bits.type(max(fewer, 0))
+
+    def compute(x: Any) -> Any:
+        given = x.view(bits)
+        found = given
+        if fewer > 0:
+            odd = np.right_shift(np.bitwise_and(found, last), shift)
+            found = np.bitwise_and(np.add(found, np.add(odd, half)), kept)
+        if narrower > 0:
+            power, zero = np.bitwise_and(found, infinite), np.bitwise_and(found, sign)
+            found = np.where(np.greater(power, greatest), np.bitwise_or(zero, infinite), found)
+            found = np.where(np.less_equal(power, least), zero, found)
+        return np.where(np.isnan(x), given, found).view(dtype)
+
+    return compute
 
 
 @rule("in_range", "optimization_barrier")

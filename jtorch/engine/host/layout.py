@@ -11,7 +11,7 @@ import numpy as np
 from .rules import Compute, Equation, nbytes, rule, same
 
 #: Broadcasts of more bytes than this are views; making a view takes as long as writing so much.
-_VIEW = 1 << 13
+_VIEW = 1 << 14
 
 
 @rule("broadcast_in_dim")

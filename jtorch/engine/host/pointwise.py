@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from operator import attrgetter
+import operator
 from typing import Any
 
 import ml_dtypes
@@ -21,12 +20,37 @@ _NUMBERS = (*_INTS, *_REALS, *_COMPLEX)
 _ORDERED = (_BOOL, *_INTS, *_REALS)
 
 
+#: Operators of Python that are ten times as fast as ufuncs where both operands are NumPy's scalars, and the same otherwise.
+_OPERATORS: dict[str, Compute] = {
+    "add": operator.add,
+    "add_any": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
+
 def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], weight: float = 1.0) -> None:
     """Declares primitives that are ufuncs of NumPy for these dtypes, and left to XLA for others."""
 
     @rule(*table, weight=weight, broadcasts=True)
     def _(e: Equation) -> Compute | None:
-        return table[e.name] if e.ins[0].dtype in dtypes and e.params.get("out_dtype") in (None, e.out.dtype) else None
+        if e.ins[0].dtype not in dtypes:
+            return _of_complex(e)
+        if e.params.get("out_dtype") not in (None, e.out.dtype):
+            return None
+        if e.name in _OPERATORS and not e.out.shape and e.ins[0].dtype != _BFLOAT16:
+            return _OPERATORS[e.name]
+        return table[e.name]
 
 
 _ufuncs({"add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply}, (*_NUMBERS, _BOOL))
@@ -67,11 +91,33 @@ def _one(e: Equation) -> Any:
     return e.out.dtype.type(1)
 
 
+def _of_complex(e: Equation) -> Compute | None:
+    """What computes a primitive of complex numbers, where it is not a ufunc; most are left to XLA."""
+    return _OF_COMPLEX.get(e.name) if e.ins[0].dtype in _COMPLEX else None
+
+
 def _is_float(dtype: Any) -> bool:
     return dtype in _REALS
 
 
 # ---- integers --------------------------------------------------------------------------------------------------------------------
+
+
+def _of_ints(dtype: Any, compute: Any) -> Compute:
+    """What computes integers without dimensions by Python's, and wraps them."""
+    make, info = dtype.type, np.iinfo(dtype)
+    least, count = int(info.min), 1 << info.bits
+    return lambda x, y: make((compute(int(x), int(y)) - least) % count + least)
+
+
+def _quotient(x: int, y: int) -> int:
+    if y == 0:
+        return -1
+    return x // y if (x < 0) == (y < 0) else -(-x // y)
+
+
+def _remainder(x: int, y: int) -> int:
+    return x - y * _quotient(x, y) if y else x
 
 
 def _truncated(x: Any, y: Any) -> Any:
@@ -86,11 +132,13 @@ def _truncated_unsigned(x: Any, y: Any) -> Any:
 @rule("div", weight=4, broadcasts=True)
 def _div(e: Equation) -> Compute | None:
     dtype = e.out.dtype
+    if dtype.kind in "iu" and not e.out.shape:
+        return _of_ints(dtype, _quotient)
     if dtype.kind == "i":
         return _truncated
     if dtype.kind == "u":
         return _truncated_unsigned
-    return np.divide if _is_float(dtype) else None
+    return np.divide if _is_float(dtype) else _of_complex(e)
 
 
 def _rest(x: Any, y: Any) -> Any:
@@ -101,7 +149,7 @@ def _rest(x: Any, y: Any) -> Any:
 def _rem(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
-        return _rest
+        return _rest if e.out.shape else _of_ints(dtype, _remainder)
     return np.fmod if _is_float(dtype) else None
 
 
@@ -154,13 +202,13 @@ def _sign(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
         return np.sign
-    return (lambda x: np.copysign(np.sign(x), x)) if _is_float(dtype) else None  # NumPy's sign of -0.0 is 0.0
+    return (lambda x: np.copysign(np.sign(x), x)) if _is_float(dtype) else _of_complex(e)  # NumPy's of -0.0 is 0.0
 
 
 @rule("abs", broadcasts=True)
 def _abs(e: Equation) -> Compute | None:
     dtype = e.ins[0].dtype
-    return np.absolute if dtype in _INTS or _is_float(dtype) else None
+    return np.absolute if dtype in _INTS or _is_float(dtype) else _of_complex(e)
 
 
 @rule("round", broadcasts=True)
@@ -190,9 +238,10 @@ def _square(e: Equation) -> Compute | None:
 @rule("integer_pow", weight=2, broadcasts=True)
 def _integer_pow(e: Equation) -> Compute | None:
     dtype, y = e.out.dtype, e.params["y"]
-    if dtype not in (*_INTS, *_REALS):
+    if dtype not in _NUMBERS:
         return None
     one = _one(e)
+    divide = _complex_quotient if dtype in _COMPLEX else np.divide
     if y == 0:
         shape = e.out.shape
         return lambda _: np.full(shape, one, dtype)
@@ -203,7 +252,7 @@ def _integer_pow(e: Equation) -> Compute | None:
     if y == 3:
         return lambda x: np.multiply(np.multiply(x, x), x)
     if y == -1:
-        return lambda x: np.divide(one, x)
+        return lambda x: divide(one, x)
 
     def power(x: Any, n: int = abs(y)) -> Any:
         # The same products in the same order as XLA's.
@@ -216,7 +265,7 @@ def _integer_pow(e: Equation) -> Compute | None:
                 return found
             x = np.multiply(x, x)
 
-    return power if y > 0 else lambda x: np.divide(one, power(x))
+    return power if y > 0 else lambda x: divide(one, power(x))
 
 
 @rule("pow", weight=20, broadcasts=True)
@@ -249,43 +298,95 @@ def _logistic(e: Equation) -> Compute | None:
     return (lambda x: np.divide(one, np.add(one, np.exp(np.negative(x))))) if _is_float(e.out.dtype) else None
 
 
-# ---- special functions -----------------------------------------------------------------------------------------------------------
-
-_SCIPY = {"erf": "erf", "erfc": "erfc"}
-
-
-@rule(*_SCIPY, weight=40, broadcasts=True)
-def _special(e: Equation) -> Compute | None:
-    dtype = e.out.dtype
-    if not _is_float(dtype):
-        return None
-    import scipy.special
-
-    return _widened(getattr(scipy.special, _SCIPY[e.name]), dtype)
-
-
-def _widened(compute: Callable[..., Any], dtype: Any) -> Compute:
-    """In half precision the function of the float32 numbers, rounded once."""
-    if dtype not in _HALVES:
-        return compute
-    return lambda *operands: compute(*[x.astype(np.float32) for x in operands]).astype(dtype)
-
-
-@rule("erf_inv", weight=60, broadcasts=True)
-def _erf_inv(e: Equation) -> Compute | None:
-    if not _is_float(e.out.dtype):
-        return None
-    from scipy.special import erfinv
-
-    return _widened(lambda x: np.copysign(erfinv(x), x), e.out.dtype)  # SciPy's of -0.0 is 0.0
-
-
 # ---- complex numbers -------------------------------------------------------------------------------------------------------------
+# Infinities with NaN, zeros with signs and poles are as in XLA, which is not as in NumPy (nor in PyTorch, whose kernels say what they
+# want of them): so these are computed from their parts.
+
+
+def _complex_of(re: Any, im: Any, dtype: Any) -> Any:
+    found = np.empty(re.shape, dtype)
+    found.real = re
+    found.imag = im
+    return found
+
+
+def _all(x: Any) -> bool:
+    return np.count_nonzero(x) == x.size
+
+
+def _modulus(x: Any) -> Any:
+    found = np.absolute(x)
+    if _all(np.isfinite(found)):
+        return found
+    return np.where(np.isnan(x), found.dtype.type(np.nan), found)  # NumPy's of inf+nanj is inf
+
+
+def _complex_sign(x: Any) -> Any:
+    size = _modulus(x)
+    return np.where(np.equal(size, 0), x, _complex_of(x.real / size, x.imag / size, x.dtype))
+
+
+def _complex_exp(x: Any) -> Any:
+    found = np.exp(x)
+    if _all(np.isfinite(found)) and _all(x.imag):  # the imaginary part of XLA's is 0.0 where that of x is zero
+        return found
+    size, angle = np.exp(x.real), x.imag
+    return _complex_of(size * np.cos(angle), np.where(np.equal(angle, 0), angle.dtype.type(0), size * np.sin(angle)), x.dtype)
+
+
+def _complex_log(x: Any) -> Any:
+    found = np.log(x)
+    if _all(np.isfinite(found)):
+        return found
+    return _complex_of(np.log(_modulus(x)), np.arctan2(x.imag, x.real), x.dtype)
+
+
+def _complex_sqrt(x: Any) -> Any:
+    re, im = x.real, x.imag
+    t = np.sqrt((np.absolute(re) + _modulus(x)) / 2)
+    other = np.where(np.equal(t, 0), t, np.absolute(im) / (t + t))
+    right, endless = np.greater_equal(re, 0), np.logical_and(np.isinf(im), np.logical_not(np.isnan(re)))
+    along, across = np.where(right, t, other), np.where(right, other, t)
+    across = np.where(np.less(im, 0), -across, across)
+    return _complex_of(np.where(endless, np.absolute(im), along), np.where(endless, im, across), x.dtype)
+
+
+def _complex_quotient(x: Any, y: Any) -> Any:
+    found = np.divide(x, y)
+    if _all(np.isfinite(found)):
+        return found
+    # As in annex G of C: quotients by zero, of infinities and by infinities that NumPy makes NaN.
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    zero, endless = a.dtype.type(0), a.dtype.type(np.inf)
+
+    def unit(v: Any) -> Any:
+        return np.copysign(np.isinf(v).astype(v.dtype), v)
+
+    lost = np.isnan(found.real) & np.isnan(found.imag)
+    pole = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
+    large = lost & (np.isinf(a) | np.isinf(b)) & np.isfinite(c) & np.isfinite(d)
+    small = lost & (np.isinf(c) | np.isinf(d)) & np.isfinite(a) & np.isfinite(b)
+    at_pole, ua, ub, uc, ud = np.copysign(endless, c), unit(a), unit(b), unit(c), unit(d)
+    cases = [pole, large, small]
+    re = np.select(cases, [at_pole * a, endless * (ua * c + ub * d), zero * (a * uc + b * ud)], found.real)
+    im = np.select(cases, [at_pole * b, endless * (ub * c - ua * d), zero * (b * uc - a * ud)], found.imag)
+    return _complex_of(re, im, found.dtype)
+
+
+_OF_COMPLEX: dict[str, Compute] = {
+    "abs": _modulus,
+    "sign": _complex_sign,
+    "exp": _complex_exp,
+    "log": _complex_log,
+    "sqrt": _complex_sqrt,
+    "div": _complex_quotient,
+    "square": np.square,
+}
 
 
 @rule("real", "imag")
 def _part(e: Equation) -> Compute | None:
-    return attrgetter(e.name)
+    return operator.attrgetter(e.name)
 
 
 @rule("conj", broadcasts=True)
@@ -342,14 +443,14 @@ def _second_where(which: Any, no: Any, yes: Any) -> Any:
 @rule("select_n", weight=2, broadcasts=True)
 def _select_n(e: Equation) -> Compute | None:
     which, n, shape = e.ins[0], len(e.ins) - 1, e.out.shape
-    if n == 1 or (not which.shape and shape):
-
-        def pick(at: Any, *cases: Any) -> Any:
-            # Nothing is copied.
-            x = cases[min(max(int(at), 0), n - 1)]
+    if n == 1 or not which.shape:
+        # Nothing is copied.
+        def shaped(x: Any) -> Any:
             return x if x.shape == shape else np.broadcast_to(x, shape)
 
-        return pick
+        if n == 2 and which.dtype == _BOOL:
+            return lambda at, no, yes: shaped(yes if at else no)
+        return lambda at, *cases: shaped(cases[min(max(int(at), 0), n - 1) if n > 1 else 0])
     if which.dtype == _BOOL:
         return _second_where
 

@@ -66,6 +66,7 @@ RULES: dict[str, Rule] = {}
 #: The modules that hold the rules, loaded when the first kernel is staged.
 _FAMILIES = (
     "pointwise",
+    "special",
     "conversions",
     "layout",
     "reductions",

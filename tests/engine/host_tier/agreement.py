@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,21 @@ import ml_dtypes
 import numpy as np
 
 from jtorch.engine.host import stage
+from jtorch.engine.host.staging import CODE_AFTER
 
 FLOATS = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
 INTS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 
 
-def compare(fn: Callable[..., Any], *operands: Any, ulp: int = 0, flushed: bool = False, names: Any = None) -> None:
+def compare(
+    fn: Callable[..., Any],
+    *operands: Any,
+    ulp: Any = 0,
+    least: float = 0.0,
+    flushed: bool = False,
+    names: Any = None,
+    pointwise: bool = False,
+) -> None:
     """Asserts that NumPy and XLA give the same dtypes, shapes and numbers: equal, or within ``ulp`` units in the last place.
 
     NaN equals NaN, and zeros have the same sign.
@@ -23,58 +33,81 @@ def compare(fn: Callable[..., Any], *operands: Any, ulp: int = 0, flushed: bool 
     Args:
         fn: the function, of arrays; may return several.
         operands: arrays or scalars.
-        ulp: how many units in the last place results may differ; one number, or one for each result.
+        ulp: how many units in the last place results may differ; one number, or one for each result. The parts of complex results: units
+            of the modulus.
+        least: those of smaller results are those of this number.
         flushed: that XLA may give zero for numbers too small to be normal: it sets the processor so, and NumPy does not.
         names: of the results, for messages.
+        pointwise: that every element of the results depends on those at its place in the operands: scalars, strided and empty arrays
+            are tried, too, against the same results of XLA.
     """
     arrays = [np.asarray(x) for x in operands]
-    closed = jax.make_jaxpr(fn)(*arrays)
+    found = run(fn, *arrays)
+    wanted = [np.asarray(w) for w in jax.tree.leaves(jax.jit(fn)(*arrays))]
+    bounds = np.broadcast_to(ulp, len(wanted))
+
+    def check(found: list[Any], wanted: list[np.ndarray]) -> None:
+        assert len(found) == len(wanted)
+        for i, (g, w) in enumerate(zip(found, wanted, strict=True)):
+            equal(np.asarray(g), w, int(bounds[i]), least, flushed, names[i] if names else i)
+
+    check(found, wanted)
+    if pointwise:
+        for place in (slice(None, None, -2), slice(0, 0), *range(0, arrays[0].shape[0], max(1, arrays[0].shape[0] // 7))):
+            check(run(fn, *[a[place].T for a in arrays]), [w[place].T for w in wanted])
+
+
+def run(fn: Callable[..., Any], *arrays: Any) -> list[Any]:
+    """What NumPy gives for ``fn``: step by step at first, then as generated code, which must be the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        program = stage(jax.make_jaxpr(fn)(*arrays))
     kept = [a.copy() for a in arrays]
-    program = stage(closed)
     with np.errstate(all="ignore"):
-        # Step by step at first, then as generated code.
-        found = [program(*arrays), *(program(*arrays) for _ in range(6))]
-    wanted = jax.tree.leaves(jax.jit(fn)(*arrays))
+        first, *_, last = [program(*arrays) for _ in range(CODE_AFTER + 2)]
     for a, k in zip(arrays, kept, strict=True):
         assert a.tobytes() == k.tobytes(), "an operand was written into"
-    bounds = np.broadcast_to(ulp, len(wanted))
-    for got in (found[0], found[-1]):
-        assert len(got) == len(wanted)
-        for i, (g, w) in enumerate(zip(got, wanted, strict=True)):
-            equal(np.asarray(g), np.asarray(w), int(bounds[i]), flushed, names[i] if names else i)
+    for x, y in zip(first, last, strict=True):
+        equal(np.asarray(x), np.asarray(y))
+    return last
 
 
-def equal(g: np.ndarray, w: np.ndarray, ulp: int = 0, flushed: bool = False, name: Any = "") -> None:
+def equal(g: np.ndarray, w: np.ndarray, ulp: int = 0, least: Any = 0.0, flushed: bool = False, name: Any = "") -> None:
     """Asserts that two arrays are the same, NaN and the signs of zeros included."""
     assert g.dtype == w.dtype, (name, g.dtype, w.dtype)
     assert g.shape == w.shape, (name, g.shape, w.shape)
     if g.dtype.kind == "c":
-        equal(g.real, w.real, ulp, flushed, name)
-        equal(g.imag, w.imag, ulp, flushed, name)
+        with np.errstate(all="ignore"):
+            size = np.abs(w)
+        least = np.where(np.isfinite(size), size, 0) if ulp else 0.0
+        equal(g.real, w.real, ulp, least, flushed, f"{name}.real")
+        equal(g.imag, w.imag, ulp, least, flushed, f"{name}.imag")
         return
     if g.dtype.kind in "biu":
         np.testing.assert_array_equal(g, w, err_msg=str(name))
         return
-    if flushed:
-        # What rounds to the smallest normal number is flushed, too.
-        g = np.where((w == 0) & (np.abs(g) <= ml_dtypes.finfo(g.dtype).smallest_normal), np.copysign(np.zeros_like(g), g), g)
-    both = np.isnan(g) & np.isnan(w)
-    off = np.where(both, 0, distance(g, w))
-    bad = (off > ulp) | (np.isnan(g) ^ np.isnan(w)) | (np.isinf(w) & (off > 0))
-    # Zeros of both signs are neighbours' distance 0 apart.
-    bad |= (g == 0) & (w == 0) & (np.signbit(g) != np.signbit(w))
-    if bad.any():
-        at = tuple(np.argwhere(bad)[0])
-        raise AssertionError(
-            f"{name}: {int(bad.sum())} of {bad.size} {w.dtype} differ, first at {at}: {g[at]!r}, XLA {w[at]!r}, {off[at]} apart; worst "
-            f"{off[bad].max()}"
-        )
+    with np.errstate(all="ignore"):
+        if flushed:
+            # What rounds to the smallest normal number is flushed, too, and so is what comes of a number below it on the way.
+            g = np.where((w == 0) & (np.abs(g) <= 4 * ml_dtypes.finfo(g.dtype).smallest_normal), np.copysign(np.zeros_like(g), g), g)
+        both = np.isnan(g) & np.isnan(w)
+        off = np.where(both, 0, distance(g, w))
+        near = np.abs(g.astype(np.float64) - w.astype(np.float64)) <= ulp * float(ml_dtypes.finfo(w.dtype).eps) * np.asarray(least)
+        bad = np.asarray((off > ulp) & ~near | (np.isnan(g) ^ np.isnan(w)) | (np.isinf(w) & (off > 0)))
+        # Zeros of both signs are no distance apart.
+        bad |= (g == 0) & (w == 0) & (np.signbit(g) != np.signbit(w))
+        if bad.any():
+            at = tuple(np.argwhere(bad)[0])
+            raise AssertionError(
+                f"{name}: {int(bad.sum())} of {bad.size} {w.dtype} differ, first at {at}: {g[at]!r}, XLA {w[at]!r}, {off[at]} apart; worst "
+                f"{off[bad].max()}"
+            )
 
 
 def distance(g: np.ndarray, w: np.ndarray) -> np.ndarray:
     """How many numbers of the dtype lie between."""
     bits, whole = np.dtype(f"i{g.dtype.itemsize}"), np.dtype(f"u{g.dtype.itemsize}")
-    a, b = (np.where(x < 0, np.iinfo(bits).min - x, x) for x in (np.ascontiguousarray(g).view(bits), np.ascontiguousarray(w).view(bits)))
+    a, b = (np.where(x < 0, np.iinfo(bits).min - x, x) for x in (np.array(g, order="C").view(bits), np.array(w, order="C").view(bits)))
     return np.where(a > b, a - b, b - a).view(whole).astype(np.uint64)
 
 

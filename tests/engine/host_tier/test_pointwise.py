@@ -2,12 +2,135 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 from jax import lax
 
-from .agreement import compare
+from .agreement import FLOATS, compare, edges
+
+COMPLEX = (np.complex64, np.complex128)
+EXACT = "neg sign floor ceil round abs square sqrt is_finite".split()
+#: Within 4 units in the last place: 2 of NumPy's and 2 of XLA's.
+CLOSE = "exp log log1p expm1 sin cos tan asin acos atan asinh acosh atanh sinh cosh tanh rsqrt cbrt logistic exp2".split()
+#: Where XLA itself is further from the function than that, by so many units: (float32, float64).
+FURTHER = {
+    "exp2": (200, 1500),  # exp of a rounded product
+    "log1p": (4, 300),
+    "atanh": (4, 300),
+    "sinh": (60, 1000),  # exp of a rounded sum
+    "cosh": (60, 1000),
+    "tanh": (6, 12),
+}
 
 
-def test_sums() -> None:
-    x = np.array([1, -2, np.inf, np.nan, -0.0], np.float32)
-    compare(lax.add, x, x[::-1].copy())
+def pairs(dtype: Any, n: int = 15) -> list[np.ndarray]:
+    """Every pair of the numbers on which functions are likely to differ."""
+    x = edges(dtype, n)
+    return [a.ravel() for a in np.broadcast_arrays(x[:, None], x)]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_functions(dtype: Any) -> None:
+    names, powers = [*EXACT, "round to even", *CLOSE], (-5, -2, -1, 0, 1, 2, 3, 4, 7)
+    x = edges(dtype, 300)
+    # Without squares too small to be normal: their reciprocals are infinite in XLA.
+    moderate = x[((np.abs(x) > 1e-2) & (np.abs(x) < 1e2)) | ~np.isfinite(x) | (x == 0)]
+
+    def fn(x: Any, moderate: Any) -> Any:
+        to_even = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+        exact, close = ([getattr(lax, name)(x) for name in some] for some in (EXACT, CLOSE))
+        return exact, to_even, close, [lax.integer_pow(moderate, n) for n in powers]
+
+    close = [FURTHER.get(name, (4, 4))[dtype == np.float64] if dtype in FLOATS[:2] else 2 for name in CLOSE]
+    bounds = [0] * (len(EXACT) + 1) + close + [0] * len(powers)
+    compare(fn, x, np.resize(moderate, x.shape), ulp=bounds, names=[*names, *powers], flushed=True, pointwise=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_functions_of_two(dtype: Any) -> None:
+    names = "add sub mul div rem nextafter eq ne lt le gt ge".split()
+
+    def fn(x: Any, y: Any) -> Any:
+        total = [p.bind(x, y) for p in (lax.eq_to_p, lax.lt_to_p, lax.le_to_p)]
+        of_int = lax.pow(x, lax.round(y).astype(np.int32))
+        return [getattr(lax, name)(x, y) for name in names], total, lax.pow(x, y), lax.atan2(x, y), of_int
+
+    every = [*names, "eq_to", "lt_to", "le_to", "pow", "atan2", "pow of int"]
+    compare(fn, *pairs(dtype), ulp=[0] * 15 + [2, 2, 2], names=every, flushed=True, pointwise=True)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, np.int8, np.uint32, np.bool_])
+def test_extremes(dtype: Any) -> None:
+    """Which zero the extreme of 0.0 and -0.0 is, is not said: XLA orders them, NumPy (and PyTorch) take either."""
+    x = edges(dtype)
+    x = x[~((x == 0) & np.signbit(x))] if dtype in FLOATS else x
+    few = x[:: max(len(x) // 12, 1)]
+    low, middle, high = (a.ravel() for a in np.broadcast_arrays(few[:, None, None], few[:, None], few))
+
+    def fn(low: Any, middle: Any, high: Any) -> Any:
+        return lax.max(low, high), lax.min(high, middle), lax.clamp(low, middle, high)
+
+    compare(fn, low, middle, high, pointwise=True)
+    compare(lax.clamp, few[1], x, few[-2])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64])
+def test_integers(dtype: Any) -> None:
+    ones = "neg sign square bitwise_not population_count clz".split() + ["abs"] * (np.dtype(dtype).kind == "i")
+    twos = "add sub mul div rem eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor".split()
+    twos += "shift_left shift_right_logical shift_right_arithmetic".split()
+
+    def fn(x: Any, y: Any) -> Any:
+        powers = [lax.integer_pow(x, n) for n in (0, 1, 2, 3, 7)]
+        total = [p.bind(x, y) for p in (lax.eq_to_p, lax.lt_to_p, lax.le_to_p)]
+        return [getattr(lax, n)(x) for n in ones], [getattr(lax, n)(x, y) for n in twos], powers, total
+
+    compare(fn, *pairs(dtype), names=[*ones, *twos, *["integer_pow"] * 5, *["total order"] * 3], pointwise=True)
+
+
+def test_bools() -> None:
+    names = "bitwise_and bitwise_or bitwise_xor eq ne lt le gt ge max min".split()
+
+    def fn(x: Any, y: Any) -> Any:
+        return [getattr(lax, n)(x, y) for n in names], lax.bitwise_not(x)
+
+    compare(fn, *pairs(np.bool_), pointwise=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.bool_, np.complex64, FLOATS[3]])
+def test_selection(dtype: Any) -> None:
+    x = edges(dtype)
+    cases = [x, x[::-1].copy(), np.roll(x, 3), np.roll(x, 5)]
+    which = (np.arange(len(x)) % 7 - 2).astype(np.int32)  # also beyond the cases
+
+    def fn(which: Any, mask: Any, one: Any, at: Any, *cases: Any) -> Any:
+        return (
+            lax.select_n(mask, *cases[:2]),
+            lax.select_n(which, *cases),
+            lax.select_n(which, *cases[:2]),
+            lax.select_n(which, *cases[:1]),
+            lax.select_n(one, *cases[:2]),
+            lax.select_n(at, *cases),
+            lax.select_n(one, cases[0][0], cases[1][0]),
+            lax.select_n(at, *[c[1] for c in cases]),
+        )
+
+    for one, at in ((False, 2), (True, -1), (True, 9)):
+        compare(fn, which, which > 0, np.bool_(one), np.int32(at), *cases)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_numbers(dtype: Any) -> None:
+    part = np.float32 if dtype == np.complex64 else np.float64
+
+    def fn(x: Any, y: Any, a: Any, b: Any) -> Any:
+        exact = x + y, x - y, -x, x == y, x != y, lax.real(x), lax.imag(x), lax.conj(x), lax.complex(a, b), lax.conj(a)
+        powers = [lax.integer_pow(x, n) for n in (0, 1, 2, 3, 5, -1, -2)]
+        return exact, x * y, x / y, powers, [getattr(lax, name)(x) for name in "abs sign square exp log sqrt".split()]
+
+    x, y = pairs(dtype, 12)
+    a, b = (np.resize(v, x.shape) for v in pairs(part, 0))
+    # XLA's log is the further from the logarithm the nearer the modulus is to one.
+    compare(fn, x, y, a, b, ulp=[0] * 10 + [4, 4] + [12] * 7 + [4, 4, 4, 4, 300, 4], pointwise=True)

@@ -1,0 +1,127 @@
+"""Element by element: the special functions, by SciPy, which is loaded when the first kernel that needs one is staged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .rules import Compute, Equation, rule
+
+_HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+_REALS = (*_HALVES, np.dtype(np.float32), np.dtype(np.float64))
+
+_Make = Callable[[Any, Any], Compute]
+
+
+def _special(*names: str, weight: float) -> Callable[[_Make], _Make]:
+    """Declares primitives: the function below gets SciPy's functions and the name, and gives what computes float32 and float64."""
+
+    def declare(make: _Make) -> _Make:
+        @rule(*names, weight=weight, broadcasts=True)
+        def _(e: Equation) -> Compute | None:
+            dtype = e.out.dtype
+            if dtype not in _REALS:
+                return None
+            import scipy.special
+
+            compute = make(scipy.special, e.name)
+            if dtype in _HALVES:  # the function of the float32 numbers, rounded once
+                return lambda *operands: compute(*[x.astype(np.float32) for x in operands]).astype(dtype)
+            return compute
+
+        return make
+
+    return declare
+
+
+@_special("erf", "erfc", weight=40)
+def _plain(scipy: Any, name: str) -> Compute:
+    return getattr(scipy, name)
+
+
+@_special("erf_inv", "bessel_i1e", weight=60)
+def _odd(scipy: Any, name: str) -> Compute:
+    compute = {"erf_inv": scipy.erfinv, "bessel_i1e": scipy.i1e}[name]
+    return lambda x: np.copysign(compute(x), x)  # SciPy's of -0.0 is 0.0
+
+
+@_special("bessel_i0e", weight=60)
+def _i0e(scipy: Any, _: str) -> Compute:
+    return scipy.i0e
+
+
+@_special("lgamma", weight=60)
+def _lgamma(scipy: Any, _: str) -> Compute:
+    # The finite numbers that are large are integers, where it is infinite; SciPy's of -inf is -inf.
+    return lambda x: scipy.gammaln(np.maximum(x, np.finfo(x.dtype).min))
+
+
+def _digamma(x: Any) -> Any:
+    from scipy.special import psi
+
+    if np.greater(x, 0).all():
+        return psi(x)
+    # Reflected at 1/2 with the distance from the pole, which SciPy loses; NaN at the poles, zero among them.
+    one, low = x.dtype.type(1), np.less(x, 0.5)
+    found = psi(np.where(low, one - x, x))
+    off = np.subtract(x, np.rint(x))
+    found = np.where(low, found - x.dtype.type(np.pi) / np.tan(x.dtype.type(np.pi) * off), found)
+    return np.where(np.equal(off, 0) & low, x.dtype.type(np.nan), found)
+
+
+@_special("digamma", weight=100)
+def _digammas(_: Any, __: str) -> Compute:
+    return _digamma
+
+
+def _zeta(x: Any, q: Any) -> Any:
+    from scipy.special import zeta
+
+    found, dtype = zeta(x, q), q.dtype
+    if np.isfinite(found).all() and np.isfinite(q).all() and np.isfinite(x).all() and np.greater(q, 0).all():
+        return found
+    nan, endless = dtype.type(np.nan), dtype.type(np.inf)
+    even = np.equal(np.fmod(x, 2), 0)
+    pole = np.less_equal(q, 0) & np.equal(q, np.floor(q))
+    between = np.less_equal(q, 0) & ~pole & np.not_equal(x, np.floor(x))
+    beyond = np.isinf(q) | (np.isinf(x) & np.less_equal(q, 1))
+    return np.select([np.equal(x, 1), pole & even, pole | between | beyond | np.less(x, 1)], [endless, endless, nan], found)
+
+
+@_special("zeta", weight=200)
+def _zetas(_: Any, __: str) -> Compute:
+    return _zeta
+
+
+@_special("polygamma", weight=300)
+def _polygamma(scipy: Any, _: str) -> Compute:
+    def compute(n: Any, x: Any) -> Any:
+        dtype = x.dtype
+        after = n + dtype.type(1)
+        size = np.exp(scipy.gammaln(after)) * _zeta(after, x)
+        found = np.where(np.equal(np.fmod(n, 2), 0), -size, size)
+        found = np.where(np.equal(n, 0), _digamma(x), found)
+        return np.where(np.less(n, 0) | np.not_equal(n, np.floor(n)), dtype.type(np.nan), found)
+
+    return compute
+
+
+@_special("igamma", "igammac", weight=400)
+def _incomplete(scipy: Any, name: str) -> Compute:
+    lower = name == "igamma"
+    compute = scipy.gammainc if lower else scipy.gammaincc
+
+    def found(a: Any, x: Any) -> Any:
+        one, zero, nan = (a.dtype.type(v) for v in (1, 0, np.nan))
+        wrong = np.less(x, 0) | np.less(a, 0) | (np.equal(a, 0) & np.equal(x, 0)) | np.isnan(a) | np.isnan(x)
+        endless = np.isinf(x)
+        nothing = np.isinf(a) & np.greater_equal(x, 1)
+        if lower:
+            nothing = nothing | (np.equal(a, 0) & np.less(x, 1))
+            return np.select([wrong, endless, np.equal(x, 0), nothing], [nan, one, zero, nan], compute(a, x))
+        return np.select([wrong, endless | np.equal(a, 0), nothing], [nan, zero, nan], compute(a, x))
+
+    return found

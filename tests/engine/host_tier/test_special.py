@@ -1,0 +1,68 @@
+"""SciPy's special functions agree with XLA's: as far as XLA's are from the functions, and on what is infinite or not a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax import lax
+
+from jtorch.engine.host import Unstaged, stage
+
+from .agreement import FLOATS, compare, edges
+
+#: Units in the last place, of one where results are smaller: (float32, float64).
+ONE = {"erf": (6, 6), "erfc": (8, 8), "erf_inv": (60, 60), "bessel_i0e": (8, 12), "bessel_i1e": (8, 8)}
+ONE |= {"lgamma": (120, 120), "digamma": (40, 60)}
+
+
+def grid(dtype: Any, n: int = 500) -> list[np.ndarray]:
+    """Pairs of special numbers, and of moderate positive ones."""
+    few = np.array([0, -0.0, 0.5, 1, 2, 3, 10, -0.5, -1, -2, -2.5, np.inf, -np.inf, np.nan])
+    r = np.random.default_rng(1)
+    first, second = (a.ravel() for a in np.broadcast_arrays(few[:, None], few))
+    return [np.concatenate([v, np.exp(r.uniform(-3, 3, n))]).astype(dtype) for v in (first, second)]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_functions(dtype: Any) -> None:
+    def fn(x: Any) -> Any:
+        return [getattr(lax, name)(x) for name in ONE]
+
+    x = edges(dtype, 200)
+    bounds = [b[dtype == np.float64] if dtype in FLOATS[:2] else 2 for b in ONE.values()]
+    compare(fn, x, ulp=bounds, least=1.0, names=list(ONE), flushed=True, pointwise=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS[:2])
+def test_tails(dtype: Any) -> None:
+    """Small results are right to as many digits as XLA's."""
+    x = np.concatenate([np.linspace(0, 9, 300), np.linspace(-30, 0, 30)]).astype(dtype)
+    compare(lambda x: (lax.erfc(x), lax.erf(x), lax.bessel_i1e(x)), x, ulp=(100, 6, 20), flushed=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS[:2])
+def test_functions_of_two(dtype: Any) -> None:
+    def fn(a: Any, x: Any, order: Any) -> Any:
+        return lax.igamma(a, x), lax.igammac(a, x), lax.polygamma(order, x), lax.zeta(a, x), lax.zeta(a + dtype(1), abs(x))
+
+    a, x = grid(dtype)
+    order = np.where(np.arange(len(a)) < 196, a, np.minimum(np.rint(a), 6))
+    # Between the poles XLA's polygamma is a difference of large numbers.
+    order = np.where((x < 0) & (x != np.floor(x)), -order * order - 0.5, order).astype(dtype)
+    names = ["igamma", "igammac", "polygamma", "zeta", "zeta beyond 1"]
+    compare(fn, a, x, order, ulp=[400, 400, 300, 30, 30], least=1.0, names=names, flushed=True, pointwise=True)
+
+
+def test_halves_of_two() -> None:
+    a, x = grid(np.float16, 50)
+    compare(lambda a, x: (lax.zeta(a, x), lax.igamma(a, x)), a, x, ulp=2, names=["zeta", "igamma"], flushed=True)
+
+
+@pytest.mark.parametrize("name", ["igamma_grad_a", "random_gamma_grad", "betainc"])
+def test_what_scipy_lacks_is_left_to_the_compiler(name: str) -> None:
+    x = np.ones(2, np.float32)
+    with pytest.raises(Unstaged):
+        stage(jax.make_jaxpr(getattr(lax, name))(*[x] * (3 if name == "betainc" else 2)))
