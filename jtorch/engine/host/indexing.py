@@ -1,3 +1,344 @@
 """Gathers, scatters and slices at places that values give."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax.lax import GatherScatterMode
+
+from .kinds import kind
+from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
+
+#: Operands with more bytes than this are not copied whole to look up some elements.
+_COPIED = 1 << 16
+#: Updates of rows with at most so many elements are accumulated as rows; flat places are faster for more.
+_FEW = 256
+_UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
+
+
+class Windows(NamedTuple):
+    """Windows of an operand, at places that an array of indices gives: what gathers and scatters have in common.
+
+    Attributes:
+        shape: of the operand.
+        sizes: of a window, for each dimension of the operand.
+        kept: the dimensions of the operand that a window has; the others are indexed by one number.
+        indexed: the dimensions of the operand that the columns of the indices belong to.
+        batching: pairs of a dimension of the operand and the one of the indices that it runs along with.
+        batch: the shape of the indices without their columns.
+        drop: that windows which are not wholly inside count for nothing; otherwise they are moved inside.
+    """
+
+    shape: tuple[int, ...]
+    sizes: tuple[int, ...]
+    kept: tuple[int, ...]
+    indexed: tuple[int, ...]
+    batching: tuple[tuple[int, int], ...]
+    batch: tuple[int, ...]
+    drop: bool
+
+    @property
+    def limits(self) -> list[int]:
+        """The last places where windows are inside."""
+        return [self.shape[o] - self.sizes[o] for o in self.indexed]
+
+    @property
+    def window(self) -> tuple[int, ...]:
+        """The sizes of the kept dimensions."""
+        return tuple([self.sizes[o] for o in self.kept])
+
+    @property
+    def rows(self) -> int:
+        """The axis of which windows are rows: the only one indexed, while they have all of the others; -1 if it is otherwise."""
+        if len(self.indexed) != 1 or self.batching:
+            return -1
+        (axis,) = self.indexed
+        others = tuple([o for o in range(len(self.shape)) if o != axis])
+        return axis if self.kept == others and all(self.sizes[o] == self.shape[o] for o in others) and self.sizes[axis] == 1 else -1
+
+    def inner(self) -> int:
+        """How many of the last dimensions every window has whole."""
+        n = 0
+        for o in reversed(range(len(self.shape))):
+            if o not in self.kept or o in self.indexed or self.sizes[o] != self.shape[o]:
+                break
+            n += 1
+        return n
+
+
+def _single(w: Windows) -> Callable[[np.ndarray], tuple[Any, ...] | None]:
+    """From the indices of one window to the basic index of it; None if it is dropped."""
+    template: list[Any] = [slice(0, w.sizes[o]) if o in w.kept else 0 for o in range(len(w.shape))]
+    columns = [(o, w.sizes[o], n, o in w.kept) for o, n in zip(w.indexed, w.limits, strict=True)]
+    drop = w.drop
+
+    def index(i: np.ndarray) -> tuple[Any, ...] | None:
+        found = template.copy()
+        for (o, size, limit, kept), start in zip(columns, i.ravel().tolist(), strict=True):
+            at = min(max(start, 0), limit)
+            if drop and at != start:
+                return None
+            found[o] = slice(at, at + size) if kept else at
+        return tuple(found)
+
+    return index
+
+
+def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray | None]]:
+    """From indices to the places of what windows hold, and which windows count; None where all do.
+
+    Places are counted in runs of the ``inner`` last dimensions; they have the shape of the batch, then of the window.
+    """
+    units = w.shape[: len(w.shape) - inner]
+    strides = [math.prod(units[o + 1 :]) for o in range(len(units))]
+    steps = np.array([strides[o] for o in w.indexed], np.int64)
+    limits = np.array(w.limits, np.int64)
+    window = tuple([o for o in w.kept if o < len(units)])
+    spread = (*w.batch, *(1,) * len(window))
+    base = np.zeros(w.batch, np.int64)
+    for o, axis in w.batching:
+        base = base + (np.arange(w.batch[axis]) * strides[o]).reshape([-1 if i == axis else 1 for i in range(len(w.batch))])
+    within = np.zeros((1,) * len(window), np.int64)
+    for k, o in enumerate(window):
+        within = within + (np.arange(w.sizes[o]) * strides[o]).reshape([-1 if i == k else 1 for i in range(len(window))])
+    shifted, wide, columns, drop = bool(w.batching), within.size > 1, len(w.indexed), w.drop
+    step = int(steps[0]) if columns == 1 else 0
+    limit = int(limits[0]) if columns == 1 else 0
+
+    inside = _inside(limit)
+
+    def places(i: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        if columns == 1:
+            at = i[..., 0]
+            counts = inside(at) if drop else None
+            if counts is not None and np.count_nonzero(counts) == counts.size:
+                counts = None
+            else:
+                at = np.minimum(np.maximum(_wide(at), 0), limit)
+            found = at.astype(np.int64)
+            if step != 1:
+                found *= step
+        else:
+            asked = _wide(i)
+            at = np.minimum(np.maximum(asked, 0), limits)
+            counts = (at == asked).all(-1) if drop else None
+            if counts is not None and np.count_nonzero(counts) == counts.size:
+                counts = None
+            found = np.dot(at, steps)
+        if shifted:
+            found = found + base
+        if wide:
+            found = found.reshape(spread) + within
+        elif window:
+            found = found.reshape(spread)
+        return found, counts
+
+    return places
+
+
+def _inside(limit: int) -> Callable[[np.ndarray], np.ndarray]:
+    """What tells which indices are from 0 to ``limit``, by one comparison where possible: negative ones are large without a sign."""
+
+    def inside(i: np.ndarray) -> np.ndarray:
+        unsigned = _UNSIGNED.get(i.dtype)
+        return i.view(unsigned) <= limit if unsigned is not None and limit < 1 << 31 else (i >= 0) & (i <= limit)
+
+    return inside
+
+
+def _wide(i: np.ndarray) -> np.ndarray:
+    """Indices as int64."""
+    return (np.minimum(i, np.uint64(1 << 62)) if i.dtype == np.uint64 else i).astype(np.int64)
+
+
+def _order(out: int, offsets: Sequence[int]) -> tuple[int, ...] | None:
+    """The permutation that moves the last dimensions to the places ``offsets``; None if they are there."""
+    first, last = iter(range(out - len(offsets))), iter(range(out - len(offsets), out))
+    perm = tuple([next(last) if i in offsets else next(first) for i in range(out)])
+    return None if perm == tuple(range(out)) else perm
+
+
+def _fill(value: Any, dtype: np.dtype) -> Any:
+    if value is not None:
+        return np.asarray(value).astype(dtype)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return dtype.type(info.min if dtype.kind == "i" else info.max)
+    return dtype.type(True if dtype.kind == "b" else np.nan)
+
+
+def _cost(e: Equation) -> float:
+    moved = e.out if e.name == "gather" else e.ins[2]
+    return 6 * CALL + BYTE * (2 * nbytes(e.outs) + nbytes(e.ins[1:])) + 4e-9 * moved.size
+
+
+@rule("gather", cost=_cost)
+def _gather(e: Equation) -> Compute | None:
+    operand, indices = e.ins
+    p, dtype = e.params, np.dtype(operand.dtype)
+    d, mode, shape = p["dimension_numbers"], p["mode"], e.out.shape
+    w = Windows(
+        shape=operand.shape,
+        sizes=tuple(p["slice_sizes"]),
+        kept=tuple([o for o in range(operand.ndim) if o not in d.collapsed_slice_dims and o not in d.operand_batching_dims]),
+        indexed=tuple(d.start_index_map),
+        batching=tuple(zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True)),
+        batch=indices.shape[:-1],
+        drop=mode is GatherScatterMode.FILL_OR_DROP,
+    )
+    if mode is GatherScatterMode.ONE_HOT or not kind(dtype):
+        return None
+    if 0 in shape:
+        nothing = np.zeros(shape, dtype)
+        return lambda *_: nothing
+    fill = _fill(p["fill_value"], dtype) if w.drop else None
+    order = _order(len(shape), d.offset_dims)
+    if math.prod(w.batch) == 1:
+        return _gather_one(w, order, np.full(shape, 0 if fill is None else fill, dtype))
+    if w.rows >= 0:
+        return _gather_rows(w, fill, shape, tuple(d.offset_dims), nbytes([operand]) > _COPIED)
+    inner = w.inner()
+    places = _places(w, inner)
+    run = math.prod(w.shape[len(w.shape) - inner :])
+    natural = (*w.batch, *w.window)
+
+    def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
+        at, counts = places(i)
+        found = a.reshape(-1).take(at, 0, None, "clip") if not inner else a.reshape(-1, run).take(at, 0, None, "clip").reshape(natural)
+        if counts is not None:
+            found[~counts] = fill
+        return found if order is None else found.transpose(order)
+
+    return gather
+
+
+def _gather_one(w: Windows, order: Any, missing: np.ndarray) -> Compute:
+    """One window: a view of the operand."""
+    index, spread = _single(w), (*w.batch, *w.window) if w.batch else None
+
+    def gather(a: np.ndarray, i: np.ndarray) -> Any:
+        at = index(i)
+        if at is None:
+            return missing
+        found = a[at]
+        if spread is not None:
+            found = found.reshape(spread)
+        return found if order is None else found.transpose(order)
+
+    return gather
+
+
+def _gather_rows(w: Windows, fill: Any, shape: tuple[int, ...], offsets: tuple[int, ...], large: bool) -> Compute:
+    """Rows along one axis, as of an embedding."""
+    axis, last = w.rows, w.limits[0]
+    before, nb = (slice(None),) * axis, len(w.batch)
+    # NumPy puts the dimensions of the indices where the axis was.
+    rest = [*range(axis), *range(axis + nb, len(shape))]
+    batch = iter(range(axis, axis + nb))
+    source = iter(rest)
+    perm = tuple([next(source) if i in offsets else next(batch) for i in range(len(shape))])
+    order, inside = None if perm == tuple(range(len(shape))) else perm, _inside(last)
+
+    def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
+        i = i[..., 0]
+        if i.dtype == np.uint64:
+            i = _wide(i)
+        if large and not a.flags.c_contiguous:
+            found = a[(*before, np.minimum(np.maximum(_wide(i), 0), last))]
+        else:
+            found = a.take(i, axis, None, "clip")
+        if fill is not None:
+            counts = inside(i)
+            if np.count_nonzero(counts) != counts.size:
+                found[(*before, ~counts)] = fill
+        return found if order is None else found.transpose(order)
+
+    return gather
+
+
+_SCATTERS = {
+    "scatter": None,
+    "scatter-add": np.add,
+    "scatter-sub": np.subtract,
+    "scatter-mul": np.multiply,
+    "scatter-min": np.minimum,
+    "scatter-max": np.maximum,
+}
+
+
+@rule(*_SCATTERS, cost=_cost)
+def _scatter(e: Equation) -> Compute | None:
+    operand, indices, updates = e.ins
+    p, ufunc = e.params, _SCATTERS[e.name]
+    d, mode, k = p["dimension_numbers"], p["mode"], kind(operand.dtype)
+    if mode is GatherScatterMode.ONE_HOT or not k or (ufunc is None and p["update_jaxpr"] is not None):
+        return None
+    if ufunc in (np.minimum, np.maximum) and k == "c":
+        return None
+    kept = tuple([o for o in range(operand.ndim) if o not in d.inserted_window_dims and o not in d.operand_batching_dims])
+    sizes = [1] * operand.ndim
+    for o, i in zip(kept, d.update_window_dims, strict=True):
+        sizes[o] = updates.shape[i]
+    w = Windows(
+        shape=operand.shape,
+        sizes=tuple(sizes),
+        kept=kept,
+        indexed=tuple(d.scatter_dims_to_operand_dims),
+        batching=tuple(zip(d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True)),
+        batch=indices.shape[:-1],
+        drop=mode is not GatherScatterMode.CLIP,
+    )
+    if 0 in updates.shape:
+        return lambda a, *_: a
+    lead = [i for i in range(updates.ndim) if i not in d.update_window_dims]
+    perm = (*lead, *d.update_window_dims)
+    order = None if perm == tuple(range(updates.ndim)) else perm
+    if math.prod(w.batch) == 1:
+        return _scatter_one(w, ufunc, order)
+    inner = w.inner() if ufunc is None or updates.size <= _FEW else 0
+    places = _places(w, inner)
+    run = math.prod(w.shape[len(w.shape) - inner :])
+    window = w.window[: len(w.window) - inner]
+
+    def scatter(a: np.ndarray, i: np.ndarray, u: np.ndarray) -> np.ndarray:
+        at, counts = places(i)
+        if order is not None:
+            u = u.transpose(order)
+        if counts is not None:
+            at, u = at[counts], u[counts]
+        out = np.array(a, order="C")
+        if inner:
+            lines, u = out.reshape(-1, run), u.reshape(*at.shape[: at.ndim - len(window)], *window, run)
+            if ufunc is None:
+                lines[at] = u
+            else:
+                ufunc.at(lines, at, u)
+        elif ufunc is None:
+            out.reshape(-1)[at] = u
+        else:
+            ufunc.at(out.reshape(-1), at.ravel(), u.ravel())
+        return out
+
+    return scatter
+
+
+def _scatter_one(w: Windows, ufunc: np.ufunc | None, order: Any) -> Compute:
+    """One window."""
+    index, window, spread = _single(w), w.window, bool(w.batch)
+
+    def scatter(a: np.ndarray, i: np.ndarray, u: Any) -> np.ndarray:
+        at = index(i)
+        if at is None:
+            return a
+        if order is not None:
+            u = u.transpose(order)
+        if spread:
+            u = u.reshape(window)
+        out = np.array(a, order="C")
+        out[at] = u if ufunc is None else ufunc(out[at], u)
+        return out
+
+    return scatter

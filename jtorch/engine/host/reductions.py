@@ -1,3 +1,184 @@
 """Over axes: sums, products, extremes, their positions, running ones."""
 
 from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .kinds import FLOAT32, identity, kind
+from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
+
+#: NumPy adds up to so many float32 numbers one after another where it cannot add pairwise; more are added in float64.
+_NAIVE = 1024
+
+_EXTREMES = {"max": np.maximum, "min": np.minimum}
+_BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+_LOGICAL = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "max": np.logical_or, "min": np.logical_and}
+
+
+def _cost(e: Equation) -> float:
+    return 1.5 * CALL + BYTE * (nbytes(e.outs) + 2 * nbytes(e.ins)) * (3 if kind(e.ins[0].dtype) == "h" else 1)
+
+
+def ufunc_of(name: str, dtype: Any) -> np.ufunc | None:
+    """The ufunc that reduces ``dtype`` with "add", "mul", "max", "min", "and", "or" or "xor"."""
+    k = kind(dtype)
+    if k == "b":
+        return _LOGICAL.get(name)
+    if name in ("add", "mul"):
+        return (np.add if name == "add" else np.multiply) if k else None
+    if name in _EXTREMES:
+        return _EXTREMES[name] if k not in ("", "c") else None
+    return _BITWISE[name] if k in ("i", "u") and name in _BITWISE else None
+
+
+def operation(jaxpr: Any) -> str | None:
+    """The name of the associative operation that a jaxpr of two scalars is; None for another."""
+    closed = jaxpr
+    jaxpr = getattr(closed, "jaxpr", closed)
+    if getattr(closed, "consts", ()) or len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2 or len(jaxpr.outvars) != 1:
+        return None
+    (eqn,) = jaxpr.eqns
+    if jaxpr.outvars[0] is not eqn.outvars[0] or {id(v) for v in eqn.invars} != {id(v) for v in jaxpr.invars}:
+        return None
+    name = eqn.primitive.name
+    return name if name in ("add", "mul", "max", "min", "and", "or", "xor") else None
+
+
+def _axis(axes: tuple[int, ...], ndim: int) -> int | tuple[int, ...] | None:
+    """The form of ``axes`` that NumPy reads fastest."""
+    if len(axes) == ndim:
+        return None
+    return axes[0] if len(axes) == 1 else tuple(axes)
+
+
+def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Compute | None:
+    """What reduces an array like ``aval`` over ``axes`` to ``shape``."""
+    dtype = np.dtype(aval.dtype)
+    ufunc = ufunc_of(name, dtype)
+    if ufunc is None:
+        return None
+    if all(aval.shape[i] == 1 for i in axes):
+        # As it is, -0.0 included.
+        return (lambda x: x.reshape(shape)) if axes else (lambda x: x)
+    if 0 in aval.shape:
+        constant = np.full(shape, identity(name, dtype), dtype)
+        return lambda *_: constant
+    reduce, axis = ufunc.reduce, _axis(axes, aval.ndim)
+    k = kind(dtype)
+    if k == "h":
+        return lambda x: reduce(x.astype(FLOAT32), axis).astype(dtype)
+    if name == "add" and dtype.itemsize == {"f": 4, "c": 8}.get(k):
+        return _sum(aval, axes, axis)
+    if k in "iu" and name in ("add", "mul"):
+        # NumPy would make small integers larger.
+        return lambda x: reduce(x, axis, dtype)
+    return lambda x: reduce(x, axis)
+
+
+def _sum(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:
+    """Sums of float32 or complex64."""
+    add, dtype = np.add.reduce, np.dtype(aval.dtype)
+    count = math.prod([aval.shape[i] for i in axes])
+    if count <= _NAIVE or aval.size == count:
+        return lambda x: add(x, axis)
+    wide = np.float64 if dtype.kind == "f" else np.complex128
+    last = aval.ndim - 1
+    if last not in axes or count // aval.shape[last] > _NAIVE:
+        return lambda x: add(x, axis, wide).astype(dtype)
+
+    def total(x: np.ndarray) -> Any:
+        # Pairwise along the last axis, where that is the innermost one in memory.
+        return add(x, axis) if x.strides[last] == dtype.itemsize else add(x, axis, wide).astype(dtype)
+
+    return total
+
+
+_REDUCTIONS = {
+    "reduce_sum": "add",
+    "reduce_prod": "mul",
+    "reduce_max": "max",
+    "reduce_min": "min",
+    "reduce_and": "and",
+    "reduce_or": "or",
+    "reduce_xor": "xor",
+}
+
+
+@rule(*_REDUCTIONS, cost=_cost)
+def _reduction(e: Equation) -> Compute | None:
+    return reducer(_REDUCTIONS[e.name], e.ins[0], tuple(e.params["axes"]), e.out.shape)
+
+
+@rule("reduce", cost=_cost)
+def _general(e: Equation) -> Compute | None:
+    name = operation(e.params["jaxpr"])
+    if name is None or len(e.ins) != 2:
+        return None
+    aval = e.ins[0]
+    reduce, ufunc = reducer(name, aval, tuple(e.params["dimensions"]), e.out.shape), ufunc_of(name, aval.dtype)
+    if reduce is None or ufunc is None:
+        return None
+    return lambda x, init: [ufunc(reduce(x), init)]
+
+
+@rule("argmax", "argmin", weight=4)
+def _position(e: Equation) -> Compute | None:
+    (axis,) = e.params["axes"]
+    k, dtype = kind(e.ins[0].dtype), np.dtype(e.params["index_dtype"])
+    if k in ("", "c"):
+        return None
+    name = e.name
+    method = np.ndarray.argmax if name == "argmax" else np.ndarray.argmin
+    if k == "h":
+        return lambda x: method(x.astype(FLOAT32), axis).astype(dtype)
+    return lambda x: method(x, axis).astype(dtype)
+
+
+_RUNNING = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
+
+
+def _running_cost(e: Equation) -> float:
+    return 2 * CALL + 6 * BYTE * nbytes((*e.ins, *e.outs)) * (10 if e.name == "cumlogsumexp" else 1)
+
+
+@rule(*_RUNNING, "cumlogsumexp", cost=_running_cost)
+def _running(e: Equation) -> Compute | None:
+    aval, axis = e.ins[0], e.params["axis"]
+    dtype, k = np.dtype(aval.dtype), kind(aval.dtype)
+    if 0 in aval.shape:
+        return lambda x: x
+    forward = _forward(e.name, aval, axis, dtype, k)
+    if forward is None or not e.params["reverse"]:
+        return forward
+    back = (slice(None),) * axis + (slice(None, None, -1),)
+    return lambda x: forward(x[back])[back]
+
+
+def _forward(name: str, aval: Any, axis: int, dtype: np.dtype, k: str) -> Compute | None:
+    if name == "cumlogsumexp":
+        if k not in ("f", "h"):
+            return None
+        accumulate = np.logaddexp.accumulate
+        # In float64: each step rounds.
+        return lambda x: accumulate(x, axis, np.float64).astype(dtype)
+    ufunc = ufunc_of(_RUNNING[name], dtype)
+    if ufunc is None:
+        return None
+    accumulate = ufunc.accumulate
+    if k in "biu":
+        return lambda x: accumulate(x, axis, dtype)
+    if name in ("cummax", "cummin"):
+        return (lambda x: accumulate(x, axis)) if k == "f" else lambda x: accumulate(x.astype(FLOAT32), axis).astype(dtype)
+    wide = {"f": np.float64, "c": np.complex128}.get(k, np.float32) if k == "h" or aval.shape[axis] > 64 else dtype
+    if name == "cumprod":
+        return (lambda x: accumulate(x, axis)) if wide == dtype else (lambda x: accumulate(x, axis, wide).astype(dtype))
+
+    def sums(x: np.ndarray) -> np.ndarray:
+        found = accumulate(x, axis, wide)
+        found += 0  # sums begin with 0.0, so that none is -0.0
+        return found if found.dtype == dtype else found.astype(dtype)
+
+    return sums

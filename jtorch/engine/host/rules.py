@@ -71,6 +71,7 @@ _FAMILIES = (
     "layout",
     "reductions",
     "products",
+    "convolutions",
     "indexing",
     "sorting",
     "windows",
