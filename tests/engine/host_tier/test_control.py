@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import numpy as np
 from jax import lax
@@ -26,36 +29,86 @@ def test_branches() -> None:
 
 def test_what_depends_on_the_platform() -> None:
     def fn(x: jax.Array) -> tuple[jax.Array, ...]:
-        known = lax.platform_dependent(x, cpu=lambda a: a + a, cuda=lambda a: lax.bessel_i0e(a))
-        return known, lax.platform_dependent(x, tpu=lambda a: -a, default=lambda a: a * a)
+        known = lax.platform_dependent(x, cpu=lambda a: a + a, cuda=_unknown)
+        return known, lax.platform_dependent(x, tpu=_unknown, default=lambda a: a * a)
 
     compare(fn, np.array([1, -3], np.float32))
 
 
-def test_loops_that_a_condition_ends() -> None:
+def _unknown(x: jax.Array) -> jax.Array:
+    """Has no rule."""
+    return jax.pure_callback(lambda a: np.asarray(a), x, x)
+
+
+def test_loops_end_by_their_condition() -> None:
     def fn(n: jax.Array, limit: jax.Array, x: jax.Array) -> tuple[jax.Array, ...]:
         def powers(n: jax.Array) -> tuple[jax.Array, jax.Array]:
-            return lax.while_loop(lambda s: s[0] * s[0] < limit * limit, lambda s: (s[0] + s[0], s[1] * x), (n, x))
+            return lax.while_loop(lambda s: s[0] < limit, lambda s: (s[0] + s[0], s[1] * x), (n, x))
 
-        return *powers(n), *powers(limit)
+        def one(n: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+            return lax.while_loop(lambda s: s[0] < limit, lambda s: (s[0] * 2, s[1] + x), (n, x))
+
+        # None at all, one after the other, and each item of a batch as often as it needs.
+        many = jnp.stack([n, limit, n * 30])
+        return *powers(limit), *powers(n), *jax.vmap(one)(many, jnp.stack([x, -x, x * x]))
 
     compare(fn, np.float32(1), np.float32(40), np.array([1.5, -1], np.float32))
 
 
-def test_loops_of_a_batch_end_one_by_one() -> None:
-    def one(n: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return lax.while_loop(lambda s: s[0] < 40, lambda s: (s[0] + s[0], s[1] * x), (n, x))
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans(reverse: bool) -> None:
+    def step(carry: Any, row: Any) -> Any:
+        total, swapped, count = carry
+        x, n = row
+        # Carries that are exchanged show any that is written into.
+        return (swapped + x, total, count + n), (total, -x, count > 2, jnp.stack([n, count]))
 
-    def fn(n: jax.Array, x: jax.Array) -> tuple[jax.Array, ...]:
-        return jax.vmap(one)(n, x)
+    def fn(x: jax.Array, n: jax.Array, start: jax.Array) -> Any:
+        kept = lax.scan(lambda c, _: (c * start, None), start, None, length=3)
+        nothing = lax.scan(step, (start, -start, n[0]), (x[:0], n[:0]), reverse=reverse)
+        doubled = lax.map(lambda row: row + start, x)
+        gradient = jax.grad(lambda s: jnp.stack(lax.scan(step, (s, s * s, n[0]), (x, n), reverse=reverse)[0][:2]).ravel()[0])(start)
+        return lax.scan(step, (start, -start, n[0]), (x, n), reverse=reverse), kept, nothing, doubled, gradient
 
-    program = stage(jax.make_jaxpr(fn)(np.zeros(3), np.zeros((3, 2)))) if _has("lt") else None
-    n, x = np.array([1, 50, 30], np.float32), np.array([[1.5, 2], [3, 4], [-1, 0]], np.float32)
-    if program is not None:
-        compare(fn, n, x)
+    rng = np.random.default_rng(0)
+    compare(fn, rng.standard_normal((4, 2)).astype(np.float32), np.arange(4), rng.standard_normal(2).astype(np.float32))
 
 
-def _has(name: str) -> bool:
-    from jtorch.engine.host.rules import load
+def test_loops_of_counted_rounds() -> None:
+    def fn(x: jax.Array) -> jax.Array:
+        return lax.fori_loop(0, 5, lambda i, s: lax.dynamic_update_slice(s, s[2:3] * i, (i,)), x)
 
-    return name in load()
+    compare(fn, np.arange(1.0, 8.0))
+
+
+def test_cost_counts_rounds() -> None:
+    def cost(fn: Callable[..., Any]) -> float:
+        return stage(jax.make_jaxpr(fn)(np.ones(1000))).cost
+
+    one = cost(lambda x: x * x)
+    ten, hundred = [cost(lambda x, n=n: lax.fori_loop(0, n, lambda i, s: s * s, x)) for n in (10, 100)]
+    assert ten > 10 * one
+    assert 8 < (hundred - one) / (ten - one) < 12
+    assert cost(lambda x: lax.while_loop(lambda s: s[0] < 9, lambda s: s * s, x)) > 20 * one
+    assert cost(lambda x: lax.cond(x[0] > 0, lambda: x, lambda: x * x)) > one
+
+
+def test_bodies_without_rules_are_left_to_the_compiler() -> None:
+    for fn in (
+        lambda x: lax.scan(lambda c, _: (_unknown(c), None), x, None, length=2)[0],
+        lambda x: lax.while_loop(lambda s: s[0] < 9, _unknown, x),
+        lambda x: lax.while_loop(lambda s: _unknown(s)[0] < 9, lambda s: s, x),
+        lambda x: lax.cond(x[0] > 0, _unknown, lambda s: s, x),
+    ):
+        with pytest.raises(Unstaged):
+            stage(jax.make_jaxpr(fn)(np.ones(2)))
+
+
+def test_linear_solves_of_ones_own() -> None:
+    def fn(d: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def solve(b: jax.Array) -> jax.Array:
+            return lax.custom_linear_solve(lambda x: d * x, b, lambda _, b: b / d, symmetric=True)
+
+        return solve(b), jax.grad(lambda b: solve(b)[1] * 2)(b)
+
+    compare(fn, np.array([2.0, 4.0, 3.0]), np.array([1.0, 5.0, -1.0]))

@@ -1,0 +1,60 @@
+"""SciPy's Fourier transforms give the same bits as XLA's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax import lax
+
+from jtorch.engine.host import stage
+
+from .agreement import compare
+
+KINDS = ("FFT", "IFFT", "RFFT", "IRFFT")
+
+
+def _operands(dtype: Any, shape: tuple[int, ...], n: int) -> list[np.ndarray]:
+    """One operand for each kind of transform of the last n axes to or from this shape."""
+    rng = np.random.default_rng(len(shape))
+    halved = (*shape[:-1], shape[-1] // 2 + 1)
+    z, h = [rng.standard_normal((2, *s)).astype(dtype) for s in (shape, halved)]
+    z, h = z[0] + 1j * z[1], h[0] + 1j * h[1]
+    z[..., :1] *= dtype(100)
+    return [z, z, np.ascontiguousarray(z.real), h]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda d: d.__name__)
+def test_transforms(dtype: Any) -> None:
+    cases = [(s, n) for s in ((8,), (2, 7), (3, 4, 6), (2, 30, 17), (1,), (4, 1), (0, 5), (2, 3, 4, 5)) for n in range(1, min(3, len(s)) + 1)]
+    operands = [_operands(dtype, s, n) for s, n in cases if 0 not in s[-n:]]
+    cases = [(s, n) for s, n in cases if 0 not in s[-n:]]
+
+    def fn(*arrays: jax.Array) -> Any:
+        return [lax.fft(x, k, s[-n:]) for i, (s, n) in enumerate(cases) for x, k in zip(arrays[4 * i : 4 * i + 4], KINDS, strict=True)]
+
+    compare(fn, *[x for each in operands for x in each])
+
+
+def test_infinities_and_nan() -> None:
+    x = np.array([1, np.inf, 2, 0], np.float32)
+    y = np.array([1, np.nan, 2, 0], np.float32)
+    compare(lambda *a: [lax.fft(z, "RFFT", (4,)) for z in a], x, y)
+
+
+def test_no_transform_at_all() -> None:
+    compare(lambda x: lax.fft(x, "FFT", (0,)), np.ones((2, 0), np.complex64))
+
+
+def test_long_transforms() -> None:
+    """XLA takes several numbers at a time in long single ones: sums in another order."""
+    x = np.random.default_rng(0).standard_normal(2048).astype(np.float32)
+
+    def fn(x: jax.Array) -> jax.Array:
+        return lax.fft(x, "RFFT", (2048,))
+
+    found, wanted = stage(jax.make_jaxpr(fn)(x))(x)[0], np.asarray(jax.jit(fn)(x))
+    assert found.dtype == wanted.dtype
+    assert np.linalg.norm(found - wanted) <= 4 * np.finfo(np.float32).eps * np.linalg.norm(wanted)
