@@ -294,7 +294,11 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
                 "t.resize_(0).",
                 stacklevel=3,
             )
-        out._al = None
+        if out._al is not None:  # others may look at its memory, which grows
+            from .resizing import look_at
+
+            look_at(out, out._al, its.shape, result._strides or contiguous_strides(its.shape), out._al.offset)
+            return assign(out, result._v or result._read(), None)
         out._strides = result._strides
         out._v = result._v or result._read()
         out._ver += 1
