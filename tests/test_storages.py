@@ -76,7 +76,7 @@ def test_set_reaches_beyond_the_end():
     y.fill_(5)
     assert x.tolist() == [0, 1, 2, 5]
     same = torch.arange(4.0)
-    with pytest.raises(RuntimeError, match=r"setStorage: sizes \[4\], strides \[1\], storage offset 2, and itemsize 4 requiring a storage size"):
+    with pytest.raises(RuntimeError, match=r"sizes \[4\], strides \[1\], storage offset 2, and itemsize 4 requiring a storage size"):
         same.set_(same, 2, (4,), (1,))  # its size is that already: torch looks at the end only then
     with pytest.raises(RuntimeError, match="invalid storage offset -1"):
         y.set_(x, -1, (2,), (1,))
@@ -100,7 +100,8 @@ def test_memory_of_others_keeps_its_size():
     array = np.arange(4.0)
     x, plain = torch.from_numpy(array), torch.zeros(2)
     numbers = plain.numpy()
-    for refused in (lambda: x.resize_(8), lambda: plain.resize_(9), lambda: x.untyped_storage().resize_(99), lambda: x.set_(x, 0, (9,), (1,))):
+    storage = x.untyped_storage()
+    for refused in (lambda: x.resize_(8), lambda: plain.resize_(9), lambda: storage.resize_(99), lambda: x.set_(x, 0, (9,), (1,))):
         with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
             refused()
     assert not x.untyped_storage().resizable() and torch.zeros(1).untyped_storage().resizable()
@@ -108,7 +109,7 @@ def test_memory_of_others_keeps_its_size():
 
 
 @pytest.mark.parametrize(
-    "size, error, words",
+    ("size", "error", "words"),
     [(-1, RuntimeError, "18446744073709551615"), ("a", RuntimeError, "expects an int, but got str"), (2**70, ValueError, "Overflow"),
      (2**60, RuntimeError, "can't allocate memory")],
 )  # fmt: skip
