@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import jtorch as torch
-from jtorch.core import from_host, from_value
+from jtorch.core import alias_of, from_host, from_value
 from jtorch.errors import not_offered
 from jtorch.storages import TypedStorage, UntypedStorage, storage_of
 
@@ -57,7 +57,7 @@ class Piece:
     """
 
     def __init__(self, owner: torch.Tensor | UntypedStorage, dtype: torch.dtype | None = None) -> None:
-        alias = owner._al if isinstance(owner, torch.Tensor) else owner
+        alias = (owner._al and alias_of(owner)) if isinstance(owner, torch.Tensor) else owner
         self.storage: Any = owner if alias is None else alias._storage if isinstance(alias, UntypedStorage) else alias.storage
         self.key = id(self.storage)  # the reference kept here makes the id unique
         self.dtype: torch.dtype = owner.dtype if dtype is None else dtype  # type: ignore[union-attr]

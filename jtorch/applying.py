@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .autograd.grad_mode import MODE
+from .autograd.grad_mode import MODE, no_grad
 from .autograd.names import INPLACE_VIEWS
 from .autograd.tape import Node
 from .core import Tensor, alias_of, contiguous_strides, is_contiguous, is_dense
@@ -266,7 +266,8 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         return getattr(type(result), "_written", type(result))(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if MODE.enabled and (result._rg or out._rg):
+    unseen = out._rg and not result._aval.differentiable  # autograd does not know the functions that give such results
+    if MODE.enabled and (result._rg or out._rg) and not unseen:
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
@@ -294,11 +295,19 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
                 "t.resize_(0).",
                 stacklevel=3,
             )
-        out._al = None
+        if out._al is not None:  # others may look at its memory, which grows
+            from .resizing import look_at
+
+            look_at(out, out._al, its.shape, result._strides or contiguous_strides(its.shape), out._al.offset)
+            return assign(out, result._v or result._read(), None)
         out._strides = result._strides
         out._v = result._v or result._read()
         out._ver += 1
         return out
+    if unseen and MODE.enabled:
+        with no_grad():
+            check_inplace(out)
+            return assign(out, result._v or result._read(), None)
     check_inplace(out)
     if operands and not whole:
         check_overlap(out, operands)

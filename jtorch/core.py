@@ -22,7 +22,7 @@ from .layouts import in_format
 from .layouts import is_contiguous as is_contiguous
 from .layouts import is_dense as is_dense
 from .size import Size
-from .storage import Alias, Counter, Step, Storage, bits_of
+from .storage import Alias, Counter, ForeignStorage, Step, Storage, bits_of, follow
 from .view_history import check_origin, refresh_history
 
 #: Where counting the changes of a tensor made in inference mode begins. It never gets to 0, and a count below 0 is the mark of such
@@ -131,6 +131,9 @@ class Tensor(TensorBase):
             return storage.value  # type: ignore[return-value]
         version = storage.version
         if al.version != version or storage.host is not None:
+            if storage.moved is not None:
+                follow(al)
+                return self._read()
             value = storage.get(al)
             whole = storage.value
             if whole is not None:
@@ -675,11 +678,11 @@ def from_host(array: Any, device: Any = None, requires_grad: bool = False) -> Te
     return t
 
 
-def share_host(array: np.ndarray) -> Tensor:
-    """A tensor on a NumPy array's own memory: what either side writes the other sees."""
+def share_host(array: np.ndarray, owned: bool = False) -> Tensor:
+    """A tensor on a NumPy array's own memory: what either side writes the other sees. It may get another size if it is ``owned``."""
     t = _new(Tensor)
     aval = aval_of(array.shape, array.dtype, devices.cpu_placement())
-    storage = Storage(None, None, 0, host=array, aval=aval)
+    storage = (Storage if owned else ForeignStorage)(None, None, 0, host=array, aval=aval)
     t._al = Alias(storage, (), None, None, 0, 0)
     itemsize = array.dtype.itemsize
     strides = tuple(s // itemsize for s in array.strides)
@@ -723,12 +726,12 @@ def _marked(result: Any, arguments: Iterable[Any]) -> Any:
 
 def _is_known(t: Tensor, arguments: Iterable[Any], depth: int = 1) -> bool:
     """Whether a tensor is among the arguments of a call, or looks at the memory of one of them."""
-    storage = None if t._al is None else t._al.storage
+    address = None if t._al is None else t._al.storage.address
     for a in arguments:
         if a is t:
             return True
         if isinstance(a, Tensor):
-            if storage is not None and a._al is not None and a._al.storage is storage:
+            if address is not None and a._al is not None and a._al.storage.address == address:
                 return True
         elif depth and isinstance(a, (tuple, list)) and _is_known(t, a, depth - 1):
             return True
@@ -744,6 +747,10 @@ grad_mode.marked = _marked
 def alias_of(t: Tensor) -> Alias:
     """How ``t`` looks at its storage; gives it one if it had none."""
     al = t._al
+    if al is not None:
+        if al.storage.moved is not None:
+            follow(al)
+        return al
     while al is None:
         v = t._v
         storage = Storage(v, t._strides, t._ver)

@@ -164,7 +164,7 @@ _EXACT_OUT: dict[str, str] = {
 }  # fmt: skip
 
 
-_CPP = {
+CPP_NAMES = {
     "Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int", "Int": "int",
     "Short": "short int", "Char": "signed char", "Byte": "unsigned char", "Bool": "bool", "ComplexFloat": "c10::complex<float>",
     "ComplexDouble": "c10::complex<double>",
@@ -179,7 +179,7 @@ def check_out_dtype(name: str, result: str, out: str) -> None:
     """
     words = _EXACT_OUT.get(name)
     if words is not None and not (out == "Byte" and name in ("all", "any")):
-        cpp = {"its_cpp": _CPP.get(result, result), "mine_cpp": _CPP.get(out, out)}
+        cpp = {"its_cpp": CPP_NAMES.get(result, result), "mine_cpp": CPP_NAMES.get(out, out)}
         raise RuntimeError(words.format(name=name, its=result, mine=out, flag="True" if result == "Int" else "False", **cpp))
 
 

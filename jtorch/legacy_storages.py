@@ -52,7 +52,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     @classmethod
     def _of(cls, data: np.ndarray) -> TypedStorage:
         flat = np.ascontiguousarray(data).reshape(-1)
-        return TypedStorage(wrap_storage=storage_of(share_host(flat.view(np.uint8))), dtype=cls.dtype)
+        return TypedStorage(wrap_storage=storage_of(share_host(flat.view(np.uint8), owned=True)), dtype=cls.dtype)
 
     @classmethod
     def from_buffer(

@@ -7,7 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .applying import inplace
+from .autograd.grad_mode import MODE, no_grad
+from .autograd.names import camel, written
 from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, REPEATING, bound_sources, compile_function, parameters_of, signature_of
+from .core import Tensor
+from .dtypes import bool_
 from .ops._declare import (
     OPTIONAL_TENSOR,
     TENSOR,
@@ -17,7 +21,7 @@ from .ops._declare import (
     Op,
 )
 from .overridable import specialise
-from .writing import check_inplace
+from .writing import check_inplace, check_overlap
 
 #: In-place ops that torch lets write to repeated elements, with a warning.
 IDEMPOTENT = {"masked_fill", "index_fill", "index_put"}
@@ -266,6 +270,12 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []),
         f"return _inplace({me}, _core({given}))",
     ]
+    if op.unrecorded:
+        names["_unrecorded"] = unrecorded
+        body = [body[0], body[1], f"return _unrecorded({me}, [{others}], lambda: _core({given}))"]
+    elif not op.differentiable and op.family == "comparison":
+        names["_cut"] = cut
+        body[-1] = f"return _cut({op.name!r}, {me}, [{others}], _core({given}))"
     from .dispatch import TENSORS
 
     names["_TENSORS"] = TENSORS
@@ -285,6 +295,27 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         wrapped=op.body,
         annotations=annotations_of(op),
     )
+
+
+def unrecorded(t: Any, others: list[Any], compute: Callable[[], Any]) -> Any:
+    """Writes what is computed into a tensor, unseen by autograd: leaves may require grad, and histories stay."""
+    with no_grad():
+        check_inplace(t)
+        if t._al is not None:
+            check_overlap(t, others)
+        return inplace(t, compute())
+
+
+def cut(name: str, t: Any, others: list[Any], result: Any) -> Any:
+    """Writes a result through which no gradient passes into a tensor: its history and the operands' end here, with zeros."""
+    tracked = [x for x in (t, *others) if isinstance(x, Tensor) and x._rg] if MODE.enabled else []
+    if not tracked or not t._aval.differentiable:
+        return inplace(t, result)
+    made = result.to(t.dtype)
+    nowhere = result.new_zeros((), dtype=bool_)
+    for x in tracked:
+        made = BOUND["_C._where"].core(nowhere, x, made)
+    return written(inplace(t, made), f"{camel(name)}Backward{int(any(isinstance(x, Tensor) for x in others))}")
 
 
 def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, Callable[..., Any]]:

@@ -13,7 +13,7 @@ from .ops import complexes, memory_views  # noqa: F401  (declare what ``memory_s
 from .ops import views as view_ops
 from .ops._declare import OPS, Op
 from .ops._kernel import Fixed, Info, T, caches, call_of
-from .storage import Step
+from .storage import First, Step
 
 _steps: dict[Any, Step] = {}
 caches.append(_steps)
@@ -54,6 +54,16 @@ def _filled(op: Op, statics: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*statics, *[p.default for p in rest])
 
 
+def first_step(numel: int) -> First:
+    """The step to so many elements from the beginning of flat memory."""
+    key = (First, numel)
+    found = _steps.get(key)
+    if found is None:
+        step = step_of(view_ops.VIEWS["_C._first"], (numel,))
+        found = _steps[key] = First(step.get, step.put, numel)
+    return found  # type: ignore[return-value]
+
+
 def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> Step:
     """The step of a view whose position is an input of the program."""
     key = (record_, (dim, *rest))
@@ -80,12 +90,16 @@ def memory_steps(
 ) -> list[Step]:
     """The steps from a base with ``strides`` (None: contiguous) to any strided look at its memory, in elements of ``dtype``, conjugated or
     negated as ``bits`` say."""
-    found = []
+    found: list[Step] = []
     if dtype != base.dtype:
         strides = strides or contiguous_strides(base.shape)
     if strides is not None:
         order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
         found.append(step_of(view_ops.VIEWS["_C._memory"], (order,)))
+    itemsize, reach = base.dtype.itemsize, 0 if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
+    held = base.nbytes // dtype.itemsize
+    if held < reach or (base.nbytes % dtype.itemsize and not dtype.itemsize % itemsize):  # of memory that was given another size
+        found.append(first_step(max(held, reach) * dtype.itemsize // itemsize))
     if dtype != base.dtype:
         found.append(step_of(view_ops.VIEWS["_C._view_dtype"], (dtype,)))
     found.append(step_of(view_ops.VIEWS["_C._as_strided"], (size, stride, offset)))

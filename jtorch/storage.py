@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .engine import LOCAL, THREADS, Aval, Call, Value, copied, limits, numbers_of, record
+from .layouts import contiguous_strides
 
 _addresses = itertools.count(1)
 #: Held by whoever uses memory that is a NumPy array's, or changes where the memory is.
@@ -30,6 +31,16 @@ class Step:
 
     def __init__(self, get: Call, put: Call | None, numbers: tuple[Any, ...], geometric: bool, bits: Any = None) -> None:
         self.get, self.put, self.numbers, self.geometric, self.bits = get, put, numbers, geometric, bits
+
+
+class First(Step):
+    """The step from flat memory to its first ``numel`` elements, or to all and zeros: memory may get another size."""
+
+    __slots__ = ("numel",)
+
+    def __init__(self, get: Call, put: Call | None, numel: int) -> None:
+        super().__init__(get, put, (), True)
+        self.numel = numel
 
 
 def bits_of(chain: Sequence[Step]) -> tuple[bool, bool]:
@@ -57,12 +68,14 @@ class Storage:
         value: the base's value, or None while the memory is a NumPy array's (``host``).
         strides: of the base; None means contiguous.
         version: counts all writes, so that views know when to read again.
+        moved: the storage that holds the memory since it was given another size.
         counter: what ``Tensor._version`` shows for the tensors that share memory openly.
     """
 
-    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "__weakref__")
+    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "__weakref__")
 
     detach: Any = None  #: makes a tensor without history where there is no data to share
+    resizable = True
 
     def __init__(
         self, value: Value | None, strides: tuple[int, ...] | None, version: int, host: np.ndarray | None = None, aval: Any = None
@@ -74,6 +87,7 @@ class Storage:
         self.aval: Any = aval if value is None else value.aval
         self.address = next(_addresses) << 40
         self.counter = Counter(version)
+        self.moved: Storage | None = None
 
     def hosted(self, array: np.ndarray, value: Value | None) -> bool:
         """Makes a NumPy array the memory, so that changes made on either side are seen on the other; False if ``value``, which is in it,
@@ -104,6 +118,9 @@ class Storage:
         while True:
             base = self.value
             if base is None:
+                if self.moved is not None:
+                    follow(alias)
+                    return alias.storage.put(alias, value)
                 with HOST_LOCK:
                     if not self.adopt():
                         return self._put_in_host(alias, chain, value)
@@ -133,6 +150,9 @@ class Storage:
             limits.check_bytes(alias.aval.nbytes, alias.aval.device)
         value = self.value
         if value is None:
+            if self.moved is not None:
+                follow(alias)
+                return alias.storage.get(alias)
             with HOST_LOCK:
                 if not self.adopt():
                     found = self.host_view(alias)
@@ -166,6 +186,33 @@ class Storage:
             "typestr": dtype.str,
         }
         return np.asarray(_Memory(interface, host)).view(dtype)
+
+
+class ForeignStorage(Storage):
+    """A storage whose memory others have a say in, as NumPy or a buffer do, and which can therefore not be given another size."""
+
+    __slots__ = ()
+    resizable = False
+
+
+def follow(alias: Alias) -> None:
+    """Has an alias look at the memory where it is since it was given another size."""
+    from .steps import memory_steps
+
+    before = now = alias.storage
+    while now.moved is not None:
+        now = now.moved
+    base = now.aval if now.value is None else now.value.aval
+    chain = alias.chain
+    if chain and isinstance(chain[0], First):  # the memory had become too small in between, and may have grown again
+        chain, shape, strides = chain[1:], (chain[0].numel,), (1,)
+    else:
+        shape, strides = before.aval.shape, before.strides or contiguous_strides(before.aval.shape)
+    if base.shape != shape or base.dtype != before.aval.dtype or strides != (1,):
+        chain = (*memory_steps(base, None, shape, strides, 0, before.aval.dtype), *chain)
+    alias.chain = chain
+    alias.version = -1
+    alias.storage = now
 
 
 class _Memory:

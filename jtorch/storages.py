@@ -10,15 +10,23 @@ from . import dtypes
 from .core import Tensor, alias_of, contiguous_strides, is_contiguous, share_host
 from .engine import META, limits, numbers_of
 from .errors import check_long
+from .resizing import FIXED, resize_storage
 from .storage import Alias, Storage
+from .tensor_numbers import host_memory
 
 
 class UntypedStorage:
     """The memory of tensors, as bytes. Two tensors that share memory have storages that compare equal."""
 
     def __init__(self, size: Any = 0, *, _storage: Storage | None = None, _device: Any = None) -> None:
-        self._storage = _storage if _storage is not None else alias_of(share_host(_bytes(size))).storage
+        self._looked_at = _storage if _storage is not None else alias_of(share_host(_bytes(size), owned=True)).storage
         self._device = _device
+
+    @property
+    def _storage(self) -> Storage:
+        while (moved := self._looked_at.moved) is not None:
+            self._looked_at = moved
+        return self._looked_at
 
     @property
     def _aval(self) -> Any:
@@ -84,7 +92,7 @@ class UntypedStorage:
             whole: Any = object.__new__(Tensor)
             whole._al = Alias(storage, (), storage.value, None, 0, 0)
             whole._strides = storage.strides
-            array = whole.numpy()
+            array = host_memory(whole)
         return self._in_order(array).view(np.uint8)
 
     def __getitem__(self, index: Any) -> Any:
@@ -134,25 +142,49 @@ class UntypedStorage:
         return isinstance(other, UntypedStorage) and self._storage is other._storage
 
     def __hash__(self) -> int:
-        return id(self._storage)
+        return self._storage.address  # which stays when the storage is given another size
 
     def is_shared(self) -> bool:
         """Whether the memory is shared with other processes: it is not."""
         return False
 
-    def resize_(self, size: int) -> Any:
-        """Not offered: a storage's size is that of the array behind it."""
-        raise NotImplementedError("UntypedStorage.resize_ is not offered by jtorch: a storage has the size of the array behind it")
+    def resizable(self) -> bool:
+        """Whether the storage may be given another size: not if its memory is NumPy's or a buffer's."""
+        return self._storage.resizable
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Gives the storage another size, in bytes, which all its tensors see. It keeps its bytes as far as they fit, and zeros follow.
+
+        Tensors keep their shapes; where the memory has become too small for one, it shows zeros.
+
+        Raises:
+            RuntimeError: if the memory belongs to others too, or there is not that much.
+        """
+        if not isinstance(size, int):
+            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
+        if not -(2**63) <= size < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        storage = self._storage
+        if not storage.resizable:
+            raise RuntimeError(FIXED)
+        if size < 0:
+            raise _negative(size)
+        resize_storage(storage, size)
+        return self
+
+
+def _negative(size: int) -> RuntimeError:
+    return RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu() seems to have been called with negative number: "
+        f"{size % 2**64}"
+    )
 
 
 def _bytes(given: Any) -> np.ndarray:
     """The memory of a new storage: of a size, or with the bytes of a sequence."""
     if isinstance(given, (int, np.integer)):
         if given < 0:
-            raise RuntimeError(
-                "[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu() seems to have been called with negative number: "
-                f"{int(given) % 2**64}"
-            )
+            raise _negative(int(given))
         limits.check_bytes(int(given))
         return np.zeros(given, np.uint8)
     try:
@@ -235,9 +267,13 @@ class TypedStorage:
         self._untyped_storage._shared().view(self.dtype.np)[:] = value
         return self
 
-    def resize_(self, size: int) -> Any:
-        """Not offered: see ``UntypedStorage.resize_``."""
-        return self._untyped_storage.resize_(size)
+    def resizable(self) -> bool:
+        """As ``UntypedStorage.resizable``."""
+        return self._untyped_storage.resizable()
+
+    def resize_(self, size: int) -> None:
+        """As ``UntypedStorage.resize_``, in elements."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
@@ -262,7 +298,7 @@ def from_storage(memory: np.ndarray, offset: int, size: tuple[int, ...], stride:
 
 def base_of(memory: np.ndarray) -> Tensor:
     """The tensor of a flat array; NumPy's memory is taken over when nobody else refers to it."""
-    return share_host(memory.reshape(-1))
+    return share_host(memory.reshape(-1), owned=True)
 
 
 def view_of(base: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:

@@ -331,7 +331,7 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_forma
 def _same_memory(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors are the same look at the same storage."""
     one, two = a._al, b._al
-    if one is None or two is None or one.storage is not two.storage or one.offset != two.offset:
+    if one is None or two is None or one.storage.address != two.storage.address or one.offset != two.offset:
         return False
     return a._aval is b._aval and (a._strides or ()) == (b._strides or ()) and lazy_bits(a) == lazy_bits(b)
 

@@ -14,7 +14,7 @@ from .binding import composite
 from .core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
 from .engine import META, SPECIAL, Lifted, array_of, numbers_of
 from .errors import not_offered
-from .storage import HOST_LOCK
+from .storage import HOST_LOCK, ForeignStorage
 from .warned_once import warn_of_scalar
 
 
@@ -95,7 +95,9 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         raise RuntimeError(f"Can't call numpy() on Tensor that has {word} bit set. Use tensor.resolve_{short}().numpy() instead.")
     if self._aval.dtype.kind not in "biufc" or self._aval.dtype.name.startswith(("bfloat", "float8")):
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
-    return host_memory(self)
+    found = host_memory(self)
+    alias_of(self).storage.__class__ = ForeignStorage
+    return found
 
 
 def host_memory(t: Tensor) -> np.ndarray:

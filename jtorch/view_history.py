@@ -10,7 +10,7 @@ from .autograd.names import plain_name
 from .autograd.tape import tracked
 from .errors import not_offered
 from .layouts import contiguous_strides, is_dense
-from .storage import Alias, Step, bits_of
+from .storage import Alias, Step, bits_of, follow
 
 if TYPE_CHECKING:
     from .core import Tensor
@@ -65,6 +65,9 @@ def base_steps(al: Alias) -> Sequence[Step]:
         NotImplementedError: where the base was itself reshaped in place after the view was made, and does not cover the storage.
     """
     base = al.base
+    for each in (al, base._al):
+        if each.storage.moved is not None:
+            follow(each)
     chain = base._al.chain
     if al.chain[: len(chain)] == chain:
         return al.chain[len(chain) :]

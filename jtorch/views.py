@@ -153,10 +153,10 @@ def _is_data(t: Tensor) -> bool:
         return False
     v = t._v
     if v is None:
-        al = t._al
-        if al.storage.host is not None:  # type: ignore[union-attr]
+        al = alias_of(t)
+        if al.storage.host is not None:
             return True
-        v = al.storage.value  # type: ignore[union-attr]
+        v = al.storage.value
     return v.array is not None and v.trace is not SPECIAL  # type: ignore[union-attr]
 
 
@@ -611,7 +611,7 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
             f"{last * itemsize} are out of bounds for storage of size {base.nbytes}"
         )
     dtype = input._aval.dtype
-    if dtype != base.dtype and base.nbytes % itemsize:
+    if dtype != base.dtype and base.nbytes % itemsize and itemsize % base.dtype.itemsize:
         raise not_offered(f"as_strided of a view as {input.dtype}", f"its storage of {base.nbytes} bytes is no whole number of elements")
     steps = memory_steps(base, storage.strides, size, stride, offset, dtype, bits_of(al.chain))
     root = _whole(al) if al.chain else input

@@ -102,7 +102,7 @@ def check_overlap(t: Tensor, operands: Sequence[Any], whole: bool = False) -> No
             if whole:
                 raise RuntimeError(SHARED)
             continue
-        if al is None or not isinstance(o, Tensor) or o._al is None or o._al.storage is not al.storage:
+        if al is None or not isinstance(o, Tensor) or o._al is None or o._al.storage.address != al.storage.address:
             continue
         a, b = t._aval, o._aval
         mine, its = t._strides or contiguous_strides(a.shape), o._strides or contiguous_strides(b.shape)

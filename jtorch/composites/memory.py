@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import devices, dtypes
 from ..applying import inplace, rebind
 from ..arguments import sizes as whole_sizes
+from ..autograd.grad_mode import MODE
 from ..binding import BOUND, composite
-from ..core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
+from ..core import Tensor, alias_of, contiguous_strides, detached, from_host
 from ..engine import SPECIAL, limits
-from ..errors import check_longs, must_be_tensor, not_offered
+from ..errors import CPP_NAMES, check_longs, must_be_tensor
 from ..functional import PUBLIC
-from ..storage import Alias
-from ..views import with_bits
-from ..writing import check_inplace, check_lifted, overlapping
+from ..layouts import channels_last, channels_last_3d, format_strides, in_format, is_contiguous, preserve_format
+from ..resizing import look_at, nbytes_of
+from ..storage import Alias, Counter, Storage
+from ..writing import INFERENCE, check_inplace, check_lifted, overlapping
 
 
 @composite(namespace="Tensor", operands=("self",))
 def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
-    """Gives the tensor another size; its elements are those of its memory from its first one on, in order, and zeros where that ends.
+    """Gives the tensor another size; its elements are those of its memory from its first one on, in order.
+
+    Where the memory ends it grows, by zeros, for all tensors on it.
 
     Shapes: the sizes, spread or in one tuple.
 
     Raises:
-        RuntimeError: for tensors that require grad, and sizes that cannot be had.
-
-    Differs from torch: memory that has to grow is new memory, which other tensors on the old one do not share.
+        RuntimeError: for tensors that require grad, sizes that cannot be had, and memory that cannot grow, as NumPy's.
 
     Example:
         >>> import jtorch as torch
@@ -45,28 +46,21 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
     check_longs("resize_", "size", size)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    if tuple(self.shape) == size:
+    if tuple(self.shape) == size and memory_format is None:
         return self
     if min(size, default=0) < 0:
         raise RuntimeError(limits.UNCOUNTABLE)
     limits.check_size(size, 1, view=True)
-    strides, numel, offset = contiguous_strides(size), math.prod(size), self.storage_offset()
-    whole = detached(self)
-    memory = alias_of(whole).storage.aval.nbytes // self.itemsize
-    if numel and offset + numel > memory:  # all of the old memory, in new memory
-        limits.check_bytes((offset + numel) * self.itemsize, self._aval.device)
-        whole = _grown(PUBLIC["as_strided"](whole, (memory,), (1,), 0), offset + numel)
-    made = detached(PUBLIC["as_strided"](whole, size, strides, offset))
-    version = self._writes
-    self._v, self._al, self._strides = made._v, made._al, made._strides
-    if self._al is not None:
-        self._al.base = None
-    self._ver = version + 1
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve")
+    strides = contiguous_strides(size) if memory_format is None else format_strides(size, memory_format)
+    if self._inference and not MODE.inference:
+        raise RuntimeError(INFERENCE)
+    al = alias_of(self)
+    look_at(self, al, size, strides, al.offset)
+    al.counter.n += 1
+    self._al.gen = al.counter.n
     return self
-
-
-def _grown(flat: Tensor, numel: int) -> Tensor:
-    return BOUND["cat"].core([flat, flat.new_zeros(numel - flat.numel())])  # type: ignore[attr-defined]
 
 
 @composite(method=True, operands=("input", "the_template"))
@@ -84,6 +78,10 @@ def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> A
         tensor([[0],
                 [1]])
     """
+    if memory_format is preserve_format:
+        shape, strides = tuple(the_template.shape), the_template.stride()
+        fits = (f for f in (channels_last, channels_last_3d) if f is not None and in_format(shape, strides, f))
+        memory_format = None if is_contiguous(shape, strides) else next(fits, None)
     return resize_(input, tuple(the_template.shape), memory_format=memory_format)
 
 
@@ -138,35 +136,45 @@ def resize_as(self: Any, tensor: Any) -> Any:
     return resize(self, *tensor.shape)
 
 
-def _memory_of(source: Any, dtype: dtypes.dtype) -> Any:
-    """All of a storage as a flat tensor."""
+def _storage_of(source: Any, dtype: dtypes.dtype) -> Storage:
+    """The storage that a program gives, which must be of the dtype or of none."""
     untyped = getattr(source, "_untyped_storage", source)
     kind = getattr(source, "dtype", dtype)
     if not hasattr(untyped, "_storage"):
         raise must_be_tensor("set_", "source", 1, source)
     if kind is not dtype:
-        raise RuntimeError(f"Could not set tensor of type {kind} to a tensor of type {dtype}")
-    storage = untyped._storage
-    whole: Any = object.__new__(Tensor)
-    whole._al = Alias(storage, (), storage.value, None, 0, 0)
-    whole._strides = storage.strides
-    flat = whole if whole.dim() == 1 else PUBLIC["as_strided"](whole, (whole.numel(),), (1,))
-    return flat if flat.dtype is dtype else flat.view(dtype)
+        raise RuntimeError(
+            f"Expected a Storage of type {CPP_NAMES.get(dtype.scalar_name, dtype.scalar_name)} or an UntypedStorage, but got type "
+            f"{kind.scalar_name} for argument 1 'storage'"
+        )
+    return untyped._storage
 
 
-def _within(source: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
-    """A strided look at a storage.
+def _check_place(t: Any, storage: Storage, size: tuple[int, ...], stride: Any, offset: int) -> tuple[int, ...]:
+    """The strides of a look at a storage, after torch's checks.
 
     Raises:
-        NotImplementedError: where PyTorch would let the storage grow.
+        RuntimeError: for impossible ones, and a place beyond the end for a tensor that has this size and these strides already; for
+            others the storage grows.
     """
-    if min(size, default=0) >= 0 <= min(stride, default=0) and offset >= 0 and 0 not in size:
-        limits.check_size(size, 1, view=True)
-        end = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=False)])) * source.itemsize
-        memory = alias_of(source).storage.aval.nbytes
-        if memory < end <= limits.MOST:
-            raise not_offered("set_() beyond the end of a storage", f"it has {memory} bytes, {end} are asked for, and its size is fixed")
-    return source.as_strided(size, stride, offset)
+    if stride is not None and len(stride) != len(size):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if min(size, default=0) < 0:
+        raise RuntimeError(limits.UNCOUNTABLE)
+    limits.check_size(size, 1, view=True)
+    strides = contiguous_strides(size) if stride is None else tuple(stride)
+    if min(strides, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(strides)}")
+    if size == tuple(t.shape) and (stride is None or strides == t.stride()) and 0 not in size:
+        end = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])) * t.itemsize
+        if end > nbytes_of(storage):
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(stride or ())}, storage offset {offset}, and itemsize {t.itemsize} "
+                f"requiring a storage size of {end} are out of bounds for storage of size {nbytes_of(storage)}"
+            )
+    return strides
 
 
 @composite(namespace="Tensor", operands=("self", "source"))
@@ -174,8 +182,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     """Makes the tensor look at the memory of another tensor, of a storage, or at none.
 
     Raises:
-        RuntimeError: if the dtypes differ.
-        NotImplementedError: if the size and strides reach beyond the memory: PyTorch lets it grow.
+        RuntimeError: if the dtypes or devices differ, or the memory ends before and cannot grow.
 
     Example:
         >>> import jtorch as torch
@@ -185,22 +192,37 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         >>> y
         tensor([2., 3., 4.])
     """
-    if source is None:
-        made = detached(self)[:0] if self.dim() else detached(self).reshape(1)[:0]  # type: ignore[index]
-    elif isinstance(source, Tensor):
-        made = detached(source) if size is None else _within(source, tuple(size), tuple(stride), storage_offset).detach()
+    if isinstance(source, Tensor):
+        if source._aval.torch_dtype is not self._aval.torch_dtype:
+            scalar = [CPP_NAMES.get(n, n) for n in (source.dtype.scalar_name, self.dtype.scalar_name)]
+            raise RuntimeError(f"Could not set tensor of type {scalar[0]} to a tensor of type {scalar[1]}")
+        if (v := source._read()).trace is SPECIAL:
+            check_lifted(self, v)
+        al = alias_of(detached(source))
+        if size is None:
+            size, stride, storage_offset = tuple(source.shape), source.stride(), al.offset
+    elif source is None:
+        al = alias_of(detached(self.new_empty(0)))
+        size, stride, storage_offset = (0,), (1,), 0
     else:
-        whole = _memory_of(source, self.dtype)
-        if size is not None:
-            whole = _within(whole, tuple(size), contiguous_strides(tuple(size)) if stride is None else tuple(stride), storage_offset)
-        made = detached(whole)
-    made = with_bits(made, lazy_bits(self))  # torch gives the tensor other memory and keeps these
-    if made._aval.torch_dtype is not self._aval.torch_dtype:
-        raise RuntimeError(f"Could not set tensor of type {made.dtype} to a tensor of type {self.dtype}")
+        storage = _storage_of(source, self.dtype)
+        al = Alias(storage, (), storage.value, None, 0, 0)
+        if size is None:
+            size = (nbytes_of(storage) // self.itemsize,)
+    storage = al.storage
+    device = storage.aval.device
+    if device != self._aval.device:
+        names = [devices.of_placement(d) for d in (self._aval.device, device)]
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{names[0]}" to a storage on different device "{names[1]}".  This is no '
+            "longer allowed; the devices must match."
+        )
+    size = tuple(size)
+    stride = _check_place(self, storage, size, stride, storage_offset)
     check_inplace(self, idempotent=True)
-    if (v := made._read()).trace is SPECIAL:
-        check_lifted(self, v)
-    self._al, self._v, self._strides = alias_of(made), None, made._strides
+    version = self._writes
+    look_at(self, al, size, stride, storage_offset)
+    self._al.counter = Counter(version + 1)
     return self
 
 

@@ -397,7 +397,7 @@ class UserOp:
 
 def _memory(t: Tensor) -> Any:
     """What two tensors that share memory have in common."""
-    return t._al.storage if t._al is not None else t
+    return t._al.storage.address if t._al is not None else t
 
 
 class _Noted:

@@ -86,6 +86,7 @@ class Op:
     fields: tuple[str, ...] = ()
     itself: Callable[[Any], bool] | None = None
     differentiable: bool = True
+    unrecorded: bool = False
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None
     host: bool = False

@@ -53,6 +53,10 @@ def _distinct(size: Ints, stride: Ints) -> bool:
 
 def _put_as_strided(parent: Array, value: Array, size: Ints, stride: Ints, offset: int) -> Array:
     flat = parent.reshape(-1)
+    if 0 in size:
+        return parent
+    if is_contiguous(size, stride):
+        return lax.dynamic_update_slice(flat, value.reshape(-1), (offset,)).reshape(parent.shape)
     return flat.at[_flat_positions(size, stride, offset).reshape(-1)].set(value.reshape(-1)).reshape(parent.shape)
 
 
@@ -74,6 +78,17 @@ def _as_strided(input: Array, size: tuple[int, ...], stride: tuple[int, ...], of
     else:
         found = flat[_flat_positions(once, stride, offset)]
     return found if once == size else jnp.broadcast_to(found, size)
+
+
+def _put_first(parent: Array, value: Array, numel: int) -> Array:
+    return lax.dynamic_update_slice(parent, value[: parent.shape[0]], (0,))
+
+
+@view(_put_first, lambda shape, strides, numel: ((1,), 0), namespace="_C", name="_first")
+def _first(input: Array, numel: int) -> Array:
+    """The first elements of flat memory, and zeros where it has become smaller than what was made on it."""
+    missing = numel - input.shape[0]
+    return lax.slice(input, (0,), (numel,)) if missing <= 0 else lax.pad(input, np.zeros((), input.dtype), ((0, missing, 0),))
 
 
 @op(namespace="_C", method=False, saves=(), aten="as_strided.default")

@@ -43,3 +43,47 @@ def test_the_backward_pass_says_so(call: Callable[[Any], Any], kind: type[Except
         found.sum().backward()
     assert str(caught.value) == text
     assert not call(torch.tensor([[1.0, 2.0], [0.5, 3.0]])).requires_grad
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_comparisons_in_place_end_histories(name: str) -> None:
+    x = torch.tensor([0.5, 2.0], requires_grad=True)
+    y = x * 2
+    getattr(y, name + "_")(1)
+    assert y.grad_fn.name() == f"{name.capitalize()}Backward0"
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 0]
+    z = x * 2
+    getattr(z[:1], name + "_")(torch.ones(1))  # through a view, the rest keeps its gradient
+    z.sum().backward()
+    assert x.grad.tolist() == [0, 2]
+    plain = torch.ones(2)
+    assert getattr(plain, name + "_")(x).requires_grad and plain.grad_fn.name() == f"{name.capitalize()}Backward1"
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        getattr(x, name + "_")(1)
+
+
+def test_logic_in_place_is_unknown_to_autograd() -> None:
+    x, y = torch.tensor([0.5, 0.0], requires_grad=True), torch.ones(2)
+    assert x.logical_not_() is x and x.tolist() == [0, 1] and x.is_leaf and x._version == 1
+    assert x.logical_and_(y).tolist() == [0, 1] and x[:1].logical_or_(y[:1]).requires_grad
+    assert x.logical_xor_(y).tolist() == [0, 0] and x.requires_grad
+    z = x * 2
+    z.logical_not_()
+    z.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    saved = x.exp()
+    saved.logical_not_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved.sum().backward()
+
+
+def test_results_without_derivative_may_go_into_leaves() -> None:
+    x, y = torch.zeros(2, requires_grad=True), torch.ones(2)
+    assert torch.eq(y, y, out=x) is x and x.tolist() == [1, 1] and x.is_leaf and x._version == 1
+    assert torch.logical_not(y, out=x).tolist() == [0, 0]
+    for name in ("sign", "round"):
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            getattr(torch, name)(y, out=x)
+    with pytest.raises(RuntimeError, match="isneginf does not support non-boolean outputs"):
+        torch.isneginf(y, out=x)

@@ -16,7 +16,7 @@ def test_set_looks_at_a_storage() -> None:
     assert b.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     b.add_(10)
     assert a.tolist() == [0.0, 11.0, 12.0, 13.0, 14.0, 5.0]
-    with pytest.raises(RuntimeError, match="Could not set tensor of type"):
+    with pytest.raises(RuntimeError, match="Expected a Storage of type long int"):
         torch.zeros(0, dtype=torch.int64).set_(a.storage())
 
 
