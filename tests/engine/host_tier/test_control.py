@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
 
-from jtorch.engine.host import stage
+from jtorch.engine.host import Unstaged, stage
 
 from .agreement import compare
 
