@@ -83,7 +83,7 @@ def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequenc
         kinds += backward.kinds
         info.vjps = _Derivatives(info, backward, n_leaves, n_numbers, kinds, own)
     call = Call(name, fn, kinds, info, own)
-    call.whole = True
+    call.whole = call.demanded = True
     call.chains = chains(steps)
     return call
 

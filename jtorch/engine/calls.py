@@ -46,6 +46,7 @@ class Call:
         warm: operand avals for which the kernel alone has been compiled in this process.
         extra: for the floor that made the call (its op, derivative calls, ...).
         whole: that it is a program by itself, worth compiling with donation even where nothing else is recorded.
+        demanded: that somebody asked for it to be compiled.
         apart: that it takes long to compile and serves many shapes of its surroundings: not compiled into traces seen but once.
         view: that what it gives needs no memory of its own.
         identity: what the kernel is, the same in every process (see ``programs``); None if there is no telling.
@@ -62,6 +63,7 @@ class Call:
         "warm",
         "extra",
         "whole",
+        "demanded",
         "apart",
         "identity",
         "bounds",
@@ -81,7 +83,7 @@ class Call:
         self.shapes: dict[tuple[Aval, ...], Shapes] = {}
         self.warm: set[tuple[Aval, ...]] = set()
         self.extra = extra
-        self.whole = self.apart = self.view = False
+        self.whole = self.demanded = self.apart = self.view = False
         self.identity = identity
         self.bounds: Callable[..., Any] | None = None
         self.chains: Any = None

@@ -117,7 +117,7 @@ def identity_of_steps(steps: Sequence[Any], *parts: Any) -> str | None:
 # ------------------------------------------------------------------------------------------------ what else decides
 
 #: What kernels and the programs made of them can depend on: by the order of the floors nothing above.
-_DECIDING = ("", "autograd", "compiler", "engine", "func", "ops")
+_DECIDING = ("", "autograd", "compiler", "engine", "engine/host", "func", "ops")
 
 
 def _sources(package: str = os.path.dirname(os.path.dirname(__file__))) -> str:

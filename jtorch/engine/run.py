@@ -461,9 +461,15 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
 def _worth_compiling(state: State) -> bool:
     """Whether to compile the trace as a whole now: because its runs op by op have taken so much longer than those of the whole would that
     this has paid for compiling, or because compiling its kernels one by one would cost more."""
+    if state.spent == NEVER:
+        return False
     steps = state.steps()
-    if len(steps) == 1 or state.spent == NEVER:
-        return len(steps) == 1 and state.spent != NEVER and state.call.whole  # type: ignore[union-attr]
+    if len(steps) == 1:
+        call: Any = state.call
+        if not call.whole or call.demanded:
+            return call.demanded
+        if not tiers.settled(call, state.avals).on_host:
+            return True
     if _values.tier == "host":
         return False
     saved, compiling = state.worth = state.worth or tiers.estimate_of(steps)
@@ -473,8 +479,11 @@ def _worth_compiling(state: State) -> bool:
         return False
     if any(_widens(s) for s in steps):  # a view larger than what there is of it should become part of what uses it
         return True
-    shapes = [s.call.shapes[s.avals] for s in steps]  # type: ignore[union-attr]
-    cold = {id(its): its.estimate.compiling for s, its in zip(steps, shapes, strict=True) if not its.on_host and s.avals not in s.call.warm}  # type: ignore[union-attr]
+    cold = {}
+    for s in steps:
+        shapes = s.call.shapes[s.avals]  # type: ignore[union-attr]
+        if not shapes.on_host and s.avals not in s.call.warm:  # type: ignore[union-attr]
+            cold[id(shapes)] = shapes.estimate.compiling  # type: ignore[union-attr]
     return len(cold) >= 3 and sum(cold.values()) > compiling
 
 

@@ -51,6 +51,8 @@ KERNEL, EQUATION = 0.05, 0.002
 TRACE, TRACE_OP = 0.06, 0.008
 #: More results of a kernel than this are compiled one by one, each in so many seconds.
 MANY, RESULT = 24, 0.05
+#: A kernel by itself must have lost so many times what compiling it takes: the trace that it is part of may come again, and be compiled.
+PATIENCE = 2.0
 #: How much of the work on arrays a compiled kernel saves, and a compiled trace, which keeps less in memory between ops.
 SAVED, SAVED_TRACE = 0.3, 0.6
 
@@ -75,7 +77,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     program = None
     outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
     place = outs[0].device if outs else None  # type: ignore[index]
-    if not shapes.mixed and not call.whole and values.on_host(place) and values.lost is None:
+    if not shapes.mixed and not call.demanded and values.on_host(place) and values.lost is None:
         with contextlib.suppress(Unstaged):
             program = stage(_recipe(call, avals, shapes))
     if program is None:
@@ -85,6 +87,14 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         calls = CALL * len(program.steps)
         shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), KERNEL + EQUATION * len(program.steps))
         shapes.run = _runner(call, avals, shapes, program)
+
+
+def settled(call: Call, avals: tuple[Aval, ...]) -> Shapes:
+    """What is known of a call, how it is to run included."""
+    shapes = call.shapes[avals]
+    if shapes.estimate is None:
+        settle(call, avals, shapes)
+    return shapes
 
 
 def _recipe(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Recipe:
@@ -107,8 +117,8 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
     scalars = tuple([_SCALARS[k] for k in call.kinds])
     single = type(shapes.outs) is Aval
     owned = not call.view
-    saved = 0.0 if values.tier == "host" else estimate.calls + SAVED * estimate.work - LAUNCH
-    left = estimate.compiling if saved > 0 else 0.0
+    saved = 0.0 if values.tier == "host" or call.whole else estimate.calls + SAVED * estimate.work - LAUNCH
+    left = PATIENCE * estimate.compiling if saved > 0 else 0.0
     runs = 0
 
     def run(*args: Any) -> Any:
@@ -180,19 +190,16 @@ def _owned(x: Any) -> np.ndarray:
 
 def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
     """What a compiled program of recorded steps saves in one run, in seconds, and what compiling it takes."""
-    saved = -LAUNCH_TRACE
+    saved, compiling = -LAUNCH_TRACE, TRACE
     many = 0
     for s in steps:
         call = s.call
-        shapes = call.shapes[s.avals]  # type: ignore[union-attr]
-        estimate = shapes.estimate
-        if estimate is None:
-            settle(call, s.avals, shapes)  # type: ignore[arg-type]
-            estimate = shapes.estimate
+        estimate: Any = settled(call, s.avals).estimate  # type: ignore[arg-type]
         saved += STEP + estimate.calls + SAVED_TRACE * estimate.work
+        compiling += TRACE_OP + 0.25 * (estimate.compiling - KERNEL)
         if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
             many += len(s.outs)  # most of them become code of their own
-    return saved, TRACE + TRACE_OP * len(steps) + RESULT * many
+    return saved, compiling + RESULT * many
 
 
 def device_array(v: Any) -> Any:
