@@ -1,8 +1,8 @@
 """What forked processes can do. Floor 1.
 
 A fork has none of the threads of XLA's client, and compiling or running waits for them forever. The forks of a process that has run nothing
-yet get a client each. The forks of others can read tensors, make them of data, and run nothing: once it has compiled, XLA has threads that
-it never starts anew, and ends a process that it finds without.
+yet get a client each. The forks of others run what NumPy can run, and refuse the rest: once it has compiled, XLA has threads that it never
+starts anew, and ends a process that it finds without.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _before() -> None:
 def _in_child() -> None:
     THREADS.forked()  # locks that other threads held are held for good
     # Loading a kept program hangs in the fork of a fork, whose parent has made a client, too.
-    if room._made or _compiled or _kept or values.EARLY or values.lost is refuse or jax.default_backend() != "cpu":
+    if room._made or _compiled or _kept or values.EARLY or values.alone is refuse or jax.default_backend() != "cpu":
         _refuse_all()
         return
     try:
@@ -50,23 +50,30 @@ def _in_child() -> None:
 
 
 def _refuse_all() -> None:
-    values.lost = refuse
+    """Leaves what NumPy can run."""
+    values.alone = refuse
+    if values.tier == "auto":
+        values.tier = "host"
     for call in list(calls.CALLS):
-        for shapes in call.shapes.values():
-            shapes.run = refuse
+        for avals, shapes in call.shapes.items():
+            if shapes.on_host and values.tier == "xla":
+                shapes.on_host = False
+            if not shapes.on_host:
+                calls.begin(call, avals, shapes)
 
 
 def cannot_run() -> bool:
-    """Whether this process cannot run operations, for those who can do without."""
-    return values.lost is refuse
+    """Whether this process cannot compile anything, nor run what is compiled, for those who can do without."""
+    return values.alone is refuse
 
 
 def refuse(*_args: Any) -> NoReturn:
     """Raises the error for running something."""
     raise RuntimeError(
-        "Cannot run operations in a forked process, because the parent had run some before the fork: the threads that compile and run them "
-        "exist only there. Tensors made before the fork can be read. To compute in other processes, start them with the 'spawn' or "
-        "'forkserver' method of multiprocessing, or fork before the first operation."
+        "Cannot run compiled operations in a forked process, because the parent had run some before the fork: the threads that compile and "
+        "run them exist only there. Tensors made before the fork can be read, and what NumPy can compute (docs/host-tier.md) works. To "
+        "compute everything in other processes, start them with the 'spawn' or 'forkserver' method of multiprocessing, or fork before the "
+        "first operation."
     )
 
 

@@ -439,6 +439,8 @@ def _heirs(steps: list[State], live: tuple[int, ...], free: tuple[int, ...], lea
 
 
 def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> Plan | None:
+    if _values.alone is not None:
+        return None
     plans = state.plans
     if plans:
         found = plans.get((live, free))

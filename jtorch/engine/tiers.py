@@ -82,7 +82,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
             program = stage(_recipe(call, avals, shapes))
     if program is None:
         shapes.estimate = Estimate(LAUNCH, BYTE * sum([a.nbytes for a in (*avals, *outs)]), KERNEL)  # type: ignore[misc]
-        shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
+        shapes.run, shapes.on_host = values.alone or compiled_alone(call, avals, shapes), False
     else:
         calls = CALL * len(program.steps)
         shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), KERNEL + EQUATION * len(program.steps))
@@ -205,7 +205,7 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
 def device_array(v: Any) -> Any:
     """A value's array as a ``jax.Array``, which takes the place of a NumPy array from now on; a tracer, or None, as it is."""
     a = v.array
-    if type(a) is _ndarray and values.lost is None:
+    if type(a) is _ndarray and values.alone is None:
         a = v.array = moved(a, v.aval.device)
     return a
 
@@ -224,8 +224,10 @@ def all_moved(arrays: Sequence[Any], avals: Sequence[Aval]) -> list[Any]:
     return [moved(a, v.device) if type(a) is _ndarray else a for a, v in zip(arrays, avals, strict=True)]
 
 
-def moved(array: np.ndarray, place: Any) -> jax.Array:
-    """A NumPy array, which nobody will write to, as a ``jax.Array`` on a device."""
+def moved(array: np.ndarray, place: Any) -> Any:
+    """A NumPy array, which nobody will write to, as a ``jax.Array`` on a device; itself where nothing can be done with such."""
+    if values.alone is not None:
+        return array
     if _put is not None and type(place) is jax.Device:
         sharding = _places.get(place)
         if sharding is None:

@@ -178,7 +178,7 @@ def copied(array: np.ndarray) -> Value:
 
 def put(array: np.ndarray, place: Any) -> Value:
     """The value of a NumPy array that nobody else writes to, on a device."""
-    if lost is None and not on_host(place):
+    if alone is None and not on_host(place):
         return concrete(jax.device_put(array, place))
     # (In a forked process, JAX might have one of its threads copy the array, which this process has not.)
     if not array.flags.c_contiguous:
@@ -207,7 +207,9 @@ _bridge = sys.modules.get("jax._src.xla_bridge")
 EARLY: bool = _bridge is None or _bridge.backends_are_initialized()
 
 _default: list[Any] = []
-#: Where nothing may be run: raises the error that says so (``forking``), or waits for the end of the process (``exiting``).
+#: Where nothing may be compiled, nor run that is: raises the error that says so (``forking``).
+alone: Callable[..., Any] | None = None
+#: Where nothing may be run: waits for the end of the process (``exiting``).
 lost: Callable[..., Any] | None = None
 
 
