@@ -1,4 +1,8 @@
-"""Between dtypes: casts, bits, precision."""
+"""Between dtypes: casts, bits, precision.
+
+As XLA does it, but that XLA gives zero where a float becomes one too small to be normal in float32 or bfloat16. Left to XLA: float8 and
+int4.
+"""
 
 from __future__ import annotations
 
