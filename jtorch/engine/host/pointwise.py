@@ -136,13 +136,19 @@ def _remainder(x: int, y: int) -> int:
     return x - y * _quotient(x, y) if y else x
 
 
+def _all(x: Any) -> bool:
+    return np.count_nonzero(x) == x.size
+
+
 def _truncated(x: Any, y: Any) -> Any:
-    # Without its remainder x is a multiple of y, so the floor of the quotient is the quotient. That of zero is 0 in NumPy and -1 in XLA.
-    return np.subtract(np.floor_divide(np.subtract(x, np.fmod(x, y)), y), np.equal(y, 0))
+    # Without its remainder x is a multiple of y, so the floor of the quotient is the quotient.
+    found = np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
+    return found if _all(y) else np.subtract(found, np.equal(y, 0))  # by zero it is 0 in NumPy and -1 in XLA
 
 
 def _truncated_unsigned(x: Any, y: Any) -> Any:
-    return np.subtract(np.floor_divide(x, y), np.equal(y, 0))
+    found = np.floor_divide(x, y)
+    return found if _all(y) else np.subtract(found, np.equal(y, 0))
 
 
 @rule("div", cost=by_elements(9, 6, 5), broadcasts=True)
@@ -158,7 +164,8 @@ def _div(e: Equation) -> Compute | None:
 
 
 def _rest(x: Any, y: Any) -> Any:
-    return np.where(np.equal(y, 0), x, np.fmod(x, y))
+    found = np.fmod(x, y)
+    return found if _all(y) else np.where(np.equal(y, 0), x, found)
 
 
 @rule("rem", cost=by_elements(8, 6, 3), broadcasts=True)
@@ -334,10 +341,6 @@ def _complex_of(re: Any, im: Any, dtype: Any) -> Any:
     found.real = re
     found.imag = im
     return found
-
-
-def _all(x: Any) -> bool:
-    return np.count_nonzero(x) == x.size
 
 
 def _modulus(x: Any) -> Any:
