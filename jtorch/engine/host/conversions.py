@@ -1,4 +1,8 @@
-"""Between dtypes: casts, bits, precision."""
+"""Between dtypes: casts, bits, precision.
+
+As XLA does it, but that XLA gives zero where a float becomes one too small to be normal in float32 or bfloat16. Left to XLA: casts from
+one float8 to another, float4 and int4.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from .rules import Compute, Equation, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _FLOATS = (np.dtype(np.float16), _BFLOAT16, np.dtype(np.float32), np.dtype(np.float64))
-_BOOL = np.dtype(np.bool_)
+_FLOAT8 = tuple([np.dtype(getattr(ml_dtypes, name)) for name in dir(ml_dtypes) if name.startswith("float8_")])
 
 
 def _cast(source: Any, target: Any) -> Compute | None:
@@ -23,10 +27,11 @@ def _cast(source: Any, target: Any) -> Compute | None:
     if source.kind == "c" and target.kind != "c":
         part = _cast(np.dtype(f"f{source.itemsize // 2}"), target)
         return None if part is None else lambda x: part(x.real)
-    known = all(t in _FLOATS or t.kind in "biuc" for t in (source, target))
-    if not known:
+    if not all(t in _FLOATS or t in _FLOAT8 or t.kind in "biuc" for t in (source, target)):
         return None
-    if source in _FLOATS and target.kind in "iu":
+    if source in _FLOAT8 and target in _FLOAT8:
+        return None
+    if target.kind in "iu" and (source in _FLOATS or source in _FLOAT8):
         return _saturating(source, target)
     if (source, target) == (np.float64, np.float16):
         return lambda x: x.astype(np.float32).astype(target)  # rounded twice, as by XLA (and PyTorch)

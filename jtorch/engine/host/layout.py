@@ -199,12 +199,16 @@ def _tile(e: Equation) -> Compute | None:
 def _iota(e: Equation) -> Compute | None:
     if e.ins:
         return None
-    shape, dimension = e.out.shape, e.params["dimension"]
+    shape, dtype, dimension = e.out.shape, e.out.dtype, e.params["dimension"]
     column = [1] * len(shape)
-    column[dimension] = shape[dimension]
-    # The same for every call, and nothing writes into it.
-    found = np.arange(shape[dimension]).astype(e.out.dtype).reshape(column)
-    found = np.broadcast_to(found, shape)
+    column[dimension] = n = shape[dimension]
+
+    def compute() -> Any:
+        return np.broadcast_to(np.arange(n).astype(dtype).reshape(column), shape)
+
+    if n * dtype.itemsize > _VIEW:
+        return compute
+    found = compute()  # read-only, and the same for every call
     return lambda: found
 
 

@@ -124,6 +124,31 @@ def test_the_platform_is_the_cpu() -> None:
     assert found.dtype == index.outvars[0].aval.dtype
 
 
-def test_float8_is_left_to_the_compiler() -> None:
-    with pytest.raises(Unstaged):
-        stage(jax.make_jaxpr(lambda x: x.astype(ml_dtypes.float8_e4m3fn))(np.float32(1)))
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_float8(name: str) -> None:
+    dtype = getattr(ml_dtypes, name)
+    every = np.arange(256, dtype=np.uint8).view(dtype)
+    wide = every.astype(np.float64)
+    wide = np.sort(wide[np.isfinite(wide)])
+    middle = (wide[1:] + wide[:-1]) / 2
+    some = np.concatenate([wide, middle, middle * (1 + 1e-6), middle * (1 - 1e-6), [np.inf, -np.inf, np.nan, 1e30, -500]])
+    targets = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.int32, np.uint8, np.bool_)
+
+    def fn(x: Any, single: Any, brain: Any, half: Any, whole: Any) -> Any:
+        return [lax.convert_element_type(x, t) for t in targets], [
+            lax.convert_element_type(v, dtype).astype(np.float32) for v in (single, brain, half, whole)
+        ]
+
+    with np.errstate(all="ignore"):
+        operands = [some.astype(t) for t in (np.float32, ml_dtypes.bfloat16, np.float16)]
+    compare(fn, every, *operands, np.arange(-600, 600, 7), flushed=True)
+
+
+def test_float8_is_computed_with_by_the_compiler() -> None:
+    x = np.ones(2, ml_dtypes.float8_e5m2)
+    for fn in (lambda x: x + x, lambda x: x.astype(ml_dtypes.float8_e4m3fn)):
+        with pytest.raises(Unstaged):
+            stage(jax.make_jaxpr(fn)(x))
