@@ -257,6 +257,27 @@ def _gather(e: Equation) -> Compute | None:
             found[~counts] = fill
         return found if order is None else found.transpose(order)
 
+    if not w.kept and len(w.indexed) == 1 and e.out.size <= _FEW:
+        return _gather_few(w, gather)
+    return gather
+
+
+def _gather_few(w: Windows, otherwise: Compute) -> Compute:
+    """Single elements along one axis: fewer calls than flat places take, but more time for each element."""
+    (axis,), (limit,), rank = w.indexed, w.limits, len(w.batch)
+    along = dict(w.batching)
+    grid = [
+        np.arange(w.shape[o]).reshape([-1 if k == along[o] else 1 for k in range(rank)]) if o in along else 0 for o in range(len(w.shape))
+    ]
+    before, after, inside = tuple(grid[:axis]), tuple(grid[axis + 1 :]), _inside(limit)
+
+    def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
+        at = i[..., 0]
+        counts = inside(at)
+        if np.count_nonzero(counts) != counts.size:
+            return otherwise(a, i)
+        return a[(*before, at, *after)]
+
     return gather
 
 
