@@ -61,7 +61,7 @@ def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...])
         # As it is, -0.0 included.
         return (lambda x: x.reshape(shape)) if axes else (lambda x: x)
     if 0 in aval.shape:
-        constant = np.full(shape, identity(name, dtype), dtype)
+        constant = np.broadcast_to(np.asarray(identity(name, dtype), dtype), shape)
         return lambda *_: constant
     reduce, axis = ufunc.reduce, _axis(axes, aval.ndim)
     k = kind(dtype)

@@ -84,7 +84,7 @@ def _windows(name: str, e: Equation) -> Compute | None:
     wide = FLOAT32 if k == "h" else dtype
     start = identity(name, wide)
     if 0 in out.shape or 0 in aval.shape:
-        constant = np.full(out.shape, start, dtype)
+        constant = np.broadcast_to(np.asarray(start, dtype), out.shape)
         return lambda *_: constant
     pad = padder(aval.shape, p["padding"], p["base_dilation"], start)
     steps: list[Compute] = []
@@ -176,7 +176,7 @@ def _select_and_scatter_add(e: Equation) -> Compute | None:
     dtype = np.dtype(operand.dtype)
     wide = FLOAT32 if k == "h" else dtype
     if 0 in source.shape or 0 in operand.shape:
-        nothing = np.zeros(operand.shape, dtype)
+        nothing = np.broadcast_to(np.zeros((), dtype), operand.shape)
         return lambda *_: nothing
     ones = (1,) * operand.ndim
     pad = padder(operand.shape, p["padding"], ones, identity(name, wide))
