@@ -15,11 +15,7 @@ ROUNDS = 32
 ROUND, SLICE = 0.5e-6, 0.15e-6
 
 
-def _cost_of_platform(e: Equation) -> float:
-    return CALL
-
-
-@rule("platform_index", cost=_cost_of_platform)
+@rule("platform_index")
 def _platform_index(e: Equation) -> Compute | None:
     index = _for_cpu(e.params["platforms"])
     return None if index is None else lambda: np.int32(index)
@@ -48,7 +44,7 @@ def _cond(e: Equation) -> Compute | None:
         return None
     if len(programs) == 1:
         only = programs[0]
-        return lambda index, *operands: only(*operands)
+        return lambda _, *operands: only(*operands)
     last = len(programs) - 1
 
     def choose(index: Any, *operands: Any) -> list[Any]:

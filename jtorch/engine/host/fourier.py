@@ -20,7 +20,7 @@ def _fft(e: Equation) -> Compute | None:
     """Transforms by SciPy: the code that XLA's has come from, where NumPy's computes some transforms of float32 in float64."""
     if not e.out.size or not e.ins[0].size:
         zeros = np.zeros(e.out.shape, e.out.dtype)
-        return lambda x: zeros
+        return lambda _: zeros
     from scipy import fft
 
     name, lengths = e.params["fft_type"].name, e.params["fft_lengths"]

@@ -18,6 +18,9 @@ _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Seconds for a call of LAPACK through SciPy, and for an operation of its.
 _ROUTINE, _FLOP = 3e-6, 0.15e-9
 
+#: For larger matrices LAPACK looks for eigenvalues by a method that may not come back from numbers that are not finite.
+_SMALL = 75
+
 #: Computes for one matrix: gives its results.
 _One = Callable[..., tuple[Any, ...]]
 
@@ -60,9 +63,9 @@ def _asked(routine: Any, dtype: Any, *shapes: Sequence[int]) -> int:
 
 def _each(e: Equation, one: _One) -> Compute:
     """Computes ``one`` for each matrix of a batch."""
-    if not any([a.size for a in e.outs]):
+    if not any(a.size for a in e.outs):
         empty = [np.empty(a.shape, a.dtype) for a in e.outs]
-        return lambda *operands: list(empty)
+        return lambda *_: list(empty)
     ndim = len(e.ins[0].shape) - 2
     if not ndim:
         return one
@@ -152,7 +155,7 @@ def _lu(e: Equation) -> Compute | None:
     if not e.ins[0].size:
         unmoved = [np.empty(e.outs[0].shape, e.outs[0].dtype), np.empty(e.outs[1].shape, np.int32)]
         unmoved.append(np.broadcast_to(np.arange(rows, dtype=np.int32), e.outs[2].shape))
-        return lambda a: list(unmoved)
+        return lambda _: list(unmoved)
 
     def one(a: Any) -> tuple[Any, ...]:
         factors, pivots, _ = getrf(a)  # SciPy counts pivots from 0, as JAX does; singular is no failure
@@ -236,7 +239,7 @@ def _product(dtype: Any, m: int, n: int, k: int) -> Callable[[Any, Any], Any] | 
     if orgqr is None:
         return None
     if not k:
-        return lambda a, taus: np.eye(m, n, dtype=dtype)
+        return lambda *_: np.eye(m, n, dtype=dtype)
     room = _asked(orgqr, dtype, (m, n), (k,))
     return lambda a, taus: orgqr(a, taus, lwork=room)[0]
 
@@ -254,7 +257,7 @@ def _ormqr(e: Equation) -> Compute | None:
         return None
     side, k = "L" if e.params["left"] else "R", e.ins[1].shape[-1]
     if not k or not e.out.size:
-        return lambda a, taus, c: c
+        return lambda *operands: operands[2]
     how = "N" if not transposed else "C" if e.out.dtype.kind == "c" else "T"
     shapes = [a.shape[-2:] for a in (e.ins[0], e.ins[2])]
     a, c = [np.zeros(shape, e.out.dtype, order="F") for shape in shapes]
@@ -269,7 +272,7 @@ def _qr(e: Equation) -> Compute | None:
     k = e.outs[0].shape[-1]
     if not m or not n:
         empty = [_eye(m, k, e.outs[0]), *[np.zeros(a.shape, a.dtype) for a in e.outs[1:]]]
-        return lambda a: list(empty)
+        return lambda _: list(empty)
     factor = _pivoted(dtype, m, n) if pivoting else _householder(e)
     multiply = _product(dtype, m, k, min(m, n))
     if factor is None or multiply is None:
@@ -333,7 +336,7 @@ def _svd(e: Equation) -> Compute | None:
     if not m or not n:
         # JAX gives one square matrix of the larger size where both should be square.
         empty = [_eye(*a.shape[-2:], a) if i else np.zeros(a.shape, a.dtype) for i, a in enumerate(e.outs)]
-        return lambda a: list(empty)
+        return lambda _: list(empty)
     vectors, full = int(p["compute_uv"]), int(bool(p["full_matrices"]))
     room = _size(asked(m, n, compute_uv=vectors, full_matrices=full)[0])
 
@@ -397,7 +400,7 @@ def _schur(e: Equation) -> Compute | None:
         room = _size(gees(select, np.zeros((n, n), e.ins[0].dtype, order="F"), compute_v=vectors, lwork=-1)[-2])
 
     def one(a: Any) -> tuple[Any, ...]:
-        if not np.isfinite(a).all():  # LAPACK gives these or does not come back
+        if n > _SMALL and not np.isfinite(a).all():
             return failed
         found = gees(select, a, compute_v=vectors, lwork=room)
         return failed if found[-1] else (found[0], found[-3]) if vectors else (found[0],)
