@@ -1021,8 +1021,8 @@ class Tensor(_CoreTensor):
         """The tensor as torch.float32; itself if it has that dtype."""
     def float_power(self, exponent: Tensor | Number) -> Tensor:
         """Raises ``input`` to the power ``exponent`` in double precision."""
-    def float_power_(self, exponent: Tensor | Number) -> Tensor:
-        """In-place form of ``float_power``."""
+    def float_power_(self, exponent: Any) -> Tensor:
+        """In-place form of ``float_power``, for tensors of double precision."""
     def floor(self) -> Tensor:
         """The largest integer that is not greater."""
     def floor_(self) -> Tensor:
@@ -1077,7 +1077,7 @@ class Tensor(_CoreTensor):
         """In-place form of ``gt``."""
     def half(self, memory_format: Any = ...) -> Tensor:
         """The tensor as torch.float16; itself if it has that dtype."""
-    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
+    def hardshrink(self, lambd: _int | _float = 0.5) -> Tensor:
         """0 within ``[-lambd, lambd]``, ``input`` outside."""
     def hash_tensor(self, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int = 0) -> Tensor:
         """A hash of the elements over ``dim`` (all by default): the exclusive or of their bits, as 64-bit numbers."""
@@ -1513,7 +1513,7 @@ class Tensor(_CoreTensor):
     def resize(self, *sizes: Any) -> Tensor:
         """The tensor in another size of as many elements; an old name of ``reshape``."""
     def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
-        """Gives the tensor another size; its elements are those of its memory from its first one on, in order, and zeros where ..."""
+        """Gives the tensor another size; its elements are those of its memory from its first one on, in order."""
     def resize_as(self, tensor: Any) -> Tensor:
         """``resize`` to the size of another tensor."""
     def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> Tensor:
@@ -2538,7 +2538,7 @@ def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 
     """The Hamming window: ``alpha - beta * cos``. ``periodic`` as for ``hann_window``."""
 def hann_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Hann window: a raised cosine. A ``periodic`` one is the symmetric one of one value more, without its last."""
-def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+def hardshrink(input: Tensor, lambd: _int | _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 within ``[-lambd, lambd]``, ``input`` outside."""
 def hash_tensor(input: Tensor, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int = 0, out: Tensor | None = None) -> Tensor:
     """A hash of the elements over ``dim`` (all by default): the exclusive or of their bits, as 64-bit numbers."""

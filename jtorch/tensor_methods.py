@@ -291,8 +291,13 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
         if found is None:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = found
+    elif isinstance(dtype, _type):
+        found = self.dtype if dtype is Tensor else getattr(dtype, "dtype", None)
+        if not isinstance(found, dtypes.dtype):
+            raise ValueError(f"invalid type: '{dtype.__name__}'")
+        dtype = found
     elif not isinstance(dtype, dtypes.dtype):
-        dtype = getattr(dtype, "dtype", dtype)
+        raise TypeError("dtype must be a type, str, or dtype object")
     return to(self, dtype)
 
 

@@ -8,7 +8,7 @@ from .. import dtypes
 from ..applying import write_out
 from ..autograd.names import named
 from ..binding import composite
-from ..core import Tensor
+from ..core import Tensor, alias_of
 from ..errors import broadcast_shapes, type_name
 from ..functional import _C
 from ..indexing import as_positions
@@ -38,14 +38,20 @@ def one_hot(input: Any, num_classes: int = -1) -> Any:
     if input.numel() == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return _C._one_hot(input, num_classes)
+        return _filled(_C._one_hot(input, num_classes))
     if num_classes == -1:
         if int(input.min()) < 0:
             raise RuntimeError("Class values must be non-negative.")
         num_classes = int(input.max()) + 1
     elif num_classes <= 0:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return _C._one_hot(input, num_classes)
+    return _filled(_C._one_hot(input, num_classes))
+
+
+def _filled(rows: Any) -> Any:
+    """Rows as torch makes them: zeros that are changed twice."""
+    rows._ver += 2
+    return rows
 
 
 @composite(method=True, operands=("input", "mask"))
@@ -122,6 +128,8 @@ def _over(part: Any, src: Any, result: Any, name: str) -> Any:
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
         )
     part.copy_(src)
+    if (counter := alias_of(result).counter).n > 0:
+        counter.n = 0  # nobody has seen the result before
     return named(result, name)
 
 

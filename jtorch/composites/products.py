@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import string
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from .. import dtypes
 from ..autograd.names import named
 from ..binding import composite
 from ..core import Tensor
@@ -159,6 +161,9 @@ def _contract(operands: list[Any], terms: list[list[str]], output: list[str] | N
             sizes[name] = max(sizes[name], n) if 0 not in (n, sizes[name]) else 0
         labels.append(tuple(names))
     wanted = _output(output, terms, covered)
+    if not {x for names in labels for x in names} - set(wanted):  # products alone, which promote; torch sums by products of matrices
+        common = functools.reduce(dtypes.promote_types, [x.dtype for x in operands])
+        operands = [x if x.dtype is common else x.to(common) for x in operands]
     return named(_C._einsum(operands, tuple(labels), wanted), _last_step(labels, wanted))
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arguments import whole
 from ..binding import composite
 from ..core import Tensor
-from ..errors import must_be_tensor
+from ..errors import must_be_tensor, type_name
 from ..functional import _C, PUBLIC
 from ..return_types import make
 
@@ -338,11 +340,22 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
         >>> torch.unique(torch.tensor([3, 1, 3]), return_inverse=True, return_counts=True)
         (tensor([1, 3]), tensor([1, 0, 1]), tensor([1, 2]))
     """
+    name = "_unique2" if dim is None else "unique_dim"
+    _check_flags(name, dim, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     if dim is None:
         found = _C._unique2(input, sorted, return_inverse, return_counts)
     else:
         found = _C._unique_dim(input, dim, sorted, return_inverse, return_counts)
     return _chosen(found, return_inverse, return_counts)
+
+
+def _check_flags(name: str, dim: Any, **flags: Any) -> None:
+    """Raises torch's error for flags that are none, which Python's parameters would take for true or false."""
+    if dim is not None and (isinstance(dim, bool) or not hasattr(type(dim), "__index__")):
+        raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not {type_name(dim)}")
+    for flag, value in flags.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type_name(value)}")
 
 
 @composite(method=True, operands=("input",), native=False)
@@ -359,6 +372,7 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
         >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]), return_counts=True)
         (tensor([1, 2, 1]), tensor([2, 1, 1]))
     """
+    _check_flags("unique_consecutive", dim, return_inverse=return_inverse, return_counts=return_counts)
     return _chosen(_C._unique_consecutive(input, return_inverse, return_counts, dim), return_inverse, return_counts)
 
 

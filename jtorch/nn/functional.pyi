@@ -121,15 +121,15 @@ def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, ou
     """One matrix product for each group: a dimension of a 2-d operand is cut into groups that end at ``offs``."""
 def gumbel_softmax(logits: Any, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
     """A sample of the Gumbel-softmax distribution along ``dim``; with ``hard`` one-hot, with the gradient of the soft sample."""
-def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+def hardshrink(input: Tensor, lambd: _int | _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 within ``[-lambd, lambd]``, ``input`` outside."""
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
     """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``. ``inplace`` writes the result into ``input``."""
 def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
     """``input * hardsigmoid(input)``. ``inplace`` writes the result into ``input``."""
-def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
+def hardtanh(input: Tensor, min_val: _int | _float = -1.0, max_val: _int | _float = 1.0, inplace: _bool = False) -> Tensor:
     """Moves elements into ``[min_val, max_val]``. ``inplace`` writes the result into ``input``."""
-def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
+def hardtanh_(input: Tensor, min_val: _int | _float = -1.0, max_val: _int | _float = 1.0, inplace: _bool = False) -> Tensor:
     """In-place form of ``hardtanh``."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1."""
@@ -255,7 +255,7 @@ def softmin(input: Tensor, dim: _int | None = None, _stacklevel: Any = 3, dtype:
     """The softmax of ``-input``; for inputs without ``dim`` see ``softmax``."""
 def softplus(input: Tensor, beta: _float = 1, threshold: _float = 20, *, out: Tensor | None = None) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``."""
-def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+def softshrink(input: Tensor, lambd: _int | _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Moves elements towards 0 by ``lambd``, and those within it to 0."""
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + abs(input))``."""

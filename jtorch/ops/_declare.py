@@ -94,6 +94,7 @@ class Op:
     apart: bool = False
     wide: bool = False
     fits: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
     computes_out: bool = False
     strides: str | None = None
     aten: str | None = None

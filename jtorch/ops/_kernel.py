@@ -378,6 +378,11 @@ def _number(name: str, kind: str, value: Any, target: np.dtype | None, param_kin
     return cast(value, target)
 
 
+def _given(op: Op, layout: tuple[Any, ...]) -> list[Any]:
+    """The entries of the operands that are either all tensors or all numbers."""
+    return [e for p, e in zip(op.params, layout, strict=True) if p.name in op.alike]
+
+
 def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype | None:
     """The dtype that the op's operands are cast to, or None if it takes them as they come."""
     if op.promote is None:
@@ -396,6 +401,8 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
         if entry is T:
             a = next_array()
             entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else scalar))
+            if a.ndim and p.name in op.alike and any(e is not T and e is not ABSENT for e in _given(op, layout)):
+                raise TypeError(f"{op.name}() takes tensors or numbers as {' and '.join(op.alike)}, not one of each")
         elif p.kind == TENSOR_LIST:
             for present in entry or ():
                 if present:

@@ -10,6 +10,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
+from ._bounds import check_bound
 from ._declare import Array, Number, defvjp, unary
 from ._numeric import is_bool, is_complex, require, scalar_name, unsupported, wide, zeros_where
 from .indexing import number_as
@@ -80,7 +81,7 @@ def _refuse_complex(x: Array) -> None:
 
 
 @_activation(inplace=True, saves=("input",), aten="hardtanh")
-def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Array:
+def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1.0, inplace: bool = False) -> Array:
     """Moves elements into ``[min_val, max_val]``. ``inplace`` writes the result into ``input``.
 
     Shapes: input (*) -> (*).
@@ -104,6 +105,8 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace:
     _refuse_complex(input)
     if jnp.issubdtype(input.dtype, jnp.unsignedinteger) and int(min_val) < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    for bound in (min_val, max_val):
+        check_bound(bound, input.dtype)
     low, high = (jnp.asarray(np.asarray(v).astype(input.dtype)) for v in (min_val, max_val))
     return jnp.minimum(jnp.maximum(input, low), high)
 
@@ -283,7 +286,7 @@ defvjp(functional_threshold, _threshold_rule)
 
 
 @unary(promote=None, method=True, aliases=("nn.functional.hardshrink",), saves=("input",), aten="hardshrink")
-def hardshrink(input: Array, lambd: float = 0.5) -> Array:
+def hardshrink(input: Array, lambd: int | float = 0.5) -> Array:
     """0 within ``[-lambd, lambd]``, ``input`` outside.
 
     Shapes: input (*) -> (*).
@@ -295,6 +298,7 @@ def hardshrink(input: Array, lambd: float = 0.5) -> Array:
         tensor([-2.,  0.,  0.,  1.])
     """
     require("hardshrink_cpu", input)
+    check_bound(lambd, input.dtype)
     return zeros_where((input >= -lambd) & (input <= lambd), input)
 
 
@@ -306,7 +310,7 @@ defvjp(hardshrink, _shrink_rule)
 
 
 @_activation(out=True, saves=("input",), aten="softshrink")
-def softshrink(input: Array, lambd: float = 0.5) -> Array:
+def softshrink(input: Array, lambd: int | float = 0.5) -> Array:
     """Moves elements towards 0 by ``lambd``, and those within it to 0.
 
     Shapes: input (*) -> (*).
@@ -321,7 +325,9 @@ def softshrink(input: Array, lambd: float = 0.5) -> Array:
         tensor([-1.5000,  0.0000,  0.5000])
     """
     require("softshrink_check", input)
-    if not lambd >= 0:
+    if isinstance(lambd, int):
+        check_bound(lambd, input.dtype)
+    if not 0 <= lambd <= float(jnp.finfo(input.dtype).max):
         raise RuntimeError(
             f"lambda must be in range [0, {float(jnp.finfo(input.dtype).max):g}] for input dtype {scalar_name(input.dtype)}, "
             f"but found {lambd:g}"

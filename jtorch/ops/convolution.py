@@ -55,6 +55,9 @@ def _check_numbers(
 ) -> None:
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
+    for i, p in enumerate(padding):
+        if p >= 2**62:
+            raise RuntimeError(f"Given padding={p} at dimension {i} , expected padding to be at most {2**62 - 1}")
     if any(p < 0 for p in output_padding):
         raise RuntimeError("negative output_padding is not supported")
     if any(s <= 0 for s in stride):

@@ -110,7 +110,7 @@ def _pow_tensor_rule(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
 defvjp(pow, _pow_rule)
 
 
-@pointwise(promote=None, inplace=True, saves=("input", "exponent"), aten="float_power.Tensor_Tensor")
+@pointwise(promote=None, saves=("input", "exponent"), aten="float_power.Tensor_Tensor")
 def float_power(input: Array | float, exponent: Array | float) -> Array:
     """Raises ``input`` to the power ``exponent`` in double precision.
 

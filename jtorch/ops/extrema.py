@@ -128,7 +128,7 @@ defvjp(fmin, _fmin_rule)
 # ---- clamping --------------------------------------------------------------------------------------------------------------------
 
 
-@pointwise(inplace=True, aliases=("clip",), saves=("input", "min", "max"), fits=("min", "max"), aten="clamp")
+@pointwise(inplace=True, aliases=("clip",), saves=("input", "min", "max"), fits=("min", "max"), alike=("min", "max"), aten="clamp")
 def clamp(input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``.
 
@@ -138,6 +138,7 @@ def clamp(input: Array, min: Array | Number | None = None, max: Array | Number |
 
     Raises:
         RuntimeError: if neither bound is given, or a number does not fit the dtype.
+        TypeError: if one bound is a tensor and the other a number.
         NotImplementedError: for complex numbers.
 
     Example:

@@ -12,6 +12,7 @@ import numpy as np
 from jax import dtypes as jax_dtypes
 from jax import lax
 
+from ..errors import broadcast_shapes
 from ._declare import Array, Number, op
 
 
@@ -52,6 +53,8 @@ def _fused_sgd(
     for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
         update = _with_decay(-grad if maximize else grad, param, decay)
         if use_momentum:
+            if momentum_buffers:
+                broadcast_shapes(momentum_buffers[i].shape, param.shape)  # of a loaded state
             buffer = _as(keep, param) * momentum_buffers[i] + _as(take, param) * update if momentum_buffers else update
             new_buffers.append(buffer)
             update = update + _as(keep, param) * buffer if nesterov else buffer
@@ -88,6 +91,8 @@ def _fused_adam(
     correction2 = jnp.sqrt(1 - b2**count)
     new_params, averages, squares, maxima = [], [], [], []
     for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
+        broadcast_shapes(exp_avgs[i].shape, param.shape)  # of a loaded state
+        broadcast_shapes(exp_avg_sqs[i].shape, param.shape)
         if maximize:
             grad = -grad
         if decoupled:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..errors import canonical_dim
+from ._bounds import check_bound
 from ._declare import Array, defvjp, unary
 from ._numeric import conj, default_float, is_bool, is_complex, require, rounded, unsupported, wide
 
@@ -147,6 +148,7 @@ defvjp(tanhshrink, _tanhshrink_rule)
 
 def _elu(x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> Array:
     require("elu_cpu", x)
+    check_bound(alpha, x.dtype)
     y = wide(x)
     below = jnp.expm1(jnp.minimum(y, 0) * input_scale) * (alpha * scale)
     return jnp.where(y > 0, y * scale, below).astype(x.dtype)

@@ -1,0 +1,19 @@
+"""Numbers that are compared with elements, and must fit their dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .indexing import check_fits
+
+
+def check_bound(value: float, dtype: np.dtype) -> None:
+    """Refuses a number that the dtype of the elements it is compared with cannot hold.
+
+    Raises:
+        OverflowError: for an int beyond 64 bits.
+        RuntimeError: for others.
+    """
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise OverflowError("int too big to convert")
+    check_fits(value, dtype)
