@@ -59,11 +59,11 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_file_is_a_miss(fresh, damage) -> None:
+def test_a_damaged_file_is_a_miss(fresh, damage, tmp_path: Path) -> None:
     first = fresh()
     _run(first, "x = 3")
     first.save()
-    path = first._path()
+    path = tmp_path / "jtorch" / "code" / first._place()
     path.write_bytes(damage(path.read_bytes()))
     second = fresh()
     assert _run(second, "x = 3") == 3
