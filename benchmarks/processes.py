@@ -53,6 +53,23 @@ def import_time(rounds: int = 5) -> Result:
     return Result(contest, {who: statistics.median(t) for who, t in found.items()}, found)
 
 
+def first_import(rounds: int = 5) -> Result:
+    """``import jtorch`` with empty caches and once more, byte code as installing writes it; time of a processor."""
+    from . import fresh
+
+    fresh.as_installed()
+    found: dict[str, list[float]] = {"deferred": [], "later": []}
+    for _ in range(rounds):
+        with fresh.empty_folders() as (cache, scratch):
+            for who in found:
+                spent, _ = fresh.run([sys.executable, "-c", "import jtorch"], fresh.environment(cache), scratch)
+                found[who].append(spent.cpu)
+    contest = Contest(FIRST_IMPORT, {}, [Bar("deferred", 1.3, "later")])
+    return Result(contest, {who: statistics.median(t) for who, t in found.items()}, found)
+
+
+FIRST_IMPORT = "first import, empty caches"
+
 # ---- cold start ------------------------------------------------------------------------------------------------------------------
 
 #: Runs the script twice in one process; only the first one compiles. The start of the process is part of both times.
@@ -149,5 +166,5 @@ def peak_memory(who: Sequence[str] = CONTESTANTS) -> dict[str, tuple[int, int]]:
 #: Peak memory of the GPT step, deferred by jit, at most.
 MEMORY_BAR = 1.3
 
-ROWS: dict[str, Callable[[], Result]] = {"import": import_time, "cold start of digits_cnn.py, second run": cold_start}
+ROWS: dict[str, Callable[[], Result]] = {"import": import_time, FIRST_IMPORT: first_import, "cold start of digits_cnn.py, second run": cold_start}
 MEMORY_ROW = "peak memory of the GPT step"

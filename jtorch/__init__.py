@@ -14,7 +14,6 @@ with _Pause():
     if _os.environ.get("JTORCH_X64", "1") != "0":
         _jax.config.update("jax_enable_x64", True)
 
-    from . import _code_cache
     from . import caching as _caching
 
     _caching.enable()
@@ -136,8 +135,6 @@ _LAZY_NAMES = {
 }  # fmt: skip
 
 _sys.meta_path.append(_refusals.Finder)
-
-_code_cache.save()
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,6 +1,7 @@
 """``python -m jtorch script.py [args]``: runs a program as Python would, with ``import torch`` meaning jtorch.
 
 Also ``-m module [args]``, ``-c code [args]``, ``-`` for a program on standard input, and the interactive prompt without arguments.
+``cache`` shows what is kept on disk between runs, and ``cache --clear`` removes it; a program of that name runs as ``./cache``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from jtorch.install import install
 
-_USAGE = "usage: python -m jtorch [-m module | -c code | script.py | -] [arguments]"
+_USAGE = "usage: python -m jtorch [-m module | -c code | script.py | -] [arguments]\n   or: python -m jtorch cache [--clear]"
 
 
 def _fresh_main() -> dict[str, Any]:
@@ -118,6 +119,10 @@ def _run(arguments: list[str]) -> None:
             _run_text(sys.stdin.buffer.read(), "<stdin>")
         else:
             _interact()
+    elif first == "cache":
+        from jtorch._cache_command import run
+
+        sys.exit(run(arguments[1:]))
     elif first.startswith("-"):
         print(f"Unknown option: {first}\n{_USAGE}", file=sys.stderr)
         sys.exit(2)

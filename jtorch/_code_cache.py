@@ -1,54 +1,42 @@
-"""Keeps the code objects of generated functions between processes, as Python keeps those of modules. Floor 0.
+"""Makes functions of generated text: their code is compiled when they are first called, and kept between processes. Floor 0.
 
-The public functions are generated from their declarations when the package is imported; compiling their sources would take most of that
-time. The file lies beside the compiled XLA programs (see ``caching``), where only the user can have written it (``_kept_files``). It holds
-what the last import used, so it does not grow.
+The public functions are generated from their declarations when the package is imported. Compiling all of that text would take as long as
+the rest of the import, for 2,700 functions of which a program calls some hundred (decision 0019). The file of code objects lies beside
+the compiled XLA programs (``_cache_folders``), where only the user can have written it (``_kept_files``); there is one for each Python and
+copy of the package. Code is found by the text that it was made of, so it cannot be stale.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib.util
+import linecache
 import marshal
 import os
-from pathlib import Path
-from types import CodeType
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
 
-from jtorch import _kept_files
+from jtorch import _cache_folders
 
-_HEADER = b"jtorch code 1\n"
+_HEADER = b"jtorch code 2\n"
+#: Code objects in the file; those not used for longest are left out. Twice as many as there are, as other versions leave theirs.
+_MOST = 6000
 _known: dict[bytes, bytes] = {}
 _used: dict[bytes, bytes] = {}
 _state = {"loaded": False, "new": False}
 
 
-def folder() -> Path | None:
-    """Where files that may be made again are kept: ``JTORCH_CACHE_DIR``, or a folder in the user's cache; None with ``JTORCH_CACHE=0``."""
-    if os.environ.get("JTORCH_CACHE", "1") == "0":
-        return None
-    own = os.environ.get("JTORCH_CACHE_DIR")
-    if own:
-        return Path(os.path.abspath(own))
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # as XDG's rules have it
-        base = os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "jtorch" / "xla" if os.path.isabs(base) else None  # without a home, none
-
-
-def _path() -> Path | None:
-    found = folder()
-    if found is None:
-        return None
-    place = hashlib.blake2b(importlib.util.MAGIC_NUMBER + os.path.dirname(__file__).encode(), digest_size=8).hexdigest()
-    return found.parent / f"{found.name}-code" / place
+def _place() -> str:
+    """The name of the file for this Python and this copy of the package."""
+    return hashlib.blake2b(importlib.util.MAGIC_NUMBER + os.path.dirname(__file__).encode(), digest_size=8).hexdigest()
 
 
 def _load() -> None:
     _state["loaded"] = True
-    path = _path()
-    if path is None:
-        return
-    payload = _kept_files.read(path, _HEADER)  # one that was cut short or damaged is made again
+    store = _cache_folders.store("code", _HEADER)
+    payload = None if store is None else store.read(_place())  # one that was cut short or damaged is made again
     if payload is not None:
         _known.update(marshal.loads(payload))
 
@@ -68,10 +56,49 @@ def compiled(text: str, filename: str) -> CodeType:
     return code
 
 
+def _stub(*args: Any, **kwargs: Any) -> Any:
+    make: Any = "make"
+    return make()(*args, **kwargs)
+
+
+#: The warnings module does not count frames of such files when it looks for the line that a warning is about: the first call of a function
+#: must name the same line as the others.
+_STUB_FILE = "<jtorch, a first call: importlib _bootstrap>"
+
+
+def function(text: str, name: str, names: dict[str, Any], filename: str) -> Callable[..., Any]:
+    """The function ``name`` that ``text`` defines, with the globals ``names``; its source shows in tracebacks.
+
+    It has its code, and the defaults of its parameters, from its first call on; it is the same object before and after.
+    """
+
+    def make() -> FunctionType:
+        # Tracebacks and debuggers find the text there, as they do for the functions that dataclasses make.
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+        scope: dict[str, Any] = {}
+        exec(compiled(text, filename), names, scope)
+        whole = scope[name]
+        made.__defaults__, made.__kwdefaults__ = whole.__defaults__, whole.__kwdefaults__
+        made.__code__ = whole.__code__  # last: another thread may call it meanwhile
+        return made
+
+    code = _STUB_CODE.replace(co_name=name, co_qualname=name, co_consts=tuple([make if c == "make" else c for c in _STUB_CODE.co_consts]))
+    made = FunctionType(code, names, name)
+    return made
+
+
+_STUB_CODE = _stub.__code__.replace(co_filename=_STUB_FILE, co_firstlineno=1)
+
+
+@atexit.register
 def save() -> None:
-    """Writes what was used, if any of it was new. The file is replaced at once; a folder that cannot be written is left alone."""
-    path = _path()
-    if path is None or not _state["new"]:
+    """Adds what is new to the file, as another process may have left it by now. A folder that cannot be written is left alone."""
+    if not _state["new"]:
         return
     _state["new"] = False
-    _kept_files.write(path, _HEADER, marshal.dumps(_used))
+    store = _cache_folders.store("code", _HEADER)
+    if store is not None:
+        payload = store.read(_place())
+        before = {} if payload is None else marshal.loads(payload)
+        entries = {k: v for k, v in before.items() if k not in _used} | _used  # those used now at the end
+        store.write(_place(), marshal.dumps(dict(list(entries.items())[-_MOST:])))

@@ -3,6 +3,9 @@
 What is kept is code (code objects, machine code), so whoever can write it can do what the user can. No file can prove that it is harmless;
 what can be checked is who wrote it. So a folder counts only if it, and every folder on the way to it, belongs to the user or to root and
 cannot be written by others, and a file only if that holds of it too and it is no link.
+
+A folder may hold so many bytes; those that were not used for longest go first. What is removed is looked at before: a folder that the user
+named may hold other files.
 """
 
 from __future__ import annotations
@@ -16,8 +19,14 @@ import time
 import warnings
 from pathlib import Path
 
-#: Temporary files begin with it. One that is older than this many seconds was left by a process that was killed.
-TEMPORARY, OLD = ".", 3600.0
+#: Every file begins with it: nothing else is ever removed.
+MARK = b"jtorch "
+#: Temporary files are named so. One that is older than this many seconds was left by a process that was killed.
+TEMPORARY, OLD = ".jtorch-new-", 3600.0
+#: Grows by a byte for each block written to a folder since it was last looked through; a file takes whole blocks of the disk.
+JOURNAL, BLOCK = ".jtorch-written", 4096
+#: A file that is read is marked as used if it was last marked before so many seconds: they go by that when room is made.
+MARKED = 600.0
 _LINKS = 40
 _judged: dict[str, bool] = {}
 _state = {"warned": False}
@@ -137,12 +146,17 @@ def make_folder(folder: Path) -> bool:
     return trusted(folder)
 
 
+def _open(path: Path | str, flags: int) -> int:
+    """A file that is opened without following a link or waiting for anybody."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0), 0o600)
+
+
 def read(path: Path, header: bytes) -> bytes | None:
     """What ``write`` wrote; None if there is none, not all of it, or others could have written it."""
     if not trusted(path.parent):
         return None
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        handle = _open(path, os.O_RDONLY)
     except (OSError, ValueError):
         return None
     try:
@@ -158,6 +172,9 @@ def read(path: Path, header: bytes) -> bytes | None:
     head = len(header)
     payload = data[head + 16 :]
     whole = data[:head] == header and data[head : head + 16] == hashlib.blake2b(payload, digest_size=16).digest()
+    if whole and time.time() - found.st_mtime > MARKED:
+        with contextlib.suppress(OSError):  # a folder that can only be read serves as well
+            os.utime(path)
     return payload if whole else None
 
 
@@ -182,25 +199,107 @@ def write(path: Path, header: bytes, payload: bytes) -> bool:
     return True
 
 
+def _blocks(size: int) -> int:
+    return -(-size // BLOCK)
+
+
+def ours(path: str) -> bool:
+    """Whether a file is one of those that are kept here."""
+    try:
+        handle = _open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    with os.fdopen(handle, "rb") as file:
+        return file.read(len(MARK)) == MARK
+
+
+def listed(folder: Path) -> list[tuple[float, int, str]]:
+    """When each file of a folder was last used, its bytes on the disk, and its path: the temporary ones too, links and folders not."""
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):  # another process removed it
+                of = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(of.st_mode) and entry.name != JOURNAL:
+                    found.append((of.st_mtime, _blocks(of.st_size) * BLOCK, entry.path))
+    return found
+
+
+def _is_temporary(path: str) -> bool:
+    return os.path.basename(path).startswith(TEMPORARY)
+
+
+def _remove(path: str) -> bool:
+    """Removes a file that is kept here; False if it is not, or cannot be removed."""
+    try:
+        if not _is_temporary(path) and not ours(path):
+            return False
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
 def make_room(folder: Path, most: int) -> None:
-    """Removes the files not used for longest, if they have more than ``most`` bytes, and what killed processes left."""
+    """Removes the files not used for longest, if they take more than ``most`` bytes, and what killed processes left."""
     now = time.time()
+    files = []
+    for used, size, path in listed(folder):
+        if _is_temporary(path) and now - used > OLD:
+            _remove(path)
+        else:
+            files.append((used, size, path))
+    taken = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files) if taken > most else ():
+        if _remove(path):
+            taken -= size
+        if taken <= most * 3 // 4:
+            break
+
+
+def clear(folder: Path) -> tuple[int, int]:
+    """Removes all files that are kept in a folder; how many, and their bytes."""
+    sizes = [size for _, size, path in listed(folder) if _remove(path)]
     with contextlib.suppress(OSError):
-        files = []
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # another process removed it
-                    found = entry.stat(follow_symlinks=False)
-                    if stat.S_ISDIR(found.st_mode):
-                        continue
-                    if entry.name.startswith(TEMPORARY) and now - found.st_mtime > OLD:
-                        os.unlink(entry.path)
-                    else:
-                        files.append((found.st_mtime, found.st_size, entry.path))
-        size = sum(f[1] for f in files)
-        for _, n, path in sorted(files) if size > most else ():
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
-            size -= n
-            if size < most * 3 // 4:
-                break
+        os.unlink(folder / JOURNAL)
+    return len(sizes), sum(sizes)
+
+
+class Store:
+    """A folder of files of one kind, which holds at most ``most`` bytes, and a sixteenth of that in what was written since it was seen to.
+
+    How much all processes wrote since then is the size of a file to which each of them appends: whoever finds a sixteenth there makes room.
+    """
+
+    def __init__(self, folder: Path, header: bytes, most: int) -> None:
+        self.folder, self.header, self.most = folder, header, most
+
+    def read(self, name: str) -> bytes | None:
+        """What was written under a name, if it is whole and the user's own."""
+        return read(self.folder / name, self.header)
+
+    def write(self, name: str, payload: bytes) -> bool:
+        """Keeps something under a name; False where that cannot be, or it alone would be too much."""
+        size = len(self.header) + 16 + len(payload)
+        if size > self.most or not write(self.folder / name, self.header, payload):
+            return False
+        if self._written(_blocks(size)) * BLOCK > self.most // 16:
+            make_room(self.folder, self.most)
+        return True
+
+    def _written(self, blocks: int) -> int:
+        """Blocks that were written since room was last made, these included; begins anew where there are too many."""
+        try:
+            handle = _open(self.folder / JOURNAL, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        except OSError:
+            return self.most
+        try:
+            os.write(handle, b"." * blocks)
+            found = os.fstat(handle).st_size
+            if found * BLOCK > self.most // 16:
+                os.ftruncate(handle, 0)
+            return found
+        except OSError:  # a full disk
+            return self.most
+        finally:
+            os.close(handle)

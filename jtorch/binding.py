@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -361,12 +360,11 @@ GENERATED_NAMES = {
 }  # fmt: skip
 
 
-def compile_function(text: str, name: str, names: dict[str, Any], label: str) -> Callable[..., Any]:
-    """The function that ``text`` defines; its source shows in tracebacks."""
-    filename = f"<{label}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    exec(_code_cache.compiled(text, filename), names)
-    return names[name]
+def compile_function(text: str, name: str, names: dict[str, Any], label: str, signature: inspect.Signature) -> Callable[..., Any]:
+    """The function that ``text`` defines, of which ``signature`` tells before its first call; its source shows in tracebacks."""
+    made = _code_cache.function(text, name, names, f"<{label}>")
+    made.__signature__ = signature  # type: ignore[attr-defined]
+    return made
 
 
 def bind(op: Op) -> Bound:
@@ -387,9 +385,8 @@ def bind(op: Op) -> Bound:
             body = [*_fast_binary(op, names), *body]
     signature = signature_of(op)
     text = f"def {op.name}({parameters_of(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
-    core = compile_function(text, op.name, names, f"core of torch.{op.path}")
+    core = compile_function(text, op.name, names, f"core of torch.{op.path}", signature)
     core.__doc__ = op.body.__doc__
-    core.__signature__ = signature  # type: ignore[attr-defined]
     bound.core = core
     bound.calls.clear()
     BOUND[op.path] = bound

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import importlib.util
 from typing import Any
 
 import jax
 
-from . import _kept_files
-from ._code_cache import folder as cache_folder
+from . import _cache_folders, _kept_files
 
 _HEADER = b"jtorch jax 1\n"
-#: Bytes above which the programs not used for longest are removed.
-MAX_BYTES = 1 << 30
 
 
 class _Files:
@@ -22,50 +19,50 @@ class _Files:
     of, for ever. It looks neither at who wrote a file nor at how many there are.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path = self.path = Path(path)
-        self._wrote = False
+    def __init__(self, store: _kept_files.Store) -> None:
+        self._store = store
+        self._path = self.path = store.folder
 
     def get(self, key: str) -> bytes | None:
         """What was kept under a key."""
-        return _kept_files.read(self.path / key, _HEADER)
+        return self._store.read(key)
 
     def put(self, key: str, value: bytes) -> None:
         """Keeps something under a key."""
-        if not self._wrote:
-            self._wrote = True
-            _kept_files.make_room(self.path, MAX_BYTES)
-        _kept_files.write(self.path / key, _HEADER, value)
+        self._store.write(key, value)
 
     def clear(self) -> None:
         """Forgets nothing: that is for tests of JAX."""
 
 
-def _replace_files(own: str) -> None:
-    """Has JAX keep its files by ``_Files`` where they lie in the folder ``own``, and as ever in others that the user may name later."""
+def _replace_files(store: _kept_files.Store) -> bool:
+    """Has JAX keep its files by ``_Files`` where they lie in a folder of ours, and as ever in others that the user may name later."""
     try:
         from jax._src import compilation_cache
 
         given = compilation_cache.get_file_cache
-    except (ImportError, AttributeError):  # another JAX: its own way of writing files, in a folder that was looked at
-        return
+    except (ImportError, AttributeError):
+        return False
 
     def get_file_cache(path: str) -> Any:
-        return (_Files(path), path) if path == own else given(path)
+        return (_Files(store), path) if path == str(store.folder) else given(path)
 
     compilation_cache.get_file_cache = get_file_cache
+    return True
 
 
 def enable() -> None:
     """Turns JAX's persistent cache on, unless the user configured it or set ``JTORCH_CACHE=0``, or others could write in its folder."""
-    folder = cache_folder()
-    if folder is None or jax.config.jax_compilation_cache_dir is not None:
+    store = _cache_folders.store("jax", _HEADER)
+    if store is None or jax.config.jax_compilation_cache_dir is not None:
         return
-    folder /= "jax"  # apart from the programs that the engine keeps by other names
-    if not _kept_files.make_folder(folder):  # a read-only home, for example: run without
+    if not _kept_files.make_folder(store.folder):  # a read-only home, for example: run without
         return
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    _replace_files(str(folder))
+    if not _replace_files(store):  # another JAX: its own way of writing files, which it can keep few of if it has what it needs for that
+        if importlib.util.find_spec("filelock") is None:
+            return
+        jax.config.update("jax_compilation_cache_max_size", store.most)
+    jax.config.update("jax_compilation_cache_dir", str(store.folder))
     # Small kernels are most of what eager programs compile; JAX keeps only slow ones by default.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -342,7 +341,7 @@ def specialise(
             "    raise _better from None",
         )
         lines = _indent_into_try(lines, handler)
-    function = _compile("\n".join(lines) + "\n", def_name, public, source.names)
+    function: Any = _code_cache.function("\n".join(lines) + "\n", def_name, source.names, f"<{public}>")
 
     function.__name__ = _OPERATOR_NAMES.get(name, name)
     function.__qualname__ = f"Tensor.{name}" if is_method else name
@@ -375,14 +374,6 @@ def _fills_in(impl: Callable[..., Any], sig: inspect.Signature) -> bool:
     except (TypeError, ValueError):
         return False
     return all(n in own and own[n].default is p.default and own[n].kind is p.kind for n, p in sig.parameters.items())
-
-
-def _compile(text: str, name: str, public: str, names: dict[str, Any]) -> Any:
-    filename = f"<{public}>"
-    # Tracebacks and debuggers find the text there, as they do for the functions that dataclasses make.
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    exec(_code_cache.compiled(text, filename), names)
-    return names.pop(name)
 
 
 # ------------------------------------------------------------------------------------------------ properties

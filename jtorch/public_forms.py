@@ -190,7 +190,7 @@ def _method_core(op: Op, name: str, body: list[str], names: dict[str, Any], sign
     safe = name if name.isidentifier() else "method"
     scope = dict(names)
     text = f"def {safe}({parameters_of(signature, scope)}):\n" + "\n".join("    " + line for line in body) + "\n"
-    made = compile_function(text, safe, scope, f"core of torch.Tensor.{name}")
+    made = compile_function(text, safe, scope, f"core of torch.Tensor.{name}", signature)
     made.__doc__ = op.body.__doc__
     return made
 
@@ -280,7 +280,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
 
     names["_TENSORS"] = TENSORS
     text = f"def {name}({parameters_of(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
-    impl = compile_function(text, name, names, f"core of {prefix}.{name}")
+    impl = compile_function(text, name, names, f"core of {prefix}.{name}", signature)
     doc = inplace_doc(op.name, op.path, "the tensor" if me == "self" else f"``{me}``")
     return specialise(
         impl,

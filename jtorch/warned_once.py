@@ -17,7 +17,10 @@ def warn_once(text: str) -> None:
     _given.add(text)
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jtorch":
-        level, frame = level + 1, frame.f_back
+        file = frame.f_code.co_filename
+        if not ("importlib" in file and "_bootstrap" in file):  # such as first calls, which the warnings module does not count
+            level += 1
+        frame = frame.f_back
     warnings.warn(text, UserWarning, stacklevel=level)
 
 

@@ -143,16 +143,110 @@ def test_interrupted_writes_leave_nothing(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert not list(tmp_path.iterdir())
 
 
+def _keep(folder: Path, name: str, used: float, size: int = 10) -> None:
+    (folder / name).write_bytes(kept.MARK + bytes(size - len(kept.MARK)))
+    os.utime(folder / name, (used, used))
+
+
 def test_room_is_made(tmp_path: Path) -> None:
     for i in range(12):
-        (tmp_path / str(i)).write_bytes(bytes(10))
-        os.utime(tmp_path / str(i), (i, i))
-    (tmp_path / ".left").write_bytes(bytes(10))
-    os.utime(tmp_path / ".left", (1, 1))
-    (tmp_path / ".now").write_bytes(b"")
+        _keep(tmp_path, str(i), i, size=kept.BLOCK - 1)
+    _keep(tmp_path, f"{kept.TEMPORARY}left", 1)
+    (tmp_path / f"{kept.TEMPORARY}now").write_bytes(b"")
     (tmp_path / "folder").mkdir()
-    kept.make_room(tmp_path, 100)
-    assert {f.name for f in tmp_path.iterdir()} == {*map(str, range(5, 12)), ".now", "folder"}
+    kept.make_room(tmp_path, 10 * kept.BLOCK)
+    assert {f.name for f in tmp_path.iterdir()} == {*map(str, range(5, 12)), f"{kept.TEMPORARY}now", "folder"}
+
+
+def test_files_of_others_stay(tmp_path: Path) -> None:
+    """A folder that the user named may hold what was there before, and links to elsewhere."""
+    own = {"notes": b"text", ".hidden": b"", "large": bytes(100_000)}
+    for name, data in own.items():
+        (tmp_path / name).write_bytes(data)
+        os.utime(tmp_path / name, (1, 1))
+    _keep(tmp_path, "old", 2)
+    _keep(tmp_path, "target", 3)
+    (tmp_path / "link").symlink_to("target")
+    kept.make_room(tmp_path, 0)
+    assert {f.name for f in tmp_path.iterdir()} == {*own, "link"}
+    _keep(tmp_path, "target", 3)
+    assert kept.clear(tmp_path) == (1, kept.BLOCK)
+    assert {f.name for f in tmp_path.iterdir()} == {*own, "link"}
+
+
+def test_a_store_stays_below_its_limit(tmp_path: Path) -> None:
+    store = kept.Store(tmp_path, kept.MARK, 64 * kept.BLOCK)
+    for i in range(200):
+        assert store.write(str(i), bytes(kept.BLOCK))
+        assert sum(size for _, size, _ in kept.listed(tmp_path)) <= store.most + store.most // 16 + 2 * kept.BLOCK
+    assert store.read("199") is not None
+    assert store.read("0") is None
+    assert not store.write("all", bytes(store.most))
+    assert store.read("198") is not None
+
+
+def test_many_stores_share_a_limit(tmp_path: Path) -> None:
+    """What each process writes counts, even where it is too little for any of them to make room."""
+    for i in range(200):
+        assert kept.Store(tmp_path, kept.MARK, 64 * kept.BLOCK).write(str(i), b"")
+    assert sum(size for _, size, _ in kept.listed(tmp_path)) <= 68 * kept.BLOCK
+
+
+def test_what_is_read_is_kept_longer(tmp_path: Path) -> None:
+    store = kept.Store(tmp_path, kept.MARK, 1 << 30)
+    for i in range(4):
+        store.write(str(i), b"")
+        os.utime(tmp_path / str(i), (i + 1, i + 1))
+    assert store.read("0") == b""
+    kept.make_room(tmp_path, 3 * kept.BLOCK)
+    assert {f.name for f in tmp_path.iterdir()} == {"0", "3", kept.JOURNAL}
+
+
+def test_a_folder_that_can_only_be_read_serves(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store = kept.Store(tmp_path, kept.MARK, 1 << 30)
+    assert store.write("x", b"data")
+    os.utime(tmp_path / "x", (1, 1))
+
+    def refused(*args: object, **kwargs: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    for name in ("utime", "unlink", "replace", "ftruncate"):
+        monkeypatch.setattr(kept.os, name, refused)
+    monkeypatch.setattr(kept.tempfile, "mkstemp", refused)
+    assert store.read("x") == b"data"
+    assert not store.write("y", b"more")
+    kept.make_room(tmp_path, 0)
+    assert kept.clear(tmp_path) == (0, 0)
+    assert store.read("x") == b"data"
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from jtorch import _kept_files as kept
+seed, store = int(sys.argv[1]), kept.Store(Path(sys.argv[2]), kept.MARK, 40 * kept.BLOCK)
+hits = 0
+for i in range(600):
+    name = str((seed * 7 + i * i) % 60)
+    found = store.read(name)
+    if found is not None:
+        hits += 1
+        assert found[:2] == name.zfill(2).encode() and len(set(found[2:])) == 1, found[:20]
+    assert store.write(name, name.zfill(2).encode() + bytes([seed]) * (1000 + 37 * (i % 50) * seed))
+print(hits)
+"""
+
+
+def test_processes_that_write_one_folder_at_once(tmp_path: Path) -> None:
+    """Whole files only, within the limit, while others replace them and make room."""
+    program = [sys.executable, "-c", _WRITER]
+    running = [subprocess.Popen([*program, str(k), str(tmp_path)], stdout=subprocess.PIPE, text=True) for k in range(1, 5)]
+    hits = [int(p.communicate(timeout=120)[0]) for p in running]
+    assert [p.returncode for p in running] == [0] * 4
+    assert sum(hits) > 100
+    left = kept.listed(tmp_path)
+    assert sum(size for _, size, _ in left) <= 48 * kept.BLOCK  # the limit, a sixteenth, and what all but one of them wrote last
+    assert not [path for _, _, path in left if os.path.basename(path).startswith(kept.TEMPORARY)]
 
 
 # ---- whole processes -------------------------------------------------------------------------------------------------------------
@@ -228,7 +322,7 @@ def test_places_that_cannot_be_written(place: str, tmp_path: Path) -> None:
 
 
 def test_a_home_that_is_missing_makes_no_folder_here(tmp_path: Path) -> None:
-    from jtorch import _code_cache
+    from jtorch import _cache_folders
 
     code = "import os; os.path.expanduser = lambda path: path; " + _WORK  # as where the user has no entry
     program = [sys.executable, "-c", code]
@@ -238,21 +332,21 @@ def test_a_home_that_is_missing_makes_no_folder_here(tmp_path: Path) -> None:
         patch.setenv("XDG_CACHE_HOME", "relative")
         patch.delenv("JTORCH_CACHE_DIR", raising=False)
         patch.delenv("JTORCH_CACHE", raising=False)
-        assert str(_code_cache.folder()).startswith(os.path.expanduser("~"))
+        assert str(_cache_folders.root()).startswith(os.path.expanduser("~"))
 
 
 def test_a_full_disk_leaves_nothing_half_written(home: Path, tmp_path: Path) -> None:
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY)); "
     out, err = _run(tmp_path, full + _WORK)
     assert err == ""
-    assert not [p for p in _files(tmp_path) if p.stat().st_size >= 3000 or p.name.startswith(".")]
+    assert not [p for p in _files(tmp_path) if p.stat().st_size >= 3000 or p.name.startswith(kept.TEMPORARY)]
     assert _run(tmp_path) == (out, "")
     assert _files(tmp_path)
 
 
 def test_damage_in_the_folder_of_jax_is_no_warning(home: Path, tmp_path: Path) -> None:
     out, _ = _run(tmp_path)
-    files = _files(home / ".cache" / "jtorch" / "xla" / "jax")
+    files = _files(home / ".cache" / "jtorch" / "jax")
     assert files
     for i, file in enumerate(files):
         data = file.read_bytes()
@@ -277,4 +371,4 @@ def test_processes_that_write_at_once(home: Path, tmp_path: Path) -> None:
     found = [p.communicate(timeout=120) for p in running]
     assert len(set(found)) == 1
     assert not found[0][1]
-    assert not [p for p in _files(tmp_path) if p.name.startswith(".")]
+    assert not [p for p in _files(tmp_path) if p.name.startswith(kept.TEMPORARY)]

@@ -72,6 +72,25 @@ def branches(torch: Any) -> Step:
     return Step(step)
 
 
+def branches_after_every_operation(torch: Any) -> Step:
+    """A walk of 1,000 operations on 8x8 that asks for a value after each, and goes one of three ways by it."""
+    start = torch.tensor(np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8))
+
+    def step() -> float:
+        x = start
+        for _ in range(1000):
+            value = x[3, 4].item()
+            if value > 0.513:
+                x = x - 0.71
+            elif value < -0.427:
+                x = torch.relu(x)
+            else:
+                x = x + 0.173
+        return x.sum().item()
+
+    return Step(step)
+
+
 def _moves(torch: Any) -> list[Callable[[Any, Any], Any]]:
     return [
         lambda x, y: x + y,
@@ -164,6 +183,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Step], int | None, bool]] = {
     "hostile: new shapes each step": (new_shapes, 2, False),
     "hostile: 12 shapes in turn": (cycling_shapes, None, True),
     "hostile: branches on values": (branches, None, True),
+    "hostile: branches after every operation": (branches_after_every_operation, None, True),
     "hostile: never repeats": (never_repeating, 10, False),
     "hostile: 10,000 ops, then a read": (long_trace, None, True),
     "hostile: 10,000 irregular ops": (long_irregular_trace, None, True),
@@ -171,11 +191,14 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Step], int | None, bool]] = {
     "hostile: growing list": (growing, None, True),
 }
 
+#: Bars of single programs, beside the one that all have.
+MORE_BARS = {"hostile: branches after every operation": (Bar("deferred", 1.3, "torch"),)}
+
 
 def contest(name: str) -> Contest:
     """The row of one hostile program."""
     program, calls, comparable = PROGRAMS[name]
-    return Contest(name, same_program(program), BAR, agree=1e-3 if comparable else None, calls=calls, check=2)
+    return Contest(name, same_program(program), BAR + MORE_BARS.get(name, ()), agree=1e-3 if comparable else None, calls=calls, check=2)
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {name: (lambda name=name: contest(name)) for name in PROGRAMS}

@@ -28,14 +28,13 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jaxlib.version
 import numpy as np
 
-from .. import _code_cache, _kept_files, dtypes
+from .. import _cache_folders, _kept_files, dtypes
 from .values import Aval
 
 try:  # what JAX itself takes into account when it decides whether a function has to be traced again
@@ -47,8 +46,8 @@ _HEADER = b"jtorch program 2\n"
 #: How everything is compiled. By itself XLA leaves out a rounding to bfloat16 where the next op casts back: numbers would depend on what an
 #: op is compiled together with.
 OPTIONS = {"xla_allow_excess_precision": False}
-#: Bytes of programs, and entries and bytes of the table of facts, above which those not used for longest are removed.
-MAX_BYTES, MAX_ENTRIES, MAX_TABLE = 1 << 30, 40_000, 24 << 20
+#: Entries and bytes of the table of facts, above which those not used for longest are removed.
+MAX_ENTRIES, MAX_TABLE = 40_000, 24 << 20
 
 
 class Unnamed(Exception):
@@ -145,7 +144,7 @@ def _processor() -> str:
 class _Place(NamedTuple):
     """Where things are kept: machine code by what was compiled and the ``compiler``, facts also by this package's ``sources``."""
 
-    folder: Path
+    store: _kept_files.Store
     compiler: str
     sources: str
 
@@ -153,11 +152,10 @@ class _Place(NamedTuple):
 @functools.cache
 def _place() -> _Place | None:
     """None where nothing is kept."""
-    folder = _code_cache.folder()
-    if folder is None or _trace_context is None or jax.default_backend() != "cpu" or jax.device_count() != 1:
+    store = _cache_folders.store("programs", _HEADER)
+    if store is None or _trace_context is None or jax.default_backend() != "cpu" or jax.device_count() != 1:
         return None
-    kept = folder.parent / f"{folder.name}-programs"
-    if not _kept_files.make_folder(kept):
+    if not _kept_files.make_folder(store.folder):
         return None
     named = ("XLA_FLAGS", "NPROC", "OMP_NUM_THREADS")
     settings = sorted((k, v) for k, v in os.environ.items() if k in named or k.startswith(("JTORCH_", "JAX_")))
@@ -166,7 +164,7 @@ def _place() -> _Place | None:
     compiler = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
     sources = hashlib.blake2b(f"{compiler}{_sources()}".encode(), digest_size=16).hexdigest()
     jax.monitoring.register_event_listener(_heard)
-    return _Place(kept, compiler, sources)
+    return _Place(store, compiler, sources)
 
 
 _contexts: dict[Any, str | None] = {}
@@ -217,7 +215,7 @@ class _Table:
     @staticmethod
     def read() -> dict[str, bytes]:
         place = _place()
-        data = None if place is None else _kept_files.read(place.folder / f"facts-{place.sources}", _HEADER)
+        data = None if place is None else place.store.read(f"facts-{place.sources}")
         return {} if data is None else marshal.loads(data)
 
     def get(self, key: str) -> Any:
@@ -243,8 +241,7 @@ class _Table:
                 return
             used = dict(self.used)
             entries = {k: v for k, v in self.read().items() if k not in used} | used  # those used now at the end
-            table = marshal.dumps(_newest(entries))
-            _kept_files.write(place.folder / f"facts-{place.sources}", _HEADER, table)
+            place.store.write(f"facts-{place.sources}", marshal.dumps(_newest(entries)))
             self.new = 0
 
 
@@ -265,10 +262,7 @@ _table = _Table()
 
 @atexit.register
 def _at_exit() -> None:
-    place = _place() if _table.new else None
-    if place is not None:
-        _table.save()
-        _kept_files.make_room(place.folder, MAX_BYTES)
+    _table.save()
 
 
 def remembered(key: str | None) -> Any:
@@ -329,7 +323,7 @@ def ready(jitted: Any, key: str | None, args: tuple[Any, ...], out: Any) -> Call
     if file == _NOT_KEPT:
         return jitted
     trees = jax.tree.structure((args, {})), jax.tree.structure(out)
-    found = None if file is None else _load(place.folder / file, trees)
+    found = None if file is None else _load(place, file, trees)
     if found is None:
         found = _made_once(jitted, key, args, place, trees, file)  # type: ignore[arg-type]
     return found
@@ -355,13 +349,13 @@ def _made_once(
         file = remembered(key)
         if file == _NOT_KEPT:
             return jitted
-        if file != before and (found := _load(place.folder / file, trees)) is not None:
+        if file != before and (found := _load(place, file, trees)) is not None:
             return found
         lowered = jitted.lower(*args)
         file = _file(place, lowered.as_text())
-        found = None if file == _NOT_KEPT else _load(place.folder / file, trees)  # the same program, made by other sources
+        found = None if file == _NOT_KEPT else _load(place, file, trees)  # the same program, made by other sources
         if found is None:
-            found, kept = _compiled(lowered, place.folder / file) if file != _NOT_KEPT else (jitted, False)
+            found, kept = _compiled(lowered, place, file) if file != _NOT_KEPT else (jitted, False)
             file = file if kept else _NOT_KEPT
         remember(key, file)
         return found
@@ -410,13 +404,12 @@ def _reader() -> type:
     return Reader
 
 
-def _load(path: Path, trees: tuple[Any, Any]) -> Callable[..., Any] | None:
-    payload = _kept_files.read(path, _HEADER)
+def _load(place: _Place, file: str, trees: tuple[Any, Any]) -> Callable[..., Any] | None:
+    payload = place.store.read(file)
     if payload is None:
         return None
     try:
-        os.utime(path)
-        if path.name.startswith(_LAPACK):
+        if file.startswith(_LAPACK):
             _lapack()
         unloaded, arguments, no_kwargs = _reader()(io.BytesIO(payload), jax.devices()[0].client).load()
         return jax.stages.Compiled(unloaded.load(), [], trees[0].unflatten(arguments), trees[1], no_kwargs=no_kwargs)
@@ -449,7 +442,7 @@ class _OnceOnDisk:
 _ONCE_ON_DISK = _OnceOnDisk()
 
 
-def _compiled(lowered: Any, path: Path) -> tuple[Callable[..., Any], bool]:
+def _compiled(lowered: Any, place: _Place, file: str) -> tuple[Callable[..., Any], bool]:
     """The compiled program, and whether it was kept, which it is unless it calls back into this process."""
     from jax.experimental import serialize_executable
 
@@ -464,7 +457,7 @@ def _compiled(lowered: Any, path: Path) -> tuple[Callable[..., Any], bool]:
         payload = serialize_executable.serialize(found)[0]
     except Exception:  # of a kind that cannot be written
         return found, False
-    _kept_files.write(path, _HEADER, payload)  # not there if it failed, which is noticed when it is looked for
+    place.store.write(file, payload)  # not there if it failed, which is noticed when it is looked for
     return found, True
 
 

@@ -33,11 +33,15 @@ print("lowered", len(lowered), file=sys.stderr)
 def _run(code: str, folder: Path, **env: str) -> tuple[str, int]:
     """What a new process prints, and how many programs it lowered."""
     given = {k: v for k, v in os.environ.items() if k != "JTORCH_CACHE"}
-    given |= {"JTORCH_CACHE_DIR": str(folder / "xla"), "JAX_PLATFORMS": "cpu", "JTORCH_TIERS": "xla", **env}
+    given |= {"JTORCH_CACHE_DIR": str(folder), "JAX_PLATFORMS": "cpu", "JTORCH_TIERS": "xla", **env}
     program = [sys.executable, "-c", _HEAD + code + _TAIL]
     done = subprocess.run(program, env=given, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout, int(done.stderr.rpartition("lowered ")[2])
+
+
+def _place_at(folder: Path) -> programs._Place:
+    return programs._Place(_kept_files.Store(folder, programs._HEADER, 1 << 20), "compiler", "sources")
 
 
 _TRAINING = """
@@ -115,7 +119,7 @@ def test_kept_programs_take_arrays_however_placed(tmp_path: Path) -> None:
 def test_damaged_files_are_made_again(tmp_path: Path) -> None:
     code = "print((torch.arange(6.0) * 3).tanh().tolist())"
     first, lowered = _run(code, tmp_path)
-    files = sorted((tmp_path / "xla-programs").iterdir())
+    files = sorted((tmp_path / "programs").iterdir())
     assert lowered
     assert len(files) > 1
     for i, file in enumerate(files):
@@ -134,7 +138,7 @@ print((torch.arange(6.0) * 3).tanh().tolist())
 print("compiled" if compiled else "loaded")
 """
     first, lowered = _run(code, tmp_path)
-    for facts in (tmp_path / "xla-programs").glob("facts-*"):
+    for facts in (tmp_path / "programs").glob("facts-*"):
         facts.unlink()
     second, again = _run(code, tmp_path)
     assert first.endswith("compiled\n")
@@ -146,7 +150,7 @@ def test_nothing_is_kept_where_nothing_may_be(tmp_path: Path) -> None:
     assert _run(code, tmp_path, JTORCH_CACHE="0")[1]
     _, lowered = _run(code, tmp_path, JAX_DEBUG_NANS="1")
     assert lowered
-    assert not (tmp_path / "xla-programs").exists() or not list((tmp_path / "xla-programs").iterdir())
+    assert not (tmp_path / "programs").exists() or not list((tmp_path / "programs").iterdir())
 
 
 def test_values_of_different_types_have_different_names() -> None:
@@ -191,7 +195,7 @@ def test_a_changed_file_decides(tmp_path: Path) -> None:
 
 
 def test_settings_that_change_programs_change_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(programs, "_place", lambda: programs._Place(tmp_path, "compiler", "sources"))
+    monkeypatch.setattr(programs, "_place", lambda: _place_at(tmp_path))
     keys = [programs.key_of("x")]
     torch.set_float32_matmul_precision("medium")
     try:
@@ -210,14 +214,14 @@ def test_settings_that_change_programs_change_keys(monkeypatch: pytest.MonkeyPat
 
 
 def test_programs_that_call_back_are_not_kept() -> None:
-    place = programs._Place(Path("unused"), "compiler", "sources")
+    place = _place_at(Path("unused"))
     assert programs._file(place, "stablehlo.custom_call @xla_ffi_python_cpu_callback(%0)") == programs._NOT_KEPT
     assert programs._file(place, "stablehlo.custom_call @lapack_spotrf_ffi(%0)").startswith(programs._LAPACK)
     assert programs._file(place, "stablehlo.add") not in (programs._NOT_KEPT, programs._file(place, "stablehlo.multiply"))
 
 
 def test_the_table_keeps_what_another_process_wrote(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(programs, "_place", lambda: programs._Place(tmp_path, "compiler", "sources"))
+    monkeypatch.setattr(programs, "_place", lambda: _place_at(tmp_path))
     one, other = programs._Table(), programs._Table()
     one.put("a", (1, ("x", 2)))
     other.put("b", (True, None))
@@ -242,7 +246,7 @@ def test_a_file_of_a_program_names_nothing_else(monkeypatch: pytest.MonkeyPatch,
     code = "print((torch.arange(6.0) * 3).tanh().tolist())"
     first, lowered = _run(code, tmp_path)
     monkeypatch.setenv("PLANTED", str(tmp_path / "planted"))
-    for file in (tmp_path / "xla-programs").iterdir():
+    for file in (tmp_path / "programs").iterdir():
         if not file.name.startswith("facts-"):
             _kept_files.write(file, programs._HEADER, pickle.dumps(_Harmful()))
     second, again = _run(code, tmp_path)
