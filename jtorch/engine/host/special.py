@@ -5,7 +5,7 @@ SciPy's being nearer to the function: ``erfc`` of large numbers and ``erf_inv`` 
 their zeros), ``igamma`` and ``igammac`` (hundreds; for first arguments in the thousands 1e-3 in float32 and 1e-11 in float64),
 ``polygamma`` (hundreds), and ``zeta`` and ``polygamma`` at negative numbers, where XLA's in float32 are noise.
 
-Left to XLA: ``igamma_grad_a``, ``random_gamma_grad``, which SciPy lacks, and ``regularized_incomplete_beta``, which is off by thousands.
+Left to XLA: ``igamma_grad_a``, which SciPy lacks, and ``regularized_incomplete_beta``, which is off by thousands.
 """
 
 from __future__ import annotations
