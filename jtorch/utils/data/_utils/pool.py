@@ -99,7 +99,8 @@ class Worker:
         self.connection.close()
 
 
-_lock = threading.Lock()
+#: Who holds it may come by again: making a worker can collect an iterator, which gives its own workers back.
+_lock = threading.RLock()
 _idle: list[Worker] = []
 _all: set[Worker] = set()
 #: Workers beyond this number are ended when their iterator is.
