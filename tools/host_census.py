@@ -25,7 +25,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import torch
-from opinfo_running import counterpart, first_samples, ours
+from opinfo_running import counterpart, first_samples, ours  # pyright: ignore[reportMissingImports]
 from torch.testing._internal.common_methods_invocations import op_db
 
 import jtorch

@@ -18,7 +18,8 @@ def kind(dtype: Any) -> str:
     dtype = np.dtype(dtype)
     if dtype in HALVES:
         return "h"
-    return dtype.kind if dtype.kind in _ORDINARY and dtype.isbuiltin == 1 else ""
+    # 2 marks the dtypes of other packages; a copy of an ordinary dtype, as they come out of what was kept in a file, has 0.
+    return dtype.kind if dtype.kind in _ORDINARY and dtype.isbuiltin != 2 else ""
 
 
 def identity(name: str, dtype: Any) -> Any:

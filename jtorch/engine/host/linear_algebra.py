@@ -207,9 +207,9 @@ def _triangular_solve(e: Equation) -> Compute | None:
     return _only(_each(e, one))
 
 
-def _eye(rows: int, columns: int, aval: Any) -> np.ndarray:
+def _eye(aval: Any) -> np.ndarray:
     """Batches of matrices that are one on their diagonal."""
-    return np.broadcast_to(np.eye(rows, columns, dtype=aval.dtype), aval.shape)
+    return np.broadcast_to(np.eye(*aval.shape[-2:], dtype=aval.dtype), aval.shape)
 
 
 @rule("geqrf", cost=_by_flops(1.33))
@@ -246,7 +246,8 @@ def _product(dtype: Any, m: int, n: int, k: int) -> Callable[[Any, Any], Any] | 
 
 @rule("householder_product", cost=_by_flops(1.33))
 def _householder_product(e: Equation) -> Compute | None:
-    multiply = _product(e.out.dtype, *e.out.shape[-2:], e.ins[1].shape[-1])
+    m, n = e.out.shape[-2:]
+    multiply = _product(e.out.dtype, m, n, e.ins[1].shape[-1])
     return None if multiply is None else _only(_each(e, lambda a, taus: (multiply(a, taus),)))
 
 
@@ -271,7 +272,7 @@ def _qr(e: Equation) -> Compute | None:
     dtype, pivoting = e.ins[0].dtype, e.params["pivoting"]
     k = e.outs[0].shape[-1]
     if not m or not n:
-        empty = [_eye(m, k, e.outs[0]), *[np.zeros(a.shape, a.dtype) for a in e.outs[1:]]]
+        empty = [_eye(e.outs[0]), *[np.zeros(a.shape, a.dtype) for a in e.outs[1:]]]
         return lambda _: list(empty)
     factor = _pivoted(dtype, m, n) if pivoting else _householder(e)
     multiply = _product(dtype, m, k, min(m, n))
@@ -335,7 +336,7 @@ def _svd(e: Equation) -> Compute | None:
         return None
     if not m or not n:
         # JAX gives one square matrix of the larger size where both should be square.
-        empty = [_eye(*a.shape[-2:], a) if i else np.zeros(a.shape, a.dtype) for i, a in enumerate(e.outs)]
+        empty = [_eye(a) if i else np.zeros(a.shape, a.dtype) for i, a in enumerate(e.outs)]
         return lambda _: list(empty)
     vectors, full = int(p["compute_uv"]), int(bool(p["full_matrices"]))
     room = _size(asked(m, n, compute_uv=vectors, full_matrices=full)[0])
@@ -396,8 +397,7 @@ def _schur(e: Equation) -> Compute | None:
     def select(*eigenvalue: Any) -> None:
         """Is not called where eigenvalues are not sorted."""
 
-    if n:
-        room = _size(gees(select, np.zeros((n, n), e.ins[0].dtype, order="F"), compute_v=vectors, lwork=-1)[-2])
+    room = _size(gees(select, np.zeros((n, n), e.ins[0].dtype, order="F"), compute_v=vectors, lwork=-1)[-2]) if n else 1
 
     def one(a: Any) -> tuple[Any, ...]:
         if n > _SMALL and not np.isfinite(a).all():

@@ -78,7 +78,6 @@ _FAMILIES = (
     "control",
     "linear_algebra",
     "fourier",
-    "random_bits",
 )
 
 

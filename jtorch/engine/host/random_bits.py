@@ -1,3 +1,0 @@
-"""Counter-based random bits."""
-
-from __future__ import annotations
