@@ -10,6 +10,7 @@ below: no clock is asked, so that a program takes the same way each time, and gi
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,12 @@ try:  # ``numpy.errstate`` takes three times as long
 
     with np.errstate(all="ignore"):
         _ignoring: Any = _errors.get()
-    _ignore: Callable[[Any], Any] = _errors.set
-    _heed: Callable[[Any], Any] = _errors.reset
+    _ignore, _heed = _errors.set, _errors.reset
 except ImportError:
-    _ignoring = None
+    _ignoring = {"all": "ignore"}
 
-    def _ignore(_: Any) -> Any:
-        return np.seterr(all="ignore")
+    def _ignore(settings: Any) -> Any:
+        return np.seterr(**settings)
 
     def _heed(token: Any) -> None:
         np.seterr(**token)
@@ -85,7 +85,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         shapes.run, shapes.on_host = values.alone or compiled_alone(call, avals, shapes), False
     else:
         calls = CALL * len(program.steps)
-        shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), KERNEL + EQUATION * len(program.steps))
+        shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), KERNEL + EQUATION * len(program.steps), program.occupies)
         shapes.run = _runner(call, avals, shapes, program)
 
 
@@ -147,7 +147,7 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
             left -= saved
             if left <= 0:
                 shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
-                shapes.estimate = Estimate(LAUNCH, (1 - SAVED) * estimate.work, estimate.compiling)
+                shapes.estimate = estimate._replace(calls=LAUNCH, work=(1 - SAVED) * estimate.work)
 
     def counted(code: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any) -> Any:
@@ -191,15 +191,16 @@ def _owned(x: Any) -> np.ndarray:
 def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
     """What a compiled program of recorded steps saves in one run, in seconds, and what compiling it takes."""
     saved, compiling = -LAUNCH_TRACE, TRACE
-    many = 0
+    many = occupying = 0
     for s in steps:
         call = s.call
         estimate: Any = settled(call, s.avals).estimate  # type: ignore[arg-type]
         saved += STEP + estimate.calls + SAVED_TRACE * estimate.work
+        occupying += estimate.occupies
         compiling += TRACE_OP + 0.25 * (estimate.compiling - KERNEL)
         if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
             many += len(s.outs)  # most of them become code of their own
-    return saved, compiling + RESULT * many
+    return saved, compiling + RESULT * many if occupying < 2 else math.inf
 
 
 def device_array(v: Any) -> Any:
@@ -211,7 +212,7 @@ def device_array(v: Any) -> Any:
 
 
 try:
-    from jax._src.lib import xla_client as _xla_client
+    from jax._src.lib import xla_client as _xla_client  # type: ignore[attr-defined]
 
     _put: Any = _xla_client.batched_device_put
 except (ImportError, AttributeError):

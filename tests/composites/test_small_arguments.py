@@ -42,7 +42,7 @@ def test_flags_of_unique_are_flags(flag: object) -> None:
         torch.unique(x, flag)
     with pytest.raises(TypeError, match="argument 'return_counts' must be bool"):
         torch.unique(x, return_counts=flag)
-    with pytest.raises(TypeError, match="argument 'return_inverse'.* must be bool"):
+    with pytest.raises(TypeError, match=r"argument 'return_inverse'.* must be bool"):
         torch.unique_consecutive(x, flag)
 
 
@@ -65,7 +65,7 @@ def test_bounds_of_activations_must_fit() -> None:
         lambda: F.elu(x, 1e39),
         lambda: F.celu(x, 1e39),
     ):
-        with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):
+        with pytest.raises(RuntimeError, match=r"value cannot be converted to type .* without overflow"):
             call()
     for call in (lambda: F.hardshrink(x, 2**70), lambda: F.hardtanh(x.long(), 0, 2**70)):
         with pytest.raises(OverflowError, match="int too big to convert"):

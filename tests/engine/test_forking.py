@@ -59,7 +59,7 @@ def program():
 
 @pytest.mark.parametrize("mode", ["deferred", "immediate"])
 def test_fork_after_the_first_operation(program, mode):
-    text = f"""
+    text = """
         x = torch.arange(6.0).reshape(2, 3)
         big = torch.ones(300, 300)
         known = (x * 2).tolist()

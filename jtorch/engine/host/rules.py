@@ -47,11 +47,14 @@ class Rule(NamedTuple):
         make: ``make(equation)`` returns what computes it, or None where it is left to XLA.
         cost: ``cost(equation)``: about how many seconds a call takes. A constant of the rule, not a measurement: tiers are chosen by it.
         broadcasts: that what ``make`` returns broadcasts its operands as ufuncs do.
+        occupies: that XLA must not have two of it in one program: each takes a thread of its pool and waits for another one, forever where
+            there are no more.
     """
 
     make: Callable[[Equation], Compute | None]
     cost: Callable[[Equation], float]
     broadcasts: bool
+    occupies: bool
 
 
 def same(x: Any) -> Any:
@@ -106,17 +109,24 @@ def by_elements(ns: float, half: float | None = None, calls: int = 1) -> Callabl
     return cost
 
 
-def rule(*names: str, cost: Callable[[Equation], float] | None = None, weight: float = 1.0, broadcasts: bool = False) -> Any:
+def rule(
+    *names: str,
+    cost: Callable[[Equation], float] | None = None,
+    weight: float = 1.0,
+    broadcasts: bool = False,
+    occupies: bool = False,
+) -> Any:
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
     The operands that the returned function gets are NumPy arrays, or NumPy scalars where they have no dimensions, of exactly the dtype and
     shape of ``equation.ins``, laid out in any way; bools are 0 or 1. Nothing may be written into them. The result must have the dtype and
-    the shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a NumPy scalar. Floating-point errors are ignored.
+    the shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a NumPy scalar. Errors of floating point are
+    ignored.
     """
 
     def declare(make: Callable[[Equation], Compute | None]) -> Callable[[Equation], Compute | None]:
         for name in names:
-            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts)
+            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, occupies)
         return make
 
     return declare

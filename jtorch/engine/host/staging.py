@@ -22,13 +22,15 @@ class Program:
 
     Attributes:
         cost: about how many seconds a run takes, by the constants of the rules.
+        occupies: that some rule of it says so.
         steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
     """
 
-    __slots__ = ("cost", "given", "outs", "run", "runs", "steps", "template")
+    __slots__ = ("cost", "given", "occupies", "outs", "run", "runs", "steps", "template")
 
     def __init__(self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float) -> None:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
+        self.occupies = False
         self.runs = 0
         self.run: Callable[..., list[Any]] = self._walk
 
@@ -165,6 +167,13 @@ class _Stager:
             else:
                 step[0] = partial(_reshaped, shape=tuple(shape))
 
+    def bare_numbers(self, steps: Sequence[list[Any]]) -> None:
+        """Makes constants NumPy scalars where only scalars are computed with them: Python's operators are faster on two of a kind."""
+        arrays = {i for _, ins, out, _ in steps for i in ins if type(out) is not int or self.specs[out].ndim}
+        for k, x in enumerate(self.template):
+            if x is not None and not x.ndim and k + self.given not in arrays:
+                self.template[k] = x[()]
+
     def _is_full(self, k: int, i: int, left: set[int]) -> bool:
         """Whether a step has another operand with the shape of its result, which no broadcast has given it up to now."""
         _, ins, out, _ = self.steps[k]
@@ -185,9 +194,12 @@ def stage(what: Any) -> Program:
     stager = _Stager(recipe)
     stager.leave_to_ufuncs(stager.outs)
     steps = _needed(stager.steps, stager.outs)
+    stager.bare_numbers(steps)
     sizes = [a.size * a.dtype.itemsize for a in stager.specs]
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
-    return Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost)
+    program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost)
+    program.occupies = any(stager.rules[s.name].occupies for s in recipe.steps)
+    return program
 
 
 def _needed(steps: list[list[Any]], outs: Sequence[int]) -> list[list[Any]]:
