@@ -61,9 +61,9 @@ def first_import(rounds: int = 5) -> Result:
     found: dict[str, list[float]] = {"deferred": [], "later": []}
     for _ in range(rounds):
         with fresh.empty_folders() as (cache, scratch):
-            for who in found:
+            for times in found.values():
                 spent, _ = fresh.run([sys.executable, "-c", "import jtorch"], fresh.environment(cache), scratch)
-                found[who].append(spent.cpu)
+                times.append(spent.cpu)
     contest = Contest(FIRST_IMPORT, {}, [Bar("deferred", 1.3, "later")])
     return Result(contest, {who: statistics.median(t) for who, t in found.items()}, found)
 
@@ -166,5 +166,9 @@ def peak_memory(who: Sequence[str] = CONTESTANTS) -> dict[str, tuple[int, int]]:
 #: Peak memory of the GPT step, deferred by jit, at most.
 MEMORY_BAR = 1.3
 
-ROWS: dict[str, Callable[[], Result]] = {"import": import_time, FIRST_IMPORT: first_import, "cold start of digits_cnn.py, second run": cold_start}
+ROWS: dict[str, Callable[[], Result]] = {
+    "import": import_time,
+    FIRST_IMPORT: first_import,
+    "cold start of digits_cnn.py, second run": cold_start,
+}
 MEMORY_ROW = "peak memory of the GPT step"
