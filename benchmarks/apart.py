@@ -20,9 +20,10 @@ from .processes import _environment
 class Apart:
     """A contestant in another process, with the methods of ``Here``."""
 
-    def __init__(self, contest: Contest, name: str) -> None:
+    def __init__(self, contest: Contest, name: str, **more: str) -> None:
+        """``more``: of its environment."""
         command = [sys.executable, "-m", "benchmarks.apart", contest.name, name]
-        self.process = subprocess.Popen(command, env=_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, env=_environment(**more), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.first = self._answer()
 
     def _answer(self) -> Any:
