@@ -153,10 +153,10 @@ def _is_data(t: Tensor) -> bool:
         return False
     v = t._v
     if v is None:
-        al = alias_of(t)
-        if al.storage.host is not None:
+        al = t._al
+        if al.storage.host is not None:  # type: ignore[union-attr]
             return True
-        v = al.storage.value
+        v = al.storage.value or alias_of(t).storage.value  # type: ignore[union-attr]
     return v.array is not None and v.trace is not SPECIAL  # type: ignore[union-attr]
 
 

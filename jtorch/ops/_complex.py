@@ -103,6 +103,68 @@ def tan(z: Array) -> Array:
     return _turned_back(tanh(_turned(z)))
 
 
+def _number(value: float, x: Array) -> np.ndarray:
+    return np.asarray(value, x.dtype)
+
+
+@_with_derivative_of(jnp.arcsinh)
+def asinh(z: Array) -> Array:
+    """The inverse hyperbolic sine; signs of zeros tell on which side of the cuts along the imaginary axis a number lies."""
+    a, b = _parts(z)
+    real, imag = _parts(jnp.arcsinh(z))
+    real = jnp.where(jnp.isnan(a) & jnp.isfinite(b), a, jnp.copysign(real, a))
+    return lax.complex(real, jnp.where(jnp.isnan(a) & (b == 0), b, jnp.copysign(imag, b)))
+
+
+@_with_derivative_of(jnp.arccosh)
+def acosh(z: Array) -> Array:
+    """The inverse hyperbolic cosine; the sign of a zero tells on which side of the cut below 1 a number lies."""
+    a, b = _parts(z)
+    real, imag = _parts(jnp.arccosh(z))
+    unknown = jnp.isnan(b)
+    real = jnp.where(unknown & jnp.isfinite(a), b, real)
+    return lax.complex(real, jnp.where(unknown & (a == 0), _number(np.pi / 2, a), jnp.copysign(imag, b)))
+
+
+@_with_derivative_of(jnp.arctanh)
+def atanh(z: Array) -> Array:
+    """The inverse hyperbolic tangent; signs of zeros tell on which side of the cuts beyond -1 and 1 a number lies."""
+    a, b = _parts(z)
+    real, imag = _parts(jnp.arctanh(z))
+    # Next to 1, where the square of a small distance is 0.
+    near = (jnp.log(jnp.hypot(_number(2, b), b)) - jnp.log(jnp.abs(b))) / 2
+    real = jnp.copysign(jnp.where((jnp.abs(a) == 1) & (b != 0) & jnp.isfinite(b), near, real), a)
+    imag = jnp.copysign(imag, b)
+    nowhere = np.asarray(np.nan, a.dtype)
+    real = jnp.where(jnp.isnan(b), jnp.where(jnp.isinf(a), jnp.copysign(_zero(a), a), jnp.where(a == 0, a, nowhere)), real)
+    real = jnp.where(jnp.isnan(a), jnp.where(jnp.isinf(b), jnp.copysign(_zero(a), a), nowhere), real)
+    imag = jnp.where(jnp.isnan(b) | (jnp.isnan(a) & ~jnp.isinf(b)), nowhere, imag)
+    return lax.complex(real, imag)
+
+
+@_with_derivative_of(jnp.arcsin)
+def asin(z: Array) -> Array:
+    """The inverse sine."""
+    return _turned_back(asinh(_turned(z)))
+
+
+@_with_derivative_of(jnp.arccos)
+def acos(z: Array) -> Array:
+    """The inverse cosine; in double precision torch subtracts the imaginary part from zero, so that one of zero is positive."""
+    a, b = _parts(z)
+    real, imag = _parts(jnp.arccos(z))
+    unknown = jnp.isnan(b) & jnp.isfinite(a)
+    real = jnp.where(unknown, jnp.where(a == 0, _number(np.pi / 2, a), b), real)
+    imag = jnp.copysign(imag, b)
+    return lax.complex(real, jnp.where(unknown, b, -imag if z.dtype == np.complex64 else _zero(b) - imag))
+
+
+@_with_derivative_of(jnp.arctan)
+def atan(z: Array) -> Array:
+    """The inverse tangent."""
+    return _turned_back(atanh(_turned(z)))
+
+
 @_with_derivative_of(jnp.sqrt)
 def sqrt(z: Array) -> Array:
     """The square root; the sign of a zero tells on which side of the negative numbers it lies."""
@@ -119,6 +181,26 @@ def magnitude(z: Array) -> Array:
     """The absolute value: infinite if a part is, whatever the other."""
     a, b = _parts(z)
     return jnp.where(jnp.isinf(a) | jnp.isinf(b), np.asarray(np.inf, a.dtype), jnp.abs(z))
+
+
+@jax.custom_jvp
+def quotient(x: Array, y: Array) -> Array:
+    """``x / y``, with the larger part of the divisor divided out first, as in torch."""
+    (a, b), (c, d) = _parts(x), _parts(y)
+    left = jnp.abs(c) >= jnp.abs(d)
+    ratio = jnp.where(left, d / c, c / d)
+    scale = 1 / jnp.where(left, c + d * ratio, c * ratio + d)
+    real = jnp.where(left, a + b * ratio, a * ratio + b) * scale
+    imag = jnp.where(left, b - a * ratio, b * ratio - a) * scale
+    none = (c == 0) & (d == 0)
+    return lax.complex(jnp.where(none, a / jnp.abs(c), real), jnp.where(none, b / jnp.abs(d), imag))
+
+
+@quotient.defjvp
+def _(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    (x, y), (dx, dy) = primals, tangents
+    found = quotient(x, y)
+    return found, (dx - found * dy) / y
 
 
 def logarithm(plain: Callable[[Array], Array], z: Array) -> Array:

@@ -77,6 +77,11 @@ def quotient(a: Array, b: Any) -> Array:
     XLA turns the division by a constant or a broadcast value into a product with its reciprocal, whose last bit is often wrong. Here it
     cannot see that the divisor is one: where ``a`` is not a number the quotient is none either, whatever it is divided by.
     """
+    if is_complex(a):
+        from ._complex import quotient as complex_quotient
+
+        x, y = jnp.broadcast_arrays(a, jnp.asarray(b, a.dtype))
+        return complex_quotient(x, y)
     if not is_float(a) or a.ndim == 0 or getattr(b, "shape", ()) == a.shape:
         return a / b
     b = b if isinstance(b, jnp.ndarray) else jnp.asarray(b, a.dtype)

@@ -95,7 +95,7 @@ def asin(input: Array) -> Array:
         >>> torch.asin(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.5236, 1.5708])
     """
-    return _arcs.asin(input)
+    return _complex.asin(input) if is_complex(input) else _arcs.asin(input)
 
 
 def _asin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -118,7 +118,7 @@ def acos(input: Array) -> Array:
         >>> torch.acos(torch.tensor([0.0, 0.5, 1.0]))
         tensor([1.5708, 1.0472, 0.0000])
     """
-    return _arcs.acos(input)
+    return _complex.acos(input) if is_complex(input) else _arcs.acos(input)
 
 
 def _acos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -141,7 +141,7 @@ def atan(input: Array) -> Array:
         >>> torch.atan(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.4636, 0.7854])
     """
-    return _arcs.atan(input)
+    return _complex.atan(input) if is_complex(input) else _arcs.atan(input)
 
 
 def _atan_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -300,7 +300,7 @@ def asinh(input: Array) -> Array:
         >>> torch.asinh(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.4812, 0.8814])
     """
-    return jnp.arcsinh(wide(input)).astype(input.dtype)
+    return _complex.asinh(input) if is_complex(input) else jnp.arcsinh(wide(input)).astype(input.dtype)
 
 
 def _asinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -323,7 +323,7 @@ def acosh(input: Array) -> Array:
         >>> torch.acosh(torch.tensor([1.0, 1.5, 2.0]))
         tensor([0.0000, 0.9624, 1.3170])
     """
-    return jnp.arccosh(wide(input)).astype(input.dtype)
+    return _complex.acosh(input) if is_complex(input) else jnp.arccosh(wide(input)).astype(input.dtype)
 
 
 def _acosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
@@ -348,7 +348,7 @@ def atanh(input: Array) -> Array:
         >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
         tensor([0.0000, 0.5493,    inf])
     """
-    return jnp.arctanh(wide(input)).astype(input.dtype)
+    return _complex.atanh(input) if is_complex(input) else jnp.arctanh(wide(input)).astype(input.dtype)
 
 
 def _atanh_rule(g: Array, _: None, input: Array) -> tuple[Array]:

@@ -74,3 +74,22 @@ def test_degrees() -> None:
     np.testing.assert_allclose(torch.rad2deg(torch.tensor([math.pi])).numpy(), [180.0], rtol=1e-6)
     with pytest.raises(RuntimeError, match="deg2rad is not supported for complex tensors"):
         torch.deg2rad(torch.tensor([1j]))
+
+
+def test_complex_inverses_on_their_cuts() -> None:
+    two = torch.tensor([complex(2, 0.0), complex(2, -0.0)])
+    assert np.signbit(torch.asin(two).imag.numpy()).tolist() == [False, True]
+    assert torch.acosh(two).imag.numpy().tolist() == [0, 0] and np.signbit(torch.acosh(two).imag.numpy()).tolist() == [False, True]
+    up = torch.tensor([complex(0.0, 2), complex(-0.0, 2)])
+    np.testing.assert_allclose(torch.asinh(up).real.numpy(), [1.316958, -1.316958], rtol=1e-6)
+    np.testing.assert_allclose(torch.atan(up).real.numpy(), [math.pi / 2, -math.pi / 2], rtol=1e-6)
+    assert torch.atanh(torch.tensor([complex(-0.0, math.nan), complex(math.inf, math.nan)])).real.tolist() == [0, 0]
+
+
+def test_complex_quotients_of_zero_and_infinity() -> None:
+    x, y = torch.tensor([1j, 0j, 1 + 1j]), torch.tensor([complex(-0.0, 0), complex(math.inf, math.inf), complex(math.inf, 1)])
+    found = (x / y).numpy()
+    assert found[0].imag == math.inf and np.isnan([found[0].real, found[1].real, found[1].imag]).all() and found[2] == 0
+    z = torch.tensor([3 + 4j], requires_grad=True)
+    (1 / z).abs().sum().backward()
+    np.testing.assert_allclose(z.grad.numpy(), [-(3 + 4j) / 125], rtol=1e-6)
