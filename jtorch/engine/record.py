@@ -480,13 +480,15 @@ def read(v: Value) -> Any:
 
 
 def numbers_of(v: Value) -> np.ndarray:
-    """The elements of a value as a NumPy array that must not be written into, wherever they are; runs the trace it is pending in.
+    """The elements of a value as a NumPy array in row-major order that must not be written into, wherever they are; runs the trace that it
+    is pending in.
 
     Raises:
         NotImplementedError: for a value without data.
         jax.errors.TracerArrayConversionError: for a tracer.
     """
-    return np.asarray(array_of(v))
+    a = np.asarray(array_of(v))
+    return a if a.flags.c_contiguous else a.copy()
 
 
 def array_of(v: Value) -> Any:

@@ -1,0 +1,183 @@
+"""Which tier runs what: NumPy first, compiled programs where they pay, and the same way in every run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jtorch as torch
+from jtorch.engine import calls, execution, flush, programs, stats, tiers, values
+
+
+@pytest.fixture(autouse=True)
+def _auto(monkeypatch: pytest.MonkeyPatch) -> None:
+    if values.tier != "auto":
+        pytest.skip("the tiers are fixed")
+    with execution("deferred"):
+        flush()
+
+
+def array(t: Any) -> Any:
+    flush()
+    return t._read().array
+
+
+def compiling(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
+    for name, value in seconds.items():
+        monkeypatch.setattr(tiers, name, value)
+
+
+@pytest.mark.parametrize("mode", ["deferred", "immediate"])
+def test_values_stay_where_they_were_made(mode: str) -> None:
+    with execution(mode):
+        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        y = (x * 2).exp()
+        assert type(array(x)) is type(array(y)) is np.ndarray
+        assert y.tolist()[0][0] == pytest.approx(np.exp(2.0), rel=1e-6)
+        assert type(array(y)) is np.ndarray
+        found = y.jax()
+        assert isinstance(found, jax.Array)
+        assert array(y) is found  # converted once
+        assert y.jax() is found
+
+
+def test_results_have_memory_of_their_own() -> None:
+    with execution("immediate"):
+        big = torch.arange(1000.0)
+        for made in (big[:3] * 1, big.reshape(10, 100).mT * 1, big.expand(2, 1000) + 0):
+            a = array(made)
+            assert a.base is None
+            assert a.flags.c_contiguous
+        assert big.reshape(10, 100).mT.contiguous().numpy().strides == (40, 4)
+
+
+def test_large_kernels_are_compiled_once_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling(monkeypatch, KERNEL=1e-3, EQUATION=0.0)
+    x = torch.ones(64, 1031)
+    with execution("immediate"):
+        kinds = [type(array(torch.special.entr(x))) for _ in range(60)]
+    first = kinds.index(type(x.jax()))
+    assert first > 1
+    assert kinds == [np.ndarray] * first + [type(x.jax())] * (60 - first)
+
+
+def test_small_kernels_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling(monkeypatch, KERNEL=0.0, EQUATION=0.0)
+    x = torch.ones(3, 7)
+    with execution("immediate"):
+        assert {type(array(torch.sub(x, x))) for _ in range(100)} == {np.ndarray}
+
+
+def test_traces_are_compiled_once_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling(monkeypatch, TRACE=2e-3, TRACE_OP=0.0, KERNEL=1e9, LAUNCH_TRACE=15e-6)
+    x = torch.linspace(0, 1, 77)
+
+    def program() -> float:
+        y = x
+        for _ in range(20):
+            y = torch.cos(y) + 0.125
+        return y.sum().item()
+
+    compiled = stats.compiled
+    found = [program()]
+    while stats.compiled == compiled and len(found) < 100:
+        found.append(program())
+    assert 3 < len(found) < 100
+    np.testing.assert_allclose(found, found[0], rtol=1e-5)
+
+
+def test_errors_of_values_are_raised_by_the_host() -> None:
+    with execution("deferred"):
+        with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 3"):
+            torch.arange(3.0)[(torch.tensor([1, 2]) * 2 + 1).remainder(7)]
+        with pytest.raises(torch.linalg.LinAlgError, match="the input is not positive-definite"):
+            torch.linalg.cholesky(-torch.eye(3) * 2)
+
+
+def test_warnings_of_numpy_are_not_the_users() -> None:
+    with np.errstate(all="raise"):
+        for mode in ("deferred", "immediate"):
+            with execution(mode):
+                for _ in range(9):
+                    assert (torch.tensor([1.0, 0.0]) / torch.tensor([0.0, 0.0])).isnan().tolist() == [False, True]
+        with pytest.raises(FloatingPointError):
+            np.float32(1) / np.float32(0)
+
+
+def test_two_decompositions_are_never_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling(monkeypatch, TRACE=0.0, TRACE_OP=0.0, KERNEL=0.0, EQUATION=0.0, LAUNCH_TRACE=0.0)
+    x, y = torch.tensor(np.eye(5) * 2), torch.tensor(np.eye(7) * 3)
+    compiled = stats.compiled
+    for _ in range(5):
+        assert (torch.linalg.matrix_norm(x, "nuc") + torch.linalg.matrix_norm(y, "nuc")).item() == 31
+    assert stats.compiled == compiled
+    for _ in range(5):
+        assert (torch.linalg.matrix_norm(x, "nuc") + y.sum()).item() == 31
+    assert stats.compiled > compiled
+
+
+PROGRAM = """
+import hashlib, sys
+import jax
+traced = []
+jax.monitoring.register_event_duration_secs_listener(lambda event, *_, **__: event.endswith("jaxpr_trace_duration") and traced.append(event))
+import jtorch as torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3), torch.nn.LogSoftmax(-1))
+optimizer = torch.optim.Adam(model.parameters(), 0.01)
+from jtorch.engine import tiers, stats
+tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION = 1e-4, 0.0, 0.0  # so that all tiers have their turn
+x = torch.randn(16, 20)
+for n in range(40):
+    optimizer.zero_grad()
+    loss = model(x[: 16 - n % 3]).square().mean()
+    loss.backward()
+    optimizer.step()
+    if n % 7 == 0:
+        loss.item()
+digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).hexdigest()
+print(digest, stats.compiled > 0, stats.stepped, stats.replayed)
+print(len(traced), file=sys.stderr)
+"""
+
+
+def _run(folder: Path, **env: str) -> tuple[str, int]:
+    given = os.environ | {"JTORCH_CACHE_DIR": str(folder), "JAX_PLATFORMS": "cpu", "JTORCH_EXECUTION": "deferred", **env}
+    given.pop("JTORCH_CACHE", None)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=given, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, int(done.stderr)
+
+
+def test_two_runs_give_the_same_bits_and_the_second_traces_nothing(tmp_path: Path) -> None:
+    first, traced = _run(tmp_path)
+    assert " True " in first
+    assert traced > 0
+    assert _run(tmp_path) == (first, 0)
+    assert _run(tmp_path / "other")[0] == first
+
+
+def test_a_tier_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="JTORCH_TIERS must be one of auto, host, xla, got 'numpy'"):
+        _run(tmp_path, JTORCH_TIERS="numpy")
+
+
+def test_recipes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, Any] = {}
+    monkeypatch.setattr(programs, "key_of", lambda *parts: repr(parts))
+    monkeypatch.setattr(programs, "remember", kept.__setitem__)
+    monkeypatch.setattr(programs, "remembered", kept.get)
+    call = calls.Call("double", lambda x: x + x, identity="double, for this test")
+    aval = values.aval_of((3,), np.dtype("f4"), values.default_device())
+    for _ in range(2):
+        call.shapes.clear()
+        shapes = calls.shapes_of(call, (aval,), values.default_device())
+        np.testing.assert_array_equal(shapes.run(np.float32([1, 2, 3])), np.float32([2, 4, 6]))
+        monkeypatch.setattr(calls.Shapes, "traced", lambda *_: pytest.fail("traced again"))
