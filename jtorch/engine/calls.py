@@ -122,12 +122,11 @@ def all_calls() -> list[Call]:
 
 class Estimate(NamedTuple):
     """What running a kernel by itself takes, in seconds: ``calls`` of NumPy, or of the compiled kernel, ``work`` on arrays; and compiling
-    it; and whether only one such kernel may be in a program (``Rule.occupies``)."""
+    it."""
 
     calls: float
     work: float
     compiling: float
-    occupies: bool = False
 
 
 class Shapes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -476,8 +475,6 @@ def _worth_compiling(state: State) -> bool:
     if _values.tier == "host":
         return False
     saved, compiling = state.worth = state.worth or tiers.estimate_of(steps)
-    if compiling == math.inf:
-        return False
     if state.spent and saved * state.spent > compiling:
         return True
     if any(s.call.apart for s in steps):  # type: ignore[union-attr]

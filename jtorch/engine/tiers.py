@@ -10,7 +10,6 @@ below: no clock is asked, so that a program takes the same way each time, and gi
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +84,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         shapes.run, shapes.on_host = values.alone or compiled_alone(call, avals, shapes), False
     else:
         calls = CALL * len(program.steps)
-        shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), KERNEL + EQUATION * len(program.steps), program.occupies)
+        shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), KERNEL + EQUATION * len(program.steps))
         shapes.run = _runner(call, avals, shapes, program)
 
 
@@ -191,16 +190,15 @@ def _owned(x: Any) -> np.ndarray:
 def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
     """What a compiled program of recorded steps saves in one run, in seconds, and what compiling it takes."""
     saved, compiling = -LAUNCH_TRACE, TRACE
-    many = occupying = 0
+    many = 0
     for s in steps:
         call = s.call
         estimate: Any = settled(call, s.avals).estimate  # type: ignore[arg-type]
         saved += STEP + estimate.calls + SAVED_TRACE * estimate.work
-        occupying += estimate.occupies
         compiling += TRACE_OP + 0.25 * (estimate.compiling - KERNEL)
         if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
             many += len(s.outs)  # most of them become code of their own
-    return saved, compiling + RESULT * many if occupying < 2 else math.inf
+    return saved, compiling + RESULT * many
 
 
 def device_array(v: Any) -> Any:

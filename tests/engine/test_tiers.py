@@ -111,23 +111,11 @@ def test_warnings_of_numpy_are_not_the_users() -> None:
             np.float32(1) / np.float32(0)
 
 
-def test_two_decompositions_are_never_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiling(monkeypatch, TRACE=0.0, TRACE_OP=0.0, KERNEL=0.0, EQUATION=0.0, LAUNCH_TRACE=0.0)
-    x, y = torch.tensor(np.eye(5) * 2), torch.tensor(np.eye(7) * 3)
-    compiled = stats.compiled
-    for _ in range(5):
-        assert (torch.linalg.matrix_norm(x, "nuc") + torch.linalg.matrix_norm(y, "nuc")).item() == 31
-    assert stats.compiled == compiled
-    for _ in range(5):
-        assert (torch.linalg.matrix_norm(x, "nuc") + y.sum()).item() == 31
-    assert stats.compiled > compiled
-
-
 PROGRAM = """
 import hashlib, sys
 import jax
 traced = []
-jax.monitoring.register_event_duration_secs_listener(lambda event, *_, **__: event.endswith("jaxpr_trace_duration") and traced.append(event))
+jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: name.endswith("jaxpr_trace_duration") and traced.append(name))
 import jtorch as torch
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3), torch.nn.LogSoftmax(-1))

@@ -324,7 +324,7 @@ def _name(algorithm: Any) -> str | None:
     return getattr(algorithm, "name", None)
 
 
-@rule("svd", cost=_by_flops(20), occupies=True)
+@rule("svd", cost=_by_flops(20))
 def _svd(e: Equation) -> Compute | None:
     m, n = e.ins[0].shape[-2:]
     p = e.params

@@ -47,14 +47,11 @@ class Rule(NamedTuple):
         make: ``make(equation)`` returns what computes it, or None where it is left to XLA.
         cost: ``cost(equation)``: about how many seconds a call takes. A constant of the rule, not a measurement: tiers are chosen by it.
         broadcasts: that what ``make`` returns broadcasts its operands as ufuncs do.
-        occupies: that XLA must not have two of it in one program: each takes a thread of its pool and waits for another one, forever where
-            there are no more.
     """
 
     make: Callable[[Equation], Compute | None]
     cost: Callable[[Equation], float]
     broadcasts: bool
-    occupies: bool
 
 
 def same(x: Any) -> Any:
@@ -114,7 +111,6 @@ def rule(
     cost: Callable[[Equation], float] | None = None,
     weight: float = 1.0,
     broadcasts: bool = False,
-    occupies: bool = False,
 ) -> Any:
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
@@ -126,7 +122,7 @@ def rule(
 
     def declare(make: Callable[[Equation], Compute | None]) -> Callable[[Equation], Compute | None]:
         for name in names:
-            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, occupies)
+            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts)
         return make
 
     return declare

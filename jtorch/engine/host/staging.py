@@ -22,15 +22,13 @@ class Program:
 
     Attributes:
         cost: about how many seconds a run takes, by the constants of the rules.
-        occupies: that some rule of it says so.
         steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
     """
 
-    __slots__ = ("cost", "given", "occupies", "outs", "run", "runs", "steps", "template")
+    __slots__ = ("cost", "given", "outs", "run", "runs", "steps", "template")
 
     def __init__(self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float) -> None:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
-        self.occupies = False
         self.runs = 0
         self.run: Callable[..., list[Any]] = self._walk
 
@@ -197,9 +195,7 @@ def stage(what: Any) -> Program:
     stager.bare_numbers(steps)
     sizes = [a.size * a.dtype.itemsize for a in stager.specs]
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
-    program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost)
-    program.occupies = any(stager.rules[s.name].occupies for s in recipe.steps)
-    return program
+    return Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost)
 
 
 def _needed(steps: list[list[Any]], outs: Sequence[int]) -> list[list[Any]]:
