@@ -477,6 +477,8 @@ def _worth_compiling(state: State) -> bool:
     saved, compiling = state.worth = state.worth or tiers.estimate_of(steps)
     if state.spent and saved * state.spent > compiling:
         return True
+    if state.hits >= 2 and not _values.on_host(state.device):  # each op costs a launch there, and each kernel had to be compiled, too
+        return tiers.may_compile(compiling, stats.flushes)
     if any(s.call.apart for s in steps):  # type: ignore[union-attr]
         return False
     if any(_widens(s) for s in steps):  # a view larger than what there is of it should become part of what uses it
@@ -498,6 +500,8 @@ def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], 
     stats.compiled += 1
     room.one_more()
     steps = state.steps()
+    if state.worth is not None:
+        tiers.compiled_seconds += state.worth[1]
     # JAX gives the buffers of donated inputs, in order, to the first outputs of the same shape.
     donated = tuple(i for i, _ in heirs)
     first = tuple(o for _, o in heirs)

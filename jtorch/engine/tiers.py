@@ -55,6 +55,12 @@ PATIENCE = 2.0
 #: How much of the work on arrays a compiled kernel saves, and a compiled trace, which keeps less in memory between ops.
 SAVED, SAVED_TRACE = 0.3, 0.6
 
+#: Where nothing runs on the host, seconds that compiling what came twice may take: at all, for each time that something ran, and of which
+#: one program may take no more than so many.
+GRACE, SHARE, LONG = 20.0, 0.01, 4.0
+
+#: Seconds that compiling traces should have taken by now.
+compiled_seconds = 0.0
 _ndarray = np.ndarray
 _SCALARS: dict[str, Callable[[Any], Any]] = {"f": np.float64, "i": np.int64, "b": np.bool_, "c": np.complex128}
 
@@ -199,6 +205,11 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
         if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
             many += len(s.outs)  # most of them become code of their own
     return saved, compiling + RESULT * many
+
+
+def may_compile(seconds: float, runs: int) -> bool:
+    """Whether a trace that came again, where nothing runs on the host, may be compiled after so many runs of traces."""
+    return seconds <= LONG and compiled_seconds + seconds < GRACE + SHARE * runs
 
 
 def device_array(v: Any) -> Any:
