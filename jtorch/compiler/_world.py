@@ -28,8 +28,8 @@ _MISSING: Any = object()
 
 
 def is_library(module: str | None) -> bool:
-    """Whether a module is the interpreter's, this package, or one of those it is built on."""
-    return module is None or module.partition(".")[0] in _LIBRARIES
+    """Whether a module is the interpreter's, this package, or one of those it is built on; so is what makes the tuples of a ``namedtuple``."""
+    return module is None or module.partition(".")[0] in _LIBRARIES or module.startswith("namedtuple_")
 
 
 def same(a: Any, b: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from jtorch.engine import calls, execution, flush, programs, stats, tiers, value
 
 
 @pytest.fixture(autouse=True)
-def _auto(monkeypatch: pytest.MonkeyPatch) -> None:
+def _auto() -> Iterator[None]:
     if values.tier != "auto":
         pytest.skip("the tiers are fixed")
     with execution("deferred"):
+        flush()
+        yield
         flush()
 
 
