@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import collections
 import copy
 import random
 import warnings
@@ -661,11 +660,3 @@ def test_callbacks_of_the_collector_are_not_the_functions() -> None:
             assert compiled(torch.ones(2)).tolist() == [2.0, 2.0]
     finally:
         gc.callbacks.remove(callback)
-
-
-def test_tuples_with_names_are_known() -> None:
-    Pair = collections.namedtuple("Pair", "a b")  # noqa: PYI024
-    f = torch.compile(lambda x: Pair(x + 1, x * 2).b)
-    for _ in range(3):
-        assert f(torch.ones(2)).tolist() == [2, 2]
-    assert programs(f).replays == 2

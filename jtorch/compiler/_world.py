@@ -28,7 +28,7 @@ _MISSING: Any = object()
 
 
 def is_library(module: str | None) -> bool:
-    """Whether a module is the interpreter's, this package, or one of those it is built on; so is what makes the tuples of a ``namedtuple``."""
+    """Whether a module is the interpreter's, this package, or one of those it is built on; so is the code that ``namedtuple`` makes."""
     return module is None or module.partition(".")[0] in _LIBRARIES or module.startswith("namedtuple_")
 
 
