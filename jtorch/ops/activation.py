@@ -103,8 +103,12 @@ def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1
     if is_bool(input):
         raise RuntimeError("Bool inputs not supported for hardtanh")
     _refuse_complex(input)
-    if jnp.issubdtype(input.dtype, jnp.unsignedinteger) and int(min_val) < 0:
-        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    if jnp.issubdtype(input.dtype, jnp.integer):
+        for bound in (min_val, max_val):
+            check_bound(bound, np.dtype(np.int64))
+        min_val, max_val = int(min_val), int(max_val)  # torch takes integers for the bounds of integers
+        if min_val < 0 and jnp.issubdtype(input.dtype, jnp.unsignedinteger):
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     for bound in (min_val, max_val):
         check_bound(bound, input.dtype)
     low, high = (jnp.asarray(np.asarray(v).astype(input.dtype)) for v in (min_val, max_val))

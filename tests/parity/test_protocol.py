@@ -44,7 +44,7 @@ isinstance(torch.nn.Parameter(s.detach()),torch.nn.Parameter) ;; type(torch.nn.P
 len(s) ;; bool(s[0]) ;; float(s[0]) ;; int(s[0]) ;; s.grad ;; s.is_leaf ;; divmod(t,2) ;; round(t) ;; abs(d) ;; -t
 logged(lambda x:x+1) ;; logged(lambda x:1-x) ;; logged(lambda x:x[0]) ;; logged(lambda x:x.shape)
 logged(lambda x:x.sum(0,keepdim=True)) ;; logged(lambda x:list(x)) ;; logged(lambda x:x.T) ;; logged(lambda x:x.add_(1))
-logged(lambda x:torch.exp(x)) ;; logged(lambda x:F.softmax(x,0)) ;; logged(lambda x:len(x)) ;; logged(lambda x:x.tolist())
+logged(lambda x:torch.square(x)) ;; logged(lambda x:F.softmax(x*0,0)) ;; logged(lambda x:len(x)) ;; logged(lambda x:x.tolist())
 logged(lambda x:x<1) ;; logged(lambda x:x**2) ;; logged(lambda x:2**x) ;; logged(lambda x:x//1) ;; logged(lambda x:1/x)
 logged(lambda x:-x) ;; logged(lambda x:x.grad) ;; logged(lambda x:setattr(x,"requires_grad",True))
 logged(lambda x:x.requires_grad_().sum().backward()) ;; logged(lambda x:x.__setitem__(0,3.)) ;; logged(lambda x:1. in x)

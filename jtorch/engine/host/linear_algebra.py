@@ -165,9 +165,9 @@ def _lu(e: Equation) -> Compute | None:
 
 
 def _permutation(pivots: Any, size: int) -> np.ndarray:
-    """Where the rows come from that are interchanged one after the other."""
+    """Where the rows come from that are interchanged one after the other. Pivots that are no rows, which checks refuse, count as the nearest."""
     rows = list(range(size))
-    for i, j in enumerate(pivots.tolist()):
+    for i, j in enumerate(np.clip(pivots, 0, max(0, size - 1)).tolist()):
         if i != j:
             rows[i], rows[j] = rows[j], rows[i]
     return np.array(rows, np.int32)
