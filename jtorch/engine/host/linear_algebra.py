@@ -165,7 +165,7 @@ def _lu(e: Equation) -> Compute | None:
 
 
 def _permutation(pivots: Any, size: int) -> np.ndarray:
-    """Where the rows come from that are interchanged one after the other. Pivots that are no rows count as the nearest: checks refuse them."""
+    """Where rows come from that are interchanged one after the other. Pivots that are no rows count as the nearest: checks refuse them."""
     rows = list(range(size))
     for i, j in enumerate(np.clip(pivots, 0, max(0, size - 1)).tolist()):
         if i != j:
