@@ -78,6 +78,8 @@ class Contest:
 
 #: Seconds of one contestant's turn in a round.
 TURN = 0.1
+#: A step is called so often, or for so many seconds, before it is timed: what repeats is compiled by then.
+WARM_CALLS, WARM = 1000, 3.0
 
 
 @contextlib.contextmanager
@@ -207,8 +209,11 @@ def _call(step: Step) -> Any:
 
 
 def _calls(step: Step, turn: float) -> int:
-    for _ in range(3):
+    until = time.perf_counter() + WARM
+    for k in range(WARM_CALLS):
         _call(step)
+        if k >= 3 and time.perf_counter() > until:
+            break
     begun = time.perf_counter()
     for _ in range(3):
         _call(step)
