@@ -415,44 +415,46 @@ def flush(trace: Trace | None = None) -> None:
         values.lost()
     with trace.home.lock:
         state = trace.state
-        if not (state.parent is ROOT and trace is LOCAL.trace and _ran_alone(trace, state)):
+        if not (state.small and trace is LOCAL.trace and _ran_small(trace, state)):
             _run(trace)
 
 
-def _ran_alone(trace: Trace, state: State) -> bool:
-    """Runs a trace of one op that NumPy runs, in a shorter way; False if that could not be done."""
-    call = state.call
-    shapes = call.shapes[state.avals]  # type: ignore[union-attr]
-    leaves = trace.leaves
-    if trace.known is not None or trace.limit > MAX_OPS:  # of another thread than the first; watched, to become a program
-        return False
-    if not shapes.on_host or shapes.estimate is None or trace.asked or trace.ran is not None or trace.undo:
-        return False
+def _ran_small(trace: Trace, state: State) -> bool:
+    """Runs a trace of few small ops that NumPy runs, in a shorter way; False if that could not be done."""
+    if trace.asked or trace.ran is not None or trace.undo or trace.known is not None or trace.limit > MAX_OPS:
+        return False  # (of another thread than the first; watched, to become a program)
+    leaves, numbers = trace.leaves, trace.numbers
+    results: list[Any] = []
+    at = 0
     try:
-        out = shapes.run(*[leaves[-i - 1].array for i in state.ids], *trace.numbers)
+        for shapes, ids, n in state.small:  # type: ignore[union-attr]
+            if not shapes.on_host:
+                return False
+            args = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
+            if n:
+                args += numbers[at : at + n]
+                at += n
+            out = shapes.run(*args)
+            if type(out) is not ndarray:
+                if type(out) is Guarded:
+                    out = out.outs
+                if type(out) is tuple:
+                    results += out
+                    continue
+            results.append(out)
     except Exception as error:
         if is_signalled(error):
             raise
         return False  # raised again, in other words, by the longer way
-    if type(out) is not ndarray:
-        if type(out) is Guarded:
-            out = out.outs
-        if type(out) is not tuple:
-            out = (out,)
     values = trace.values
-    if trace.state is not state or len(values) != (1 if type(out) is ndarray else len(out)):  # a signal's handler was there
+    if trace.state is not state or len(values) != len(results):  # a signal's handler was there
         return False
     run.stats.flushes += 1
     run.stats.stepped += 1
-    # From here on without a call: who comes next finds the op pending or done.
-    if type(out) is ndarray:
-        v = values[0]
-        v.array = out
+    # From here on without a call: who comes next finds the ops pending or done.
+    for v, a in zip(values, results):  # noqa: B905
+        v.array = a
         v.trace = None
-    else:
-        for v, a in zip(values, out):
-            v.array = a
-            v.trace = None
     for v in leaves:
         if v.trace is trace:
             v.trace = None

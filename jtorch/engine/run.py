@@ -396,6 +396,8 @@ def _compute(trace: Any, state: State, values: list[Value], leaves: list[Value],
                 state.plans = None
         else:
             _step(trace, state, live, values, leaves, numbers)
+            if state.small is None:
+                state.small = tiers.small(state.steps())
 
 
 def _free(leaves: list[Value]) -> tuple[int, ...]:

@@ -44,6 +44,8 @@ except ImportError:
 
 #: Seconds: calling a compiled kernel and a compiled trace; a step of a trace that runs op by op.
 LAUNCH, LAUNCH_TRACE, STEP = 6e-6, 15e-6, 2e-6
+#: Traces of more ops are never taken for small ones.
+FEW = 16
 #: Seconds to compile one kernel; and for each of its equations.
 KERNEL, EQUATION = 0.05, 0.002
 #: Seconds to compile a trace: a fixed part and a part for each op.
@@ -205,6 +207,16 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
         if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
             many += len(s.outs)  # most of them become code of their own
     return saved, compiling + RESULT * many
+
+
+def small(steps: Sequence[State]) -> tuple[Any, ...]:
+    """What runs each of few recorded steps that NumPy runs, and that no program would run faster; () otherwise."""
+    if len(steps) > FEW or any(s.call.whole for s in steps):  # type: ignore[union-attr]
+        return ()
+    found = [(settled(s.call, s.avals), s.ids, len(s.call.kinds)) for s in steps]  # type: ignore[arg-type, union-attr]
+    if not all(shapes.on_host for shapes, _, _ in found) or (len(steps) > 1 and estimate_of(steps)[0] > 0):
+        return ()
+    return tuple(found)
 
 
 def may_compile(seconds: float, runs: int) -> bool:

@@ -28,6 +28,7 @@ class State:
         "plans",
         "hits",
         "spent",
+        "small",
         "worth",
         "schedule",
         "period",
@@ -59,6 +60,7 @@ class State:
         self.plans: dict[Any, Any] | None = None  # only where traces end
         self.hits = 0
         self.spent: float = 0  # how often it ran op by op
+        self.small: tuple[Any, ...] | None = None  # what runs each step, if that stays NumPy for good; () if not (see ``tiers``)
         self.worth: tuple[float, float] | None = None  # what compiling saves in a run, and what it takes (see ``tiers``)
         self.schedule: list[State] | None = None
         self.period = -1
