@@ -121,12 +121,12 @@ def all_calls() -> list[Call]:
 
 
 class Estimate(NamedTuple):
-    """What running a kernel by itself takes, in seconds: ``calls`` of NumPy, or of the compiled kernel, ``work`` on arrays; and compiling
-    it."""
+    """What running a kernel by itself takes, in seconds: ``calls`` of NumPy, or of the compiled kernel, and ``work`` on arrays; and the
+    number of its ``equations``, as far as it is known."""
 
     calls: float
     work: float
-    compiling: float
+    equations: int
 
 
 class Shapes:

@@ -452,7 +452,7 @@ def _ran_small(trace: Trace, state: State) -> bool:
     run.stats.flushes += 1
     run.stats.stepped += 1
     # From here on without a call: who comes next finds the ops pending or done.
-    for v, a in zip(values, results):  # noqa: B905
+    for v, a in zip(values, results):
         v.array = a
         v.trace = None
     for v in leaves:

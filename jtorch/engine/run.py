@@ -489,7 +489,7 @@ def _worth_compiling(state: State) -> bool:
     for s in steps:
         shapes = s.call.shapes[s.avals]  # type: ignore[union-attr]
         if not shapes.on_host and s.avals not in s.call.warm:  # type: ignore[union-attr]
-            cold[id(shapes)] = shapes.estimate.compiling  # type: ignore[union-attr]
+            cold[id(shapes)] = tiers.kernel_seconds(shapes.estimate)  # type: ignore[union-attr]
     return len(cold) >= 3 and sum(cold.values()) > compiling
 
 

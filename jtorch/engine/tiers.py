@@ -48,6 +48,8 @@ LAUNCH, LAUNCH_TRACE, STEP = 6e-6, 15e-6, 2e-6
 FEW = 16
 #: Seconds to compile one kernel; and for each of its equations.
 KERNEL, EQUATION = 0.05, 0.002
+#: The share of ``EQUATION`` in a trace, where kernels have the fixed parts of compiling in common.
+IN_TRACE = 0.25
 #: Seconds to compile a trace: a fixed part and a part for each op.
 TRACE, TRACE_OP = 0.06, 0.008
 #: More results of a kernel than this are compiled one by one, each in so many seconds.
@@ -88,12 +90,17 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         with contextlib.suppress(Unstaged):
             program = stage(_recipe(call, avals, shapes))
     if program is None:
-        shapes.estimate = Estimate(LAUNCH, BYTE * sum([a.nbytes for a in (*avals, *outs)]), KERNEL)  # type: ignore[misc]
+        shapes.estimate = Estimate(LAUNCH, BYTE * sum([a.nbytes for a in (*avals, *outs)]), 0)  # type: ignore[misc]
         shapes.run, shapes.on_host = values.alone or compiled_alone(call, avals, shapes), False
     else:
         calls = CALL * len(program.steps)
-        shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), KERNEL + EQUATION * len(program.steps))
+        shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), len(program.steps))
         shapes.run = _runner(call, avals, shapes, program)
+
+
+def kernel_seconds(estimate: Estimate) -> float:
+    """What compiling a kernel by itself takes."""
+    return KERNEL + EQUATION * estimate.equations
 
 
 def settled(call: Call, avals: tuple[Aval, ...]) -> Shapes:
@@ -125,7 +132,7 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
     single = type(shapes.outs) is Aval
     owned = not call.view
     saved = 0.0 if values.tier == "host" or call.whole else estimate.calls + SAVED * estimate.work - LAUNCH
-    left = PATIENCE * estimate.compiling if saved > 0 else 0.0
+    left = PATIENCE * kernel_seconds(estimate) if saved > 0 else 0.0
     runs = 0
 
     def run(*args: Any) -> Any:
@@ -203,7 +210,7 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
         call = s.call
         estimate: Any = settled(call, s.avals).estimate  # type: ignore[arg-type]
         saved += STEP + estimate.calls + SAVED_TRACE * estimate.work
-        compiling += TRACE_OP + 0.25 * (estimate.compiling - KERNEL)
+        compiling += TRACE_OP + IN_TRACE * EQUATION * estimate.equations
         if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
             many += len(s.outs)  # most of them become code of their own
     return saved, compiling + RESULT * many
