@@ -20,7 +20,8 @@ from ..core import Tensor
 #: Values compared as such, by type and equality.
 ATOMS = frozenset((int, float, complex, bool, str, bytes, type(None), type(...), slice, range))
 #: Packages whose own globals and classes programs do not change.
-_LIBRARIES = frozenset((*sys.stdlib_module_names, __name__.partition(".")[0], "torch", "jax", "jaxlib", "numpy")) - {"__main__"}
+_LIBRARIES = frozenset((*sys.stdlib_module_names, __name__.partition(".")[0], "torch", "jax", "jaxlib", "ml_dtypes", "numpy", "scipy"))
+_LIBRARIES -= {"__main__"}
 #: Attributes that are caches: what they hold follows from the rest.
 _CACHES = frozenset(("_plans", "_compiled_call_impl"))
 _LIMIT = 200_000
