@@ -11,7 +11,7 @@ from jax import lax
 
 from .. import dtypes
 from . import _complex
-from ._declare import Array, Number, binary, defvjp, guard_range, pointwise, unary
+from ._declare import Array, Number, binary, defvjp, guard_range, pointwise, unary, without_derivative
 from ._matrix import cpp_name
 from ._numeric import (
     conj,
@@ -294,6 +294,8 @@ def floor_divide(input: Array | Number, other: Array | Number) -> Array:
         RuntimeError: for integers divided by zero, or shapes that do not broadcast.
         NotImplementedError: for bool and complex operands.
 
+    Gradient: a backward pass that comes to it raises, as in torch; ``div(..., rounding_mode="floor")`` has zeros.
+
     Example:
         >>> import jtorch as torch
         >>> torch.tensor([7, -7]) // 2
@@ -320,11 +322,7 @@ def _floor_quotient(a: Array, b: Array) -> Array:
     return jnp.where(b == 0, a / b, floored)
 
 
-def _no_gradient_rule(g: Array, _: None, *operands: Array, **options: object) -> tuple[Array, ...]:
-    return tuple(jnp.zeros_like(g) for _ in operands)
-
-
-defvjp(floor_divide, _no_gradient_rule)
+without_derivative(floor_divide, RuntimeError("derivative for aten::floor_divide is not implemented"))
 
 
 def _remainder_bounds(operand: Callable[[int], tuple[float, float]]) -> tuple[float, float] | None:

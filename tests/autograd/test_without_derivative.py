@@ -87,3 +87,14 @@ def test_results_without_derivative_may_go_into_leaves() -> None:
             getattr(torch, name)(y, out=x)
     with pytest.raises(RuntimeError, match="isneginf does not support non-boolean outputs"):
         torch.isneginf(y, out=x)
+
+
+@pytest.mark.parametrize("divide", [lambda x: x // 2, lambda x: torch.floor_divide(x, x), lambda x: (x * 1).floor_divide_(2)])
+def test_whole_quotients_have_no_derivative(divide) -> None:
+    x = torch.tensor([5.0, 7.0], requires_grad=True)
+    found = divide(x)
+    assert found.requires_grad
+    with pytest.raises(RuntimeError, match=r"derivative for aten::floor_divide is not implemented"):
+        found.sum().backward()
+    torch.div(x, 2, rounding_mode="floor").sum().backward()
+    assert x.grad.tolist() == [0, 0]
