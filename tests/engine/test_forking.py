@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 PREAMBLE = """
 import multiprocessing, os, pickle, signal, sys, time, warnings
 warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)  # that other threads may hold locks: from Python 3.12 on
 import numpy as np
 import jtorch as torch
 

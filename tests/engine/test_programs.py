@@ -116,6 +116,17 @@ def test_kept_programs_take_arrays_however_placed(tmp_path: Path) -> None:
     assert first == second
 
 
+_COMPARED = """
+found, other = torch.compile(lambda v: (v * 2).tanh())(torch.arange(6.0)).jax(), jax.numpy.ones(6, "float32")
+print(jax.typeof(found) == jax.typeof(other), jax.typeof(found).update(shape=(2,)) == jax.typeof(other).update(shape=(2,)))
+"""
+
+
+def test_results_of_kept_programs_are_of_the_types_of_others(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert _run(_COMPARED, tmp_path)[0] == "True True\n"
+
+
 def test_damaged_files_are_made_again(tmp_path: Path) -> None:
     code = "print((torch.arange(6.0) * 3).tanh().tolist())"
     first, lowered = _run(code, tmp_path)

@@ -94,15 +94,23 @@ def _loops_of_a_batch(condition: Any, body: Any, first: int, start: int, ndim: i
     return loop
 
 
+def _groups_of_scan(e: Equation) -> tuple[int, int]:
+    """How many operands are the same in each round, and how many are carried: numbers by themselves, or the first two of three."""
+    if "num_consts" in e.params:
+        return e.params["num_consts"], e.params["num_carry"]
+    given, carried, _ = e.params["ft_in"]
+    return given, carried
+
+
 def _cost_of_scan(e: Equation) -> float:
-    carried = e.params["num_consts"] + 2 * e.params["num_carry"]
-    sliced = len(e.ins) + len(e.outs) - carried
+    given, carried = _groups_of_scan(e)
+    sliced = len(e.ins) + len(e.outs) - given - 2 * carried
     return by_bytes()(e) + e.params["length"] * (ROUND + sliced * SLICE + e.stage(e.params["jaxpr"]).cost)
 
 
 @rule("scan", cost=_cost_of_scan)
 def _scan(e: Equation) -> Compute | None:
-    length, given, carried = e.params["length"], e.params["num_consts"], e.params["num_carry"]
+    length, (given, carried) = e.params["length"], _groups_of_scan(e)
     step = e.stage(e.params["jaxpr"])
     if step is None:
         return None

@@ -241,7 +241,7 @@ def _sign(e: Equation) -> Compute | None:
 @rule("abs", broadcasts=True)
 def _abs(e: Equation) -> Compute | None:
     dtype = e.ins[0].dtype
-    return np.absolute if dtype in _INTS or _is_float(dtype) else _of_complex(e)
+    return np.absolute if dtype in _INTS or dtype in _COMPLEX or _is_float(dtype) else None
 
 
 @rule("round", cost=by_elements(1, 12, 3), broadcasts=True)
@@ -347,7 +347,7 @@ def _modulus(x: Any) -> Any:
     found = np.absolute(x)
     if _all(np.isfinite(found)):
         return found
-    return np.where(np.isnan(x), found.dtype.type(np.nan), found)  # NumPy's of inf+nanj is inf
+    return np.where(np.isnan(x), found.dtype.type(np.nan), found)  # that of inf+nanj is inf, of which XLA's functions know nothing
 
 
 def _complex_sign(x: Any) -> Any:
@@ -403,7 +403,6 @@ def _complex_quotient(x: Any, y: Any) -> Any:
 
 
 _OF_COMPLEX: dict[str, Compute] = {
-    "abs": _modulus,
     "sign": _complex_sign,
     "exp": _complex_exp,
     "log": _complex_log,

@@ -172,6 +172,8 @@ def _plain(x: Any) -> Any:
         return recipe_of(jex.ClosedJaxpr(x, ())) if not x.constvars else _NOTHING
     if isinstance(x, jex.Primitive):
         return SimpleNamespace(name=x.name)
+    if getattr(x, "unpackable", False):  # operands or results by groups, as newer versions of JAX have them: how many each has
+        return tuple([len(group) for group in x.unpack()])
     return _NOTHING
 
 

@@ -1,9 +1,10 @@
 """Element by element: the special functions, by SciPy, which is loaded when the first kernel that needs one is staged.
 
-What is infinite or NaN agrees with XLA. Finite results are SciPy's, from which XLA's are off by more than a few units in the last place,
-SciPy's being nearer to the function: ``erfc`` of large numbers and ``erf_inv`` (to 60), ``lgamma`` and ``digamma`` (to 100 units of 1 near
-their zeros), ``igamma`` and ``igammac`` (hundreds; for first arguments in the thousands 1e-3 in float32 and 1e-11 in float64),
-``polygamma`` (hundreds), and ``zeta`` and ``polygamma`` at negative numbers, where XLA's in float32 are noise.
+What is infinite or NaN agrees with XLA, but for two limits that some versions of it give as NaN and others as they are: ``digamma`` of
+zeros, and ``igamma`` and ``igammac`` of infinite first arguments. Finite results are SciPy's, from which XLA's are off by more than a few
+units in the last place, SciPy's being nearer to the function: ``erfc`` of large numbers and ``erf_inv`` (to 60), ``lgamma`` and ``digamma``
+(to 100 units of 1 near their zeros), ``igamma`` and ``igammac`` (hundreds; for first arguments in the thousands 1e-3 in float32 and 1e-11
+in float64), ``polygamma`` (hundreds), and ``zeta`` and ``polygamma`` at negative numbers, where XLA's in float32 are noise.
 
 Left to XLA: ``igamma_grad_a``, which SciPy lacks, and ``regularized_incomplete_beta``, which is off by thousands.
 """
@@ -72,12 +73,13 @@ def _digamma(x: Any) -> Any:
 
     if np.greater(x, 0).all():
         return psi(x)
-    # Reflected at 1/2 with the distance from the pole, which SciPy loses; NaN at the poles, zero among them.
+    # Reflected at 1/2 with the distance from the pole, which SciPy loses; NaN at the poles but zero, from whose sides the limits differ.
     one, low = x.dtype.type(1), np.less(x, 0.5)
     found = psi(np.where(low, one - x, x))
     off = np.subtract(x, np.rint(x))
     found = np.where(low, found - x.dtype.type(np.pi) / np.tan(x.dtype.type(np.pi) * off), found)
-    return np.where(np.equal(off, 0) & low, x.dtype.type(np.nan), found)
+    found = np.where(np.equal(off, 0) & low, x.dtype.type(np.nan), found)
+    return np.where(np.equal(x, 0), np.copysign(x.dtype.type(np.inf), -x), found)
 
 
 @_special("digamma", ns=20, calls=4)
@@ -125,11 +127,10 @@ def _incomplete(scipy: Any, name: str) -> Compute:
     def found(a: Any, x: Any) -> Any:
         one, zero, nan = (a.dtype.type(v) for v in (1, 0, np.nan))
         wrong = np.less(x, 0) | np.less(a, 0) | (np.equal(a, 0) & np.equal(x, 0)) | np.isnan(a) | np.isnan(x)
-        endless = np.isinf(x)
-        nothing = np.isinf(a) & np.greater_equal(x, 1)
+        endless = np.isinf(x) & ~np.isinf(a)  # SciPy's of infinite orders are right
         if lower:
-            nothing = nothing | (np.equal(a, 0) & np.less(x, 1))
+            nothing = np.equal(a, 0) & np.less(x, 1)
             return np.select([wrong, endless, np.equal(x, 0), nothing], [nan, one, zero, nan], compute(a, x))
-        return np.select([wrong, endless | np.equal(a, 0), nothing], [nan, zero, nan], compute(a, x))
+        return np.select([wrong, endless | np.equal(a, 0)], [nan, zero], compute(a, x))
 
     return found

@@ -14,6 +14,7 @@ CODE_AFTER = 4
 #: Values with more bytes than this are given up after their last use; smaller ones when the program ends.
 LARGE = 1 << 15
 
+
 class Program:
     """A jaxpr as a list of NumPy calls.
 
@@ -116,7 +117,11 @@ class _Stager:
         if rule is None:
             raise Unstaged(s.name)
         equation = Equation(s.name, tuple([specs[i] for i in s.ins]), s.outs, s.params, self.stage)
-        compute = rule.make(equation)
+        try:
+            compute = rule.make(equation)
+            cost = 0.0 if compute is None or compute is same else rule.cost(equation)
+        except (AttributeError, KeyError) as error:  # another version of JAX, with other parameters: XLA knows them
+            raise Unstaged(f"{s.name} with parameters {', '.join(s.params)}: {error!r}") from error
         if compute is None:
             raise Unstaged(f"{s.name} of {', '.join(map(str, equation.ins))}")
         numbers = range(s.out, s.out + len(s.outs))
@@ -127,7 +132,7 @@ class _Stager:
         self.specs += s.outs
         self.template += [None] * len(s.outs)
         at.update(zip(numbers, outs, strict=True))
-        self.cost += rule.cost(equation)
+        self.cost += cost
         self.steps.append([compute, tuple([at[i] for i in s.ins]), tuple(outs) if s.several else outs[0], ()])
         self.broadcasting.append(rule.broadcasts)
         if s.name == "broadcast_in_dim":

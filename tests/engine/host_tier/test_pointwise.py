@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
@@ -12,7 +13,7 @@ from jax import lax
 from jtorch.engine.host import Equation
 from jtorch.engine.host.rules import load
 
-from .agreement import FLOATS, compare, edges, equal
+from .agreement import FLOATS, compare, edges, equal, run
 
 COMPLEX = (np.complex64, np.complex128)
 EXACT = "neg sign floor ceil round abs square sqrt is_finite".split()
@@ -132,15 +133,20 @@ def test_selection(dtype: Any) -> None:
 def test_complex_numbers(dtype: Any) -> None:
     part = np.float32 if dtype == np.complex64 else np.float64
 
-    def fn(x: Any, y: Any, a: Any, b: Any) -> Any:
+    def fn(x: Any, y: Any, a: Any, b: Any, known: Any) -> Any:
         exact = x + y, x - y, -x, x == y, x != y, lax.real(x), lax.imag(x), lax.conj(x), lax.complex(a, b), lax.conj(a)
         powers = [lax.integer_pow(x, n) for n in (0, 1, 2, 3, 5, -1, -2)]
-        return exact, x * y, x / y, powers, [getattr(lax, name)(x) for name in "abs sign square exp log sqrt".split()]
+        return exact, x * y, x / y, powers, abs(known), [getattr(lax, name)(x) for name in "sign square exp log sqrt".split()]
 
     x, y = pairs(dtype, 12)
     a, b = (np.resize(v, x.shape) for v in pairs(part, 0))
+    # The modulus of infinity and NaN is infinite; some versions of XLA have NaN.
+    lost = (np.isinf(x.real) & np.isnan(x.imag)) | (np.isnan(x.real) & np.isinf(x.imag))
+    assert lost.any()
+    for modulus in run(jnp.abs, x[lost]):
+        np.testing.assert_array_equal(modulus, np.full(lost.sum(), np.inf, part), strict=True)
     # XLA's log is the further from the logarithm the nearer the modulus is to one.
-    compare(fn, x, y, a, b, ulp=[0] * 10 + [4, 4] + [12] * 7 + [4, 4, 4, 4, 300, 4], pointwise=True)
+    compare(fn, x, y, a, b, np.where(lost, 1, x).astype(dtype), ulp=[0] * 10 + [4, 4] + [12] * 7 + [4, 4, 4, 4, 300, 4], pointwise=True)
 
 
 NUMBERS = "add sub mul div eq ne".split()

@@ -1,0 +1,73 @@
+"""What of a jaxpr becomes a program, and what is left to the compiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax import lax
+
+import jtorch as torch
+from jtorch.engine.host import Unstaged, recipes, stage
+from jtorch.engine.host.rules import Rule, load
+
+
+class _Groups:
+    """A parameter as newer versions of JAX have them: which operands belong together."""
+
+    unpackable = True
+
+    def __init__(self, *sizes: int) -> None:
+        self.sizes = sizes
+
+    def unpack(self) -> tuple[Any, ...]:
+        return tuple([(None,) * n for n in self.sizes])
+
+
+def test_groups_of_operands_are_kept_as_numbers() -> None:
+    assert recipes._plain(_Groups(2, 0, 3)) == (2, 0, 3)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_scans_of_older_and_newer_versions(grouped: bool) -> None:
+    """The numbers of constant and carried operands stand by themselves, or as groups of operands."""
+    x = np.arange(6, dtype=np.float32)
+
+    def fn(x: jax.Array) -> jax.Array:
+        return lax.scan(lambda c, row: (c * x[1] + row, None), x[0], x)[0]
+
+    recipe = recipes.recipe_of(jax.make_jaxpr(fn)(x))
+    at = next(i for i, s in enumerate(recipe.steps) if s.name == "scan")
+    step = recipe.steps[at]
+    params = {k: v for k, v in step.params.items() if k not in ("num_consts", "num_carry", "ft_in")}
+    given = len(step.ins) - 2  # beside what is carried and the rows
+    assert given > 0
+    params |= {"ft_in": (given, 1, 1)} if grouped else {"num_consts": given, "num_carry": 1}
+    steps = list(recipe.steps)
+    steps[at] = step._replace(params=params)
+    assert stage(recipe._replace(steps=tuple(steps)))(x)[0] == 15
+
+
+@pytest.mark.parametrize("what", ["make", "cost"])
+@pytest.mark.parametrize("unknown", [lambda e: e.params["renamed"], lambda e: e.params["sizes"].renamed], ids=["name", "field"])
+def test_unknown_parameters_are_left_to_the_compiler(what: str, unknown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = load()["rem"]
+    changed: Rule = known._replace(**{what: lambda e: unknown(e._replace(params={"sizes": ()}))})
+    monkeypatch.setitem(load(), "rem", changed)
+    x = np.array([5.0, 7.0])
+    with pytest.raises(Unstaged, match="rem"):
+        stage(jax.make_jaxpr(lax.rem)(x, x))
+    # Inside of another: that is left to it as a whole.
+    with pytest.raises(Unstaged, match="cond"):
+        stage(jax.make_jaxpr(lambda x: lax.cond(x[0] > 0, lambda: lax.rem(x, x), lambda: x))(x))
+
+
+def test_a_kernel_with_unknown_parameters_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def renamed(e: Any) -> Any:
+        return e.params["renamed"]
+
+    monkeypatch.setitem(load(), "erf_inv", load()["erf_inv"]._replace(make=renamed))
+    x = torch.tensor([[[0.0, 0.5, -0.5]]]).expand(1, 7, 3)  # a shape of its own, that no kernel has been made for
+    np.testing.assert_allclose(torch.erfinv(x)[0, 6].tolist(), [0, 0.4769362, -0.4769362], rtol=1e-6)
