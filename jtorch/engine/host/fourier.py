@@ -17,7 +17,7 @@ def _cost(e: Equation) -> float:
 
 @rule("fft", cost=_cost)
 def _fft(e: Equation) -> Compute | None:
-    """Transforms by SciPy: the code that XLA's has come from, as near to the truth, where NumPy's computes some transforms of float32 in float64."""
+    """Transforms by SciPy: the code that XLA's has come from, as near to the truth; NumPy's computes some of float32 in float64."""
     if not e.out.size or not e.ins[0].size:
         zeros = np.zeros(e.out.shape, e.out.dtype)
         return lambda _: zeros
