@@ -47,9 +47,7 @@ LAUNCH, LAUNCH_TRACE, STEP = 6e-6, 15e-6, 2e-6
 #: Traces of more ops are never taken for small ones.
 FEW = 16
 #: Seconds to compile one kernel; and for each of its equations.
-KERNEL, EQUATION = 0.05, 0.002
-#: The share of ``EQUATION`` in a trace, where kernels have the fixed parts of compiling in common.
-IN_TRACE = 0.25
+KERNEL, EQUATION = 0.06, 0.0004
 #: Seconds to compile a trace: a fixed part and a part for each op.
 TRACE, TRACE_OP = 0.06, 0.008
 #: More results of a kernel than this are compiled one by one, each in so many seconds.
@@ -210,7 +208,7 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
         call = s.call
         estimate: Any = settled(call, s.avals).estimate  # type: ignore[arg-type]
         saved += STEP + estimate.calls + SAVED_TRACE * estimate.work
-        compiling += TRACE_OP + IN_TRACE * EQUATION * estimate.equations
+        compiling += TRACE_OP + EQUATION * estimate.equations
         if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
             many += len(s.outs)  # most of them become code of their own
     return saved, compiling + RESULT * many
