@@ -490,7 +490,9 @@ def numbers_of(v: Value) -> np.ndarray:
         jax.errors.TracerArrayConversionError: for a tracer.
     """
     a = np.asarray(array_of(v))
-    return a if a.flags.c_contiguous else a.copy()
+    a = a.view() if a.flags.c_contiguous else a.copy()
+    a.flags.writeable = False
+    return a
 
 
 def array_of(v: Value) -> Any:

@@ -39,6 +39,8 @@ _ArrayImpl = type(jax.device_put(np.zeros(1)))
 _Jitted = type(jax.jit(lambda: 0))
 _ndarray = np.ndarray
 
+#: How a kept program refuses arrays that it was not made for, and how NumPy may fail where XLA gives numbers: the kernel is compiled then.
+_REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError)
 #: In place of the seconds spent on a trace: its program could not be compiled.
 NEVER = float("-inf")
 #: Smallest input worth donating.
@@ -121,9 +123,9 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
         args += numbers
     try:
         result = shapes.run(*args)
-    except jax.errors.JaxRuntimeError as error:
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:
         raise translate(error, call.name, None) from error
-    except (TypeError, ValueError) as error:
+    except _REFUSALS as error:
         result = _again(call, shapes, args, error)
     if type(result) is not _ArrayImpl and type(result) is not _ndarray:
         return _several(shapes, result)
@@ -241,7 +243,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         if is_signalled(error):
             raise
         shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
-        if run is call.jitted or not isinstance(error, (TypeError, ValueError)):
+        if run is call.jitted or not isinstance(error, _REFUSALS):
             raise translate(error, call.name, None) from error
         if known is not None and known.on_host and _values.tier == "host" and _outside_jax():
             raise
@@ -654,7 +656,7 @@ def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], le
                 call.warm.add(s.avals)
             try:
                 out = shapes.run(*operands)
-            except (TypeError, ValueError) as error:
+            except _REFUSALS as error:
                 out = _again(call, shapes, operands, error)  # type: ignore[arg-type]
             if type(out) is _ndarray or type(out) is _ArrayImpl:
                 results.append(out)
@@ -716,6 +718,8 @@ def translate(error: BaseException, name: str, line: tuple[str, int] | None) -> 
     """An error of a failing op as the user should see it: which op, and the line that recorded it."""
     where = f" (recorded at {line[0]}:{line[1]})" if line else ""
     text = str(error).strip()
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError(f"{name}{where}: out of memory: {text}")
     if isinstance(error, jax.errors.JaxRuntimeError):
         if "RESOURCE_EXHAUSTED" in text:
             return OutOfMemoryError(f"{name}{where}: out of memory: {text}")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import calls, execution, flush, programs, stats, tiers, values
+from jtorch.engine import calls, execution, flush, numbers_of, programs, stats, tiers, values
 
 
 @pytest.fixture(autouse=True)
@@ -172,3 +172,34 @@ def test_recipes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         shapes = calls.shapes_of(call, (aval,), values.default_device())
         np.testing.assert_array_equal(shapes.run(np.float32([1, 2, 3])), np.float32([2, 4, 6]))
         monkeypatch.setattr(calls.Shapes, "traced", lambda *_: pytest.fail("traced again"))
+
+
+@pytest.mark.parametrize("mode", ["deferred", "immediate"])
+def test_what_numpy_refuses_is_compiled_and_lack_of_memory_is_torchs_error(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.linspace(0, 1, 19)
+    with execution(mode):
+        wanted = torch.frac(x * 3).tolist()
+        name = "frac"
+        (shapes,) = [s for c in calls.all_calls() if c.name == name for a, s in c.shapes.items() if a[0].shape == (19,)]
+
+        def fail(error: Exception) -> Any:
+            def run(*_: Any) -> Any:
+                raise error
+
+            return run
+
+        with monkeypatch.context() as patch:
+            patch.setattr(shapes, "run", fail(MemoryError("no room")))
+            with pytest.raises(RuntimeError, match="out of memory: no room"):
+                torch.frac(x * 3).tolist()
+        shapes.run = fail(IndexError("list index out of range"))
+        assert torch.frac(x * 3).tolist() == pytest.approx(wanted)
+        assert not shapes.on_host
+        calls.begin(next(c for c in calls.all_calls() if c.name == name), (x._aval,), shapes)
+
+
+def test_what_is_read_cannot_be_written_into() -> None:
+    x = torch.tensor([1.0, 2.0]) * 2
+    with pytest.raises(ValueError, match="read-only"):
+        numbers_of(x._read())[0] = 5
+    assert x.tolist() == [2, 4]
