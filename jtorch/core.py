@@ -168,8 +168,6 @@ class Tensor(TensorBase):
             v.meta = Meta(keep=True, stale=v.meta.stale if v.meta else None, source=v.meta.source if v.meta else None)
         return found
 
-    __jax_array__ = jax
-
     # ---- metadata --------------------------------------------------------------------------------------------------------------
 
     @property
@@ -893,8 +891,8 @@ def _from(value: Value, source: Value | None) -> None:
         value.meta.source = source
 
 
-def detached(t: Tensor) -> Tensor:
-    """A tensor on the same data without history; inside a transformation, derivatives do not pass through it."""
+def detached(t: Tensor, stops: bool = True) -> Tensor:
+    """A tensor on the same data without history; inside a transformation, derivatives do not pass through it if it ``stops`` them."""
     al = alias_of(t)
     if al.storage.detach is not None:  # there is no data here: the tensor's class knows
         return al.storage.detach(t)
@@ -903,7 +901,7 @@ def detached(t: Tensor) -> Tensor:
         t._read()
         al = alias_of(t)
     chain, value, version = al.chain, al.value, al.version
-    if value is not None and value.trace is SPECIAL and value.aval.device != META:
+    if stops and value is not None and value.trace is SPECIAL and value.aval.device != META:
         from .steps import detaching
 
         step = detaching()

@@ -7,11 +7,12 @@ import warnings
 from itertools import chain
 from typing import Any
 
+import jax
 import numpy as np
 
 from . import dtypes, layouts
 from .binding import composite
-from .core import Tensor, from_host, requiring, share_host
+from .core import Tensor, from_host, requiring, share_host, wrap
 from .factories import check_dtype, check_options, factory
 from .ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from .ops._declare import OPS
@@ -27,7 +28,7 @@ def _is_sequence(value: Any) -> bool:
     """Whether torch descends into ``value``: anything with a length and positions but strings, mappings and tensors."""
     if isinstance(value, (list, tuple, range)):
         return True
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, jax.Array)):
         return value.ndim > 0
     return not isinstance(value, (*_NOT_SEQUENCES, np.generic)) and hasattr(value, "__len__") and hasattr(value, "__getitem__")
 
@@ -61,7 +62,7 @@ def _leaf_dtype(value: Any) -> dtypes.dtype:
     """
     if isinstance(value, Tensor):
         return value.dtype
-    if isinstance(value, (np.generic, np.ndarray)):
+    if isinstance(value, (np.generic, np.ndarray, jax.Array)):
         return dtypes.from_np(value.dtype)
     if isinstance(value, (bool, int, float, complex)):
         return dtypes.of_number(value)
@@ -125,7 +126,7 @@ def _python_number(leaf: Any, dtype: dtypes.dtype) -> Any:
         if leaf.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return leaf.item()
-    if isinstance(leaf, np.generic):
+    if isinstance(leaf, (np.generic, jax.Array)):
         return leaf.item()
     if isinstance(leaf, (bool, int, float, complex)):
         return leaf
@@ -254,11 +255,24 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if isinstance(data, np.generic):
         dtypes.from_np(data.dtype)
         return _made(np.asarray(data), wanted, device, requires_grad)
+    if isinstance(data, jax.Array):
+        return _of_jax(data, wanted, device, requires_grad)
     if type(data) in _BY_PYTHON_TYPE:
         found = wanted or dtypes.of_number(data)
         if _fits(data, found):  # a number becomes part of the program, which costs less than a copy to the device
             return _scalar(data, dtype=found, device=device, requires_grad=requires_grad)
     return _made(_host_array(data, wanted), None, device, requires_grad)
+
+
+def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: Any, requires_grad: bool) -> Tensor:
+    """A tensor on an array of JAX's (or a tracer): nobody can write into it, so that sharing it is as good as a copy."""
+    dtypes.from_np(array.dtype)
+    made = wrap(array)
+    if device is not None or dtype is not None:
+        made = made.to(device=device or made.device, dtype=dtype or made.dtype)  # type: ignore[attr-defined]
+    if requires_grad and not made._aval.differentiable:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return requiring(made) if requires_grad else made
 
 
 _scalar = factory(OPS["_C._scalar"], "_C._scalar")
@@ -306,6 +320,8 @@ def new_tensor(
         return _copied(data, wanted, place, requires_grad, "tensor.new_tensor(sourceTensor)")
     if isinstance(data, np.ndarray):
         return _made(_from_array(data), wanted, place, requires_grad)
+    if isinstance(data, jax.Array):
+        return _of_jax(data, wanted, place, requires_grad)
     return _made(_host_array(data, wanted), wanted, place, requires_grad)
 
 
@@ -341,6 +357,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
         return _shared(data, wanted, device)
     if isinstance(data, np.generic):
         return _made(np.asarray(data), wanted, device, False)
+    if isinstance(data, jax.Array):
+        return _of_jax(data, wanted, device, False)
     return _made(_host_array(data, wanted), None, device, False)
 
 
@@ -453,6 +471,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
             raise ValueError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
     elif isinstance(obj, Tensor):
         source = obj
+    elif isinstance(obj, jax.Array):
+        source = _of_jax(obj, None, None, False)
     elif hasattr(obj, "__dlpack__"):
         from .interop import from_dlpack
 

@@ -15,6 +15,7 @@ from . import dtypes
 from .core import Tensor, from_value
 from .dispatch import DisableTorchFunction
 from .engine import Lifted, array_of
+from .pytree import Held
 
 
 @dataclasses.dataclass
@@ -271,6 +272,8 @@ def _grad_fn_name(t: Tensor) -> str | None:
 
 def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:
     """What ``repr`` of a tensor is: its elements, and what cannot be told from them. Asks no handler and no mode."""
+    if type(t._al) is Held:
+        return f"{'tensor' if _is_plain(type(t)) else type(t).__name__}(<{t._al.leaf!r}>)"
     v: Any = t._v if t._al is None else t._al.value
     if isinstance(v, Lifted) and hasattr(v, "physical"):  # one example of a vmap stands for all
         inner = tensor_repr(from_value(v.physical)).replace("\n", "\n    ")

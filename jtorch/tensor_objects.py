@@ -16,6 +16,7 @@ from .core import Tensor, adopted, alias_of, detached, from_host, from_value, la
 from .engine import META, record
 from .ops._declare import OPS
 from .ops._kernel import T, call_of
+from .pytree import known
 from .storage import Alias, Counter
 from .tensor_methods import _rebuild
 from .tensor_numbers import _data
@@ -155,7 +156,8 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
             "inherits from Tensor."
         )
-    r = _retyped(self, cls)
+    known(cls)
+    r = _retyped(self, cls, False)
     self._read()
     if self._rg and MODE.enabled:
         v = self._v or self._read()
@@ -168,8 +170,8 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
     return r
 
 
-def _retyped(t: Tensor, cls: Any) -> Any:
-    plain = detached(t)
+def _retyped(t: Tensor, cls: Any, stops: bool = True) -> Any:
+    plain = detached(t, stops)
     r = _new(cls)
     r._al, r._v, r._strides = plain._al, None, plain._strides
     return r
@@ -187,6 +189,7 @@ def _make_subclass(
     del dispatch_strides, dispatch_device, device_for_backend_keys
     if require_grad and not data._aval.differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    known(cls)
     if type(data) is Tensor and data._al is None and not data._rg:
         r = _new(cls)
         # The usual case, ``Parameter(torch.empty(...))``: shares the storage only if somebody keeps ``data``.

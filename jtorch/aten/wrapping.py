@@ -9,6 +9,7 @@ from .. import devices, dtypes, layouts
 from ..core import Tensor, contiguous_strides, format_strides
 from ..engine import aval_of
 from ..errors import not_offered
+from ..pytree import known
 from .calling import handles
 from .values import Look, NoData, strides_or_none
 
@@ -49,6 +50,8 @@ def make_wrapper_subclass(
         raise not_offered("Tensor._make_wrapper_subclass with computed metadata", "sizes, strides, device and layout are those it is given")
     if layout not in (layouts.strided, None) and strides is None and not isinstance(layout, type(layouts.strided)):
         raise TypeError(f"layout must be torch.layout, not {type(layout).__name__}")
+    if hasattr(cls, "__tensor_flatten__"):
+        known(cls)
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     shape = tuple([int(n) for n in size])
     place = devices.placement(device)
