@@ -21,6 +21,7 @@ from .layouts import format_strides as format_strides
 from .layouts import in_format
 from .layouts import is_contiguous as is_contiguous
 from .layouts import is_dense as is_dense
+from .module_state import check_state
 from .size import Size
 from .storage import Alias, Counter, ForeignStorage, Step, Storage, bits_of, follow
 from .view_history import check_origin, refresh_history
@@ -66,6 +67,7 @@ class Tensor(TensorBase):
     _retains: bool = False
     _address: int = 0
     _borrowed: bool = False
+    _state: bool = False  # belongs to a module
 
     __array_priority__ = 1000
     __hash__ = object.__hash__  # by identity, although == compares elements
@@ -566,6 +568,8 @@ class Tensor(TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self._rg and not value._aval.differentiable:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if self._state and value._v is not None and value._v.trace is SPECIAL:
+            check_state(self, value._v)
         source = detached(value)
         if source._al is not None and source._al.storage.host is None and not source._al.chain and value._al is not None:
             self._al, self._v, self._strides = source._al, None, source._strides

@@ -17,6 +17,7 @@ from .engine import LOCAL, SPECIAL, Lifted, Meta, Value
 from .engine.record import number_in
 from .errors import not_offered
 from .layouts import contiguous_strides, is_dense
+from .module_state import check_state
 from .storage import OVERLAP, Alias, writable
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
 
@@ -124,8 +125,14 @@ _ARITHMETIC = frozenset("add_ sub_ mul_ div_ copy_ __setitem__ setitem __iadd__ 
 
 
 def check_lifted(t: Tensor, v: Value) -> None:
-    """Raises torch's error if the value of one example of a ``vmap`` is written into a tensor that all examples share."""
-    if not isinstance(v, Lifted) or v.may_replace(t._read()):
+    """Raises torch's error if the value of one example of a ``vmap`` is written into a tensor that all examples share.
+
+    Likewise for a tracer that would outlive its transformation of JAX in the state of a module.
+    """
+    if not isinstance(v, Lifted):
+        check_state(t, v)
+        return
+    if v.may_replace(t._read()):
         return
     frame: Any = sys._getframe(1)
     name = ""
@@ -288,6 +295,8 @@ def _get_back(tensors: Sequence[Tensor], places: list[int | None], values: list[
 
 def swap(t: Tensor, v: Value) -> None:
     """Gives ``t`` a new value without history, as optimisers do under ``no_grad``."""
+    if v.trace is SPECIAL:
+        check_state(t, v)
     old = t._v
     if t._al is None:
         t._v = v

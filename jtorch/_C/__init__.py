@@ -16,6 +16,7 @@ from ..dispatch import is_torch_function_enabled as _is_torch_function_enabled
 from ..engine import OutOfMemoryError as OutOfMemoryError
 from ..errors import LinAlgError as _LinAlgError
 from ..functional import _C as _ops
+from ..module_state import check_state
 from ..writing import swap, undoable
 
 TensorBase = _Tensor
@@ -45,6 +46,9 @@ _ALONE = _count_alone()
 
 def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor]) -> None:
     """Gives each tensor the value of its counterpart, as an in-place update without history would."""
+    if news and (first := news[0]._v) is not None and first.trace is engine.SPECIAL:
+        for t, n in zip(tensors, news, strict=True):
+            check_state(t, n._read())
     undoable(tensors)
     for t, n in zip(tensors, news, strict=True):
         old, v = t._v, n._v

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from ..core import Tensor, from_value
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
-from ..engine import Laid, Value, record
+from ..engine import SPECIAL, Laid, Value, record
+from ..module_state import check_state
 from ..ops._declare import OPS
 from ..ops._kernel import T, call_of
 from ..size import Size
@@ -305,6 +306,8 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
     rare = hooks_at(leaf)
     if rare is not None and rare.prehooks:
         t = _apart(_Hooks.before_all(rare.prehooks, [t])[0])
+    if t._v is not None and t._v.trace is SPECIAL:
+        check_state(leaf, t._v)
     with LOCK:
         have = leaf._grad
         if have is None:

@@ -24,6 +24,7 @@ from .record import record as record
 from .record import require_gil as require_gil
 from .record import set_execution as set_execution
 from .run import OutOfMemoryError as OutOfMemoryError
+from .run import outside_jax as outside_jax
 from .run import stats as stats
 from .values import META as META
 from .values import SPECIAL as SPECIAL

@@ -20,10 +20,11 @@ from .trie import State
 from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
 
 try:
-    from jax._src.core import trace_state_clean as _outside_jax
+    from jax._src.core import trace_state_clean as outside_jax
 except ImportError:  # JAX has no public name for this; without it every run takes the safe way
 
-    def _outside_jax() -> bool:
+    def outside_jax() -> bool:
+        """Whether no transformation of JAX is running."""
         return False
 
 
@@ -140,7 +141,7 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
 
 def _again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) -> Any:
     """Runs a call by itself after an error: a kept program takes only what it was made for, such as arrays laid out in one way."""
-    if not _outside_jax():
+    if not outside_jax():
         return call.jitted(*args)  # becomes part of what JAX is tracing
     if shapes.run is call.alone or is_signalled(error) or (shapes.on_host and _values.tier == "host"):
         raise error
@@ -245,7 +246,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
         if run is call.jitted or not isinstance(error, _REFUSALS):
             raise translate(error, call.name, None) from error
-        if known is not None and known.on_host and _values.tier == "host" and _outside_jax():
+        if known is not None and known.on_host and _values.tier == "host" and outside_jax():
             raise
         result, known = call.jitted(*arrays, *numbers), None  # see ``_again``
     if known is not None and _of_host(result):
@@ -292,7 +293,7 @@ def _where_it_belongs(run: Callable[[Any], None], trace: Any) -> None:
     if device is not None and not is_jax_default(device):
         with placed(device):
             run(trace)
-    elif _outside_jax():
+    elif outside_jax():
         run(trace)
     else:  # inside jax.jit or jax.grad: what is pending is concrete, and must not become part of JAX's own trace
         trace.wary = True

@@ -9,6 +9,7 @@ import jtorch as torch
 from jtorch import Tensor
 
 from .._C import _disabled_torch_function_impl
+from ..module_state import outside_jax
 
 __all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "UninitializedBuffer", "UninitializedTensorMixin"]
 
@@ -30,6 +31,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __torch_function__ = _disabled_torch_function_impl
+    _state = True
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """``data`` as a parameter that shares its memory."""
@@ -37,7 +39,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             data = torch.empty(0)
         kind = type(data)
         if kind is Tensor or kind is Parameter:
-            return Tensor._make_subclass(cls, data, requires_grad)
+            made = Tensor._make_subclass(cls, data, requires_grad)
+            if not outside_jax():
+                made._state = False  # it ends with the transformation that it is made in
+            return made
         made = data.detach().requires_grad_(requires_grad)
         if type(made) is not kind:
             raise RuntimeError(

@@ -11,6 +11,7 @@ from jtorch import Tensor
 
 from ... import __future__ as _future
 from ...attributes import everything, set_everything
+from ...module_state import owned
 from ..parameter import Parameter
 
 Self = TypeVar("Self", bound="Moving")
@@ -93,7 +94,7 @@ class Moving:
                 kept.grad = applied_grad.requires_grad_(grad.requires_grad)
         for key, buffer in self._buffers.items():
             if buffer is not None:
-                self._buffers[key] = fn(buffer)
+                self._buffers[key] = owned(buffer, fn(buffer))
         return self
 
     def cuda(self: Self, device: Any = None) -> Self:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import jtorch as torch
 from jtorch import Tensor
 
+from ...module_state import owned
 from ..parameter import Buffer, Parameter
 from ._calling import Calling
 from ._hooks import (  # noqa: F401 (programs look for the registries here)
@@ -128,7 +129,7 @@ class Module(Calling, Stateful, Moving):
             raise KeyError(f"attribute '{name}' already exists")
         if tensor is not None and not (isinstance(tensor, Tensor) or hasattr(tensor, "__torch_function__")):
             raise TypeError(f"cannot assign '{torch.typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
-        self._buffers[name] = _run(_global_buffer_registration_hooks, self, name, tensor)
+        self._buffers[name] = owned(self._buffers.get(name), _run(_global_buffer_registration_hooks, self, name, tensor))
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
