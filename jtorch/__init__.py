@@ -96,7 +96,7 @@ if _iu.find_spec("jtorch.random"):
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
 _LAZY = (
     "__config__", "__future__",
-    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jit", "library",
+    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jax", "jit", "library",
     "masked", "mps", "nested", "nn", "onnx", "optim", "fx", "_dynamo", "overrides", "profiler",
     "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers", "xpu", "_utils", "return_types",
     "_ops", "_prims_common", "_tensor", "_tensor_str", "classes", "futures", "monitor", "mtia", "multiprocessing", "quasirandom", "storage",

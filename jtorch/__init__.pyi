@@ -7,6 +7,7 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, overload
 
+import jax as _jax
 import numpy as _np
 
 from . import _C as _C
@@ -36,6 +37,7 @@ from . import functional as functional
 from . import futures as futures
 from . import fx as fx
 from . import hub as hub
+from . import jax as jax
 from . import jit as jit
 from . import library as library
 from . import linalg as linalg
@@ -1189,7 +1191,7 @@ class Tensor(_CoreTensor):
         """The signal whose ``stft`` is nearest to ``input``: windows are added up where they overlap, and divided by their ..."""
     def item(self) -> Any:
         """The only element as a Python number."""
-    def jax(self) -> Tensor:
+    def jax(self) -> _jax.Array:
         """The tensor's data as a ``jax.Array`` (running what is pending); inside a JAX transformation, its tracer."""
     def kron(self, other: Tensor) -> Tensor:
         """The Kronecker product: every element of ``input`` multiplies a copy of ``other``."""

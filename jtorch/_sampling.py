@@ -281,6 +281,11 @@ def cauchy(twister: Twister, n: int, median: float, sigma: float) -> np.ndarray:
     return median + sigma * np.tan(np.pi * (uniform64(twister, n) - 0.5))
 
 
+def log_normal(twister: Twister, n: int, mean: float, std: float) -> np.ndarray:
+    """Numbers whose logarithms are normal, float64."""
+    return np.exp(normal_serial(twister, n) * std + mean)
+
+
 def categories(twister: Twister, p: np.ndarray, samples: int) -> np.ndarray:
     """For each row of probabilities ``samples`` categories, drawn with replacement."""
     found = np.empty((p.shape[0], samples), np.int64)

@@ -7,6 +7,7 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, overload
 
+import jax as _jax
 import numpy as _np
 
 from jtorch import Generator, Number, Size, Tensor

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import jax
 import numpy as np
 
 from . import devices, dtypes
@@ -252,6 +253,59 @@ def twister_of(generator: Generator | None) -> Twister:
     if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}")
     return generator._twister
+
+
+class _Keys(threading.local):
+    """The JAX keys that this thread's random functions draw from, innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+
+
+_keys = _Keys()
+
+
+@contextlib.contextmanager
+def with_key(key: Any) -> Iterator[None]:
+    """Inside the block, random functions that are given no generator draw from a JAX key, under ``jax.jit`` and ``jax.vmap`` too.
+
+    Each draw splits the key: the numbers depend on the key and on the order of the draws, and on nothing else; ``manual_seed`` has no say.
+    Blocks nest; each thread has its own.
+
+    Args:
+        key: of ``jax.random.key``, or of the old kind, two 32-bit words.
+
+    Raises:
+        TypeError: for anything else, or several keys.
+
+    Example:
+        >>> import jax
+        >>> import jtorch as torch
+        >>> @jax.jit
+        ... def noise(key):
+        ...     with torch.jax.with_key(key):
+        ...         return torch.rand(2), torch.rand(2)
+        >>> one, two = noise(jax.random.key(0))
+        >>> torch.equal(one, noise(jax.random.key(0))[0]), torch.equal(one, two)
+        (True, False)
+    """
+    typed = isinstance(key, jax.Array) and jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key)
+    old = not typed and getattr(key, "dtype", None) == np.uint32 and getattr(key, "ndim", 0) == 1
+    if not (old or (typed and key.ndim == 0)):
+        raise TypeError(f"with_key(): expected one key of jax.random.key(), got {type(key).__name__}")
+    _keys.stack.append(jax.random.wrap_key_data(jax.numpy.asarray(key)) if old else key)
+    try:
+        yield
+    finally:
+        _keys.stack.pop()
+
+
+def next_key(generator: Generator | None) -> Any:
+    """A key for one draw, where a block of ``with_key`` is what it comes from; else None."""
+    if generator is not None or not _keys.stack:
+        return None
+    _keys.stack[-1], key = jax.random.split(_keys.stack[-1])
+    return key
 
 
 def manual_seed(seed: Any) -> Generator:

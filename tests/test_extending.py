@@ -1,4 +1,4 @@
-"""The guide ``docs/extending.md``: every block runs, and prints what it says."""
+"""The guides: every block of ``docs/extending.md`` and ``docs/with-jax.md`` runs, and prints what it says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
+DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -38,8 +38,9 @@ def run(text):
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_page_runs():
-    assert run(PAGE.read_text()) == 31
+@pytest.mark.parametrize(("page", "blocks"), [("extending.md", 31), ("with-jax.md", 9)])
+def test_the_page_runs(page, blocks):
+    assert run((DOCS / page).read_text()) == blocks
 
 
 @pytest.mark.parametrize("source", [">>> 1 + 1\n3", ">>> 1 / 0\nTraceback (most recent call last):\nTypeError: no", ">>> undefined"])

@@ -37,6 +37,7 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, overload
 
+import jax as _jax
 import numpy as _np
 """
 #: Namespaces that are modules of their own, besides ``torch`` itself.
@@ -82,7 +83,7 @@ OPEN_RESULTS = {
     **dict.fromkeys("retain_grad __setitem__".split(), "None"),
     **dict.fromkeys("numpy __array__".split(), "_np.ndarray[Any, _np.dtype[Any]]"),
     "__float__": "_float", "__complex__": "_complex", "__iter__": "Iterator[Tensor]", "item": "Any", "dim_order": "tuple[_int, ...]",
-    "broadcast_shapes": "Size",
+    "broadcast_shapes": "Size", "jax": "_jax.Array",
 }  # fmt: skip
 PROPERTIES = {
     "shape": "Size", "dtype": "_dtype", "device": "_device", "ndim": "_int", "itemsize": "_int", "nbytes": "_int", "is_leaf": "_bool",

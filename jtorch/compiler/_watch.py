@@ -100,6 +100,8 @@ class Watch:
                 alias = frame.f_locals["alias"]
                 if alias.storage.host is not None:
                     self.hosted[id(arg)] = (alias, arg)
+            elif code is _KEYED and arg is not None:
+                self.impure = "random numbers were drawn from a JAX key"
             elif code is _DRAWN and arg is not None:
                 if self.waiting is not None:
                     self.impure = "random numbers were drawn and used on the host"
@@ -165,4 +167,5 @@ _FLUSH = _run.__code__
 _CONCRETE = concrete.__code__
 _HOSTED = Storage.get.__code__
 _DRAWN = filling.drawn.__code__
+_KEYED = filling.key_for.__code__
 _TAKEN = filling.taken.__code__

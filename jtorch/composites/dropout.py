@@ -14,7 +14,7 @@ from ..core import from_host
 from ..engine import META
 from ..functional import _C, PUBLIC
 from ..writing import check_inplace
-from .filling import numbers, strides_of
+from .filling import numbers, serial, strides_of
 
 
 def _mask(input: Any, p: float, feature: bool) -> Any:
@@ -26,7 +26,7 @@ def _mask(input: Any, p: float, feature: bool) -> Any:
         shape, strides = (*shape[:2], *(1 for _ in shape[2:])), None
     if input._aval.device == META:
         return from_host(np.zeros(shape, np.bool_), input.device)
-    return numbers(lambda twister, n, _: _sampling.below(twister, n, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)
+    return numbers(serial(_sampling.below, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)
 
 
 def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bool = False) -> Any:

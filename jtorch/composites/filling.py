@@ -7,22 +7,26 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import _sampling, devices, dtypes
+from .. import _key_sampling, _sampling, devices, dtypes
 from .._mt19937 import Twister
 from ..applying import inplace
 from ..autograd.grad_mode import MODE
 from ..autograd.names import camel, written
 from ..binding import composite
 from ..core import Tensor, contiguous_strides, from_value, is_contiguous
-from ..engine import META, concrete, default_device, forking, limits, meta_value, numbers_of, put, values
+from ..engine import META, concrete, default_device, forking, limits, meta_value, numbers_of, outside_jax, put, values
 from ..errors import must_be_tensor
-from ..random import Generator, examples, twister_of
+from ..random import Generator, examples, next_key, twister_of
+from ..warned_once import warn_once
 from ..writing import check_inplace
 
 Draw = Callable[[Twister, int, bool], np.ndarray]
+#: The same draw from a JAX key: the key and a shape give an array, which may be a tracer.
+KeyDraw = Callable[[Any, tuple[int, ...]], Any]
 
 # ---- arrays in the order of memory -----------------------------------------------------------------------------------------------
 
@@ -37,6 +41,32 @@ def drawn(draw: Draw, twister: Twister, shape: Sequence[int], strides: Sequence[
     with twister.lock:
         found = draw(twister, n, False).reshape([shape[d] for d in order])
     return found.transpose(np.argsort(order))
+
+
+_WITH_KEY = "put jtorch.jax.with_key(key) around the code that draws them"
+
+
+def key_for(generator: Generator | None) -> Any:
+    """The JAX key for one draw, or None: then PyTorch's generator serves, of which a function that JAX compiles sees the numbers once."""
+    key = next_key(generator)
+    if key is None and not outside_jax():
+        warn_once(
+            "Random numbers are drawn while JAX traces a function: a compiled one has the same numbers in every run. For new ones, "
+            + _WITH_KEY
+        )
+    return key
+
+
+def keyed(draw: Draw, by_key: KeyDraw) -> Draw:
+    """``draw``, which says how it is done from a JAX key."""
+    draw.by_key = by_key  # type: ignore[attr-defined]
+    return draw
+
+
+def from_key(key: Any, by_key: KeyDraw, shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Tensor:
+    """A tensor of numbers drawn from a JAX key."""
+    made = from_value(concrete(by_key(key, shape).astype(dtype)))
+    return made if device is None or isinstance(made._aval.device, str) else made.to(device)  # type: ignore[attr-defined]
 
 
 def taken(array: np.ndarray, device: Any = None) -> Tensor:
@@ -69,6 +99,12 @@ def numbers(
         limits.check_size(shape, dtype.itemsize)
     twister = twister_of(generator)
     levels = examples()
+    key = key_for(generator)
+    if key is not None:
+        made = from_key(key, draw.by_key, (*[level.size for level in levels], *shape), dtype, device)  # type: ignore[attr-defined]
+        for level in levels:
+            made = level.spread(made)
+        return made
     if not levels:
         return taken(drawn(draw, twister, shape, strides).astype(dtype, copy=False), device)
     sizes = [level.size for level in levels]
@@ -114,8 +150,15 @@ def is_example(t: Tensor) -> bool:
     return hasattr(t._read(), "physical")
 
 
-def sampled(sample: Callable[..., np.ndarray], generator: Generator | None, *tensors: Any) -> Tensor:
+def is_traced(t: Tensor) -> bool:
+    """Whether a tensor's values are not known because JAX traces."""
+    return isinstance(t._read().array, jax.core.Tracer)
+
+
+def sampled(sample: Callable[..., np.ndarray], by_key: Callable[..., Any], generator: Generator | None, *tensors: Any) -> Tensor:
     """Numbers that ``sample(twister, *arrays)`` draws for the values of ``tensors``, whose examples (in a ``vmap``) come first.
+
+    From a JAX key ``by_key(key, *arrays)`` draws them, which looks at no value.
 
     Raises:
         RuntimeError: if a ``vmap`` wants the same numbers for examples that differ.
@@ -129,10 +172,16 @@ def sampled(sample: Callable[..., np.ndarray], generator: Generator | None, *ten
         raise RuntimeError(
             "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
         )
-    given = [on_host(t) for t in whole]
-    with twister.lock:
-        found = sample(twister, *given)
-    made = taken(found, tensors[0].device)
+    key = key_for(generator)
+    if key is None and any(map(is_traced, whole)):
+        raise RuntimeError(f"random numbers that depend on values which JAX traces can only come from a key: {_WITH_KEY}")
+    if key is not None:
+        made = from_value(concrete(by_key(key, *[t.jax() for t in whole])))
+    else:
+        given = [on_host(t) for t in whole]
+        with twister.lock:
+            found = sample(twister, *given)
+        made = taken(found, tensors[0].device)
     for level in levels:
         made = level.spread(made)
     return made
@@ -197,7 +246,11 @@ def _paired(draw: Draw) -> Draw:
         real = draw(twister, 2 * n, contiguous)
         return real.view(np.complex64 if real.dtype == np.float32 else np.complex128)
 
-    return made
+    def by_key(key: Any, shape: tuple[int, ...]) -> Any:
+        pair = draw.by_key(key, (2, *shape))  # type: ignore[attr-defined]
+        return jax.lax.complex(pair[0], pair[1])
+
+    return keyed(made, by_key)
 
 
 def uniform_draw(dtype: dtypes.dtype, low: float = 0.0, high: float = 1.0) -> Draw:
@@ -209,6 +262,7 @@ def uniform_draw(dtype: dtypes.dtype, low: float = 0.0, high: float = 1.0) -> Dr
         del contiguous
         return _sampling.uniform(twister, n, low, high, real)
 
+    keyed(draw, lambda key, shape: _key_sampling.uniform(key, shape, low, high, real))
     return _paired(draw) if dtype.is_complex else draw
 
 
@@ -226,6 +280,7 @@ def normal_draw(dtype: dtypes.dtype, mean: float = 0.0, std: float = 1.0) -> Dra
     def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
         return _sampling.normal(twister, n, mean, std, real, contiguous)
 
+    keyed(draw, lambda key, shape: _key_sampling.normal(key, shape, mean, std, real))
     return _paired(draw) if dtype.is_complex else draw
 
 
@@ -255,16 +310,18 @@ def integer_draw(dtype: dtypes.dtype, low: int, high: int | None) -> Draw:
         del contiguous
         return _sampling.integers(twister, n, low, span, dtype.np)
 
-    return draw
+    return keyed(draw, lambda key, shape: _key_sampling.integers(key, shape, low, span, dtype.np))
 
 
-def serial(function: Callable[..., np.ndarray], *parameters: float) -> Draw:
-    """Draws one element after the other by a function of ``_sampling``."""
+def serial(function: Callable[..., np.ndarray], *parameters: Any) -> Draw:
+    """Draws one element after the other by a function of ``_sampling``, or by that of ``_key_sampling`` of the same name."""
+
     def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
         del contiguous
         return function(twister, n, *parameters)
 
-    return draw
+    by_key = getattr(_key_sampling, function.__name__)
+    return keyed(draw, lambda key, shape: by_key(key, shape, *parameters))
 
 
 # ---- filling ---------------------------------------------------------------------------------------------------------------------
@@ -360,7 +417,7 @@ def random_(self: Any, from_: Any = None, to: int | None = _LEFT_OUT, *, generat
     dtype = self.dtype
     if from_ is None and to is _LEFT_OUT:
         need("random_kernel_cpu", dtype, (dtypes.BOOL, dtypes.INTEGRAL, dtypes.FLOATING))
-        return fill("random_", self, generator, lambda twister, n, _: _sampling.whole_range(twister, n, dtype.np))
+        return fill("random_", self, generator, serial(_sampling.whole_range, dtype.np))
     low, high = (0, from_) if to is _LEFT_OUT else (from_ or 0, to)  # random_(5) says "below 5", random_(5, None) "from 5 on"
     return fill("random_", self, generator, integer_draw(dtype, int(low or 0), None if high is None else int(high)))
 
@@ -385,7 +442,7 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
         _check_real("bernoulli_tensor_cpu_self_", self)
         if p.is_meta:  # type: ignore[attr-defined]
             return self
-        if is_example(p):
+        if is_example(p) or is_traced(p):
             return _bernoulli_of_examples(self, p, generator)
         return fill("bernoulli_", self, generator, _bernoulli_each(p, self._aval.shape, strides_of(self)))
     if not 0 <= p <= 1:
@@ -407,7 +464,7 @@ def _bernoulli_of_examples(self: Any, p: Tensor, generator: Any) -> Any:
         _check_probabilities(each)
         return _sampling.below_each(twister, each.reshape(-1)).reshape(each.shape)
 
-    made = sampled(sample, generator, p.expand(self.shape))  # type: ignore[attr-defined]
+    made = sampled(sample, _key_sampling.below_each, generator, p.expand(self.shape))  # type: ignore[attr-defined]
     return _put("bernoulli_", self, made.to(self.dtype))  # type: ignore[attr-defined]
 
 
@@ -439,7 +496,7 @@ def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> 
         del n, contiguous
         return _sampling.below_each(twister, flat)
 
-    return draw
+    return keyed(draw, lambda key, shape: _key_sampling.below_each(key, np.broadcast_to(values, shape)))
 
 
 def _must_be_continuous(name: str, dtype: dtypes.dtype, text: str) -> None:
@@ -539,4 +596,4 @@ def log_normal_(self: Any, mean: float = 1.0, std: float = 2.0, *, generator: An
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     mean, std = float(mean), float(std)
-    return fill("log_normal_", self, generator, lambda twister, n, _: np.exp(_sampling.normal_serial(twister, n) * std + mean))
+    return fill("log_normal_", self, generator, serial(_sampling.log_normal, mean, std))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _rejection, dtypes
+from .. import _key_sampling, _rejection, dtypes
 from ..autograd.grad_mode import MODE
 from ..autograd.names import named
 from ..binding import composite
@@ -74,7 +74,7 @@ def poisson(input: Any, generator: Any = None) -> Any:
     _check("poisson_cpu", input, dtypes.float16, dtypes.bfloat16)
     if input._aval.device == META:  # type: ignore[attr-defined]
         return PUBLIC["empty_like"](input)
-    made = sampled(_poisson, generator, input)
+    made = sampled(_poisson, _key_sampling.poisson, generator, input)
     tracked = _tracked(input)
     return named(_C._drawn(made, tracked), "PoissonBackward0") if tracked else made
 
@@ -107,7 +107,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
     if count._aval.device == META:
         return PUBLIC["empty_like"](count)
-    made = sampled(_binomial, generator, count, prob.expand(count.shape))
+    made = sampled(_binomial, _key_sampling.binomial, generator, count, prob.expand(count.shape))
     tracked = _tracked(count, prob)
     return _C._drawn_without_rule(made, tracked, "binomial") if tracked else made
 
@@ -128,7 +128,7 @@ def _standard_gamma(self: Any, generator: Any = None) -> Any:
     _check("gamma_cpu", self)
     if self._aval.device == META:
         return PUBLIC["empty_like"](self)
-    made = sampled(_gamma, generator, self)
+    made = sampled(_gamma, _key_sampling.gamma, generator, self)
     return _C._gamma_drawn(made, self) if _tracked(self) else made
 
 
@@ -148,6 +148,6 @@ def _sample_dirichlet(self: Any, generator: Any = None) -> Any:
     _check("dirichlet", self)
     if self._aval.device == META:
         return PUBLIC["empty_like"](self)
-    made = sampled(_dirichlet, generator, self)
+    made = sampled(_dirichlet, _key_sampling.dirichlet, generator, self)
     tracked = _tracked(self)
     return _C._drawn_without_rule(made, tracked, "_sample_dirichlet") if tracked else made

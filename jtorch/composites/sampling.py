@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _sampling, devices, dtypes
+from .. import _key_sampling, _sampling, devices, dtypes
 from ..applying import write_out
 from ..arguments import sizes, whole
 from ..autograd.grad_mode import MODE
@@ -24,8 +24,10 @@ from .filling import (
     blank,
     drawn,
     fill,
+    from_key,
     integer_draw,
     is_example,
+    key_for,
     need,
     normal_draw,
     numbers,
@@ -414,13 +416,23 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         return _finished("multinomial", "MultinomialBackward0", input.new_empty((*input.shape[:-1], num_samples), dtype=dtypes.int64), out)
     order = strides_of(PUBLIC["empty_like"](input.detach()))  # expanded dimensions have an order there
     limits.check_size((*input.shape[:-1], num_samples), 8)
-    made = sampled(lambda twister, p: _categories(twister, p, num_samples, replacement, order), generator, input)
+    made = sampled(
+        lambda twister, p: _categories(twister, p, num_samples, replacement, order),
+        lambda key, p: _key_sampling.categories(key, p, num_samples, replacement),
+        generator,
+        input,
+    )
     return _finished("multinomial", "MultinomialBackward0", made, out)
 
 
 @composite(namespace="_C", operands=("input",))
 def _rrelu_slopes(input: Any, lower: float, upper: float, generator: Any = None) -> Any:
     """Slopes in [lower, upper) for the elements of ``input`` that are not positive, drawn one after the other, and 1 for the others."""
+    key = key_for(generator)
+    if key is not None:
+        dtype = input.dtype.np
+        slopes = from_key(key, lambda key, shape: _key_sampling.uniform(key, shape, lower, upper, dtype), tuple(input.shape), dtype, None)
+        return PUBLIC["where"](input.detach() <= 0, slopes, PUBLIC["ones"]((), dtype=input.dtype))
     values = on_host(input.detach())
     flat = np.ones(values.size, values.dtype)
     places = np.flatnonzero(values.reshape(-1) <= 0)

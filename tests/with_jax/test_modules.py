@@ -1,0 +1,235 @@
+"""Modules in programs of JAX: pure functions of their state, random numbers from keys, and no tracer that stays behind."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jtorch as torch
+from jtorch import warned_once
+
+
+def test_functionalize() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    before = {k: v.clone() for k, v in module.state_dict().items()}
+    apply, params, buffers = torch.jax.functionalize(module)
+    assert params.keys() == dict(module.named_parameters()).keys() and buffers.keys() == dict(module.named_buffers()).keys()
+    x = torch.randn(5, 3)
+    made, new = jax.jit(apply)(params, buffers, x.jax())
+    assert isinstance(made, jax.Array) and all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
+    expected = module(x)
+    torch.testing.assert_close(torch.from_jax(made), expected.detach(), rtol=1e-5, atol=1e-6)
+    for name, buffer in module.named_buffers():
+        torch.testing.assert_close(torch.from_jax(new[name]), buffer)
+
+    def loss(params):
+        return (apply(params, buffers, x)[0] ** 3).sum()
+
+    grads = jax.jit(jax.grad(loss))(params)
+    (expected**3).sum().backward()
+    for name, p in module.named_parameters():
+        torch.testing.assert_close(torch.from_jax(grads[name]), p.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_functionalize_checks_names() -> None:
+    apply, params, buffers = torch.jax.functionalize(torch.nn.Linear(2, 2))
+    with pytest.raises(KeyError, match=r"missing \['bias'\], unknown \['b'\]"):
+        apply({"weight": params["weight"], "b": params["bias"]}, buffers, jnp.ones(2))
+
+
+def test_functionalize_keeps_ties_and_containers() -> None:
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
+            self.second.weight = self.first.weight
+
+        def forward(self, data, scale=1.0):
+            y = self.second(self.first(data["x"]))
+            return Output(y * scale, None)
+
+    class Output(dict):
+        def __init__(self, y, z):
+            super().__init__(y=y, z=z)
+
+    torch.utils._pytree.register_pytree_node(Output, lambda o: ([o["y"], o["z"]], None), lambda children, _: Output(*children))
+    apply, params, buffers = torch.jax.functionalize(Model())
+    assert list(params) == ["first.weight"]
+    ones, twice = jnp.array([1.0, 1.0], jnp.float32), 2 * jnp.eye(2, dtype=jnp.float32)
+    found = jax.jit(lambda p: apply(p, buffers, {"x": ones}, scale=2.0)[0])({"first.weight": twice})
+    assert type(found) is Output and found["y"].tolist() == [8.0, 8.0] and found["z"] is None
+
+
+class Replacing(torch.nn.Module):
+    """Puts another tensor in the place of its buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x):
+        self.seen = self.seen + x.sum(0)
+        return x * 2
+
+
+class Viewing(Replacing):
+    """Writes into a part of its buffer."""
+
+    def forward(self, x):
+        self.seen[1:].add_(x[0, 1:])
+        return x * 2
+
+
+@pytest.mark.parametrize("kind", [lambda: torch.nn.BatchNorm1d(3), Replacing, Viewing])
+def test_no_tracer_stays_in_a_buffer(kind) -> None:
+    module = kind()
+    before = [b.clone() for b in module.buffers()][:1]
+    x = torch.randn(4, 3)
+    for call in (jax.jit(module), jax.jit(module.double().float()), jax.grad(lambda v: module(v).sum().jax())):
+        with pytest.raises(RuntimeError, match="functionalize"):
+            call(x)
+    assert all(torch.equal(a, b) for a, b in zip(module.buffers(), before, strict=False))
+    apply, params, buffers = torch.jax.functionalize(module)
+    _, new = jax.jit(apply)(params, buffers, x)
+    module(x)
+    for name, buffer in module.named_buffers():
+        torch.testing.assert_close(torch.from_jax(new[name]), buffer)
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
+def test_no_tracer_stays_in_a_parameter(optimizer) -> None:
+    module = torch.nn.Linear(3, 1)
+    before = module.weight.detach().clone()
+
+    def step(v):
+        opt = optimizer(module.parameters(), lr=0.1)
+        for p in module.parameters():
+            p.grad = v.sum().expand(p.shape).clone()
+        opt.step()
+
+    def write(v):
+        with torch.no_grad():
+            module.weight.sub_(v.sum())
+
+    def put(v):
+        module.weight.data = module.weight.data - v.sum()
+
+    def back(v):
+        module(v).sum().backward()
+
+    for function in (write, put, back, step):
+        with pytest.raises(RuntimeError, match="functionalize"):
+            jax.jit(function)(torch.randn(4, 3))
+        assert torch.equal(module.weight, before)
+        for p in module.parameters():
+            p.grad = None
+
+
+def test_tensors_made_inside_may_change() -> None:
+    def f(v):
+        found = torch.zeros(3)
+        found[1:] = v[1:]
+        module = torch.nn.BatchNorm1d(2, affine=False)
+        return found, module(v.expand(2, 3)[:, :2])
+
+    assert jax.jit(f)(torch.ones(3))[0].tolist() == [0.0, 1.0, 1.0]
+
+
+# ---- random numbers --------------------------------------------------------------------------------------------------------------
+
+D = torch.distributions
+DRAWS = {
+    "rand": lambda: torch.rand(4000),
+    "randn": lambda: torch.randn(4000),
+    "complex": lambda: torch.view_as_real(torch.randn(4000, dtype=torch.complex64)),
+    "half": lambda: torch.rand(4000, dtype=torch.float16),
+    "randint": lambda: torch.randint(-3, 9, (4000,)),
+    "random_": lambda: torch.empty(4000, dtype=torch.uint8).random_(),
+    "bernoulli": lambda: torch.bernoulli(torch.full((4000,), 0.3)),
+    "bernoulli_": lambda: torch.empty(4000).bernoulli_(0.3),
+    "dropout": lambda: torch.dropout(torch.ones(4000), 0.25, True),
+    "exponential_": lambda: torch.empty(4000).exponential_(2.0),
+    "geometric_": lambda: torch.empty(4000).geometric_(0.3),
+    "log_normal_": lambda: torch.empty(4000).log_normal_(0.0, 0.5),
+    "poisson": lambda: torch.poisson(torch.full((4000,), 3.0)),
+    "binomial": lambda: torch.binomial(torch.full((4000,), 10.0), torch.full((4000,), 0.3)),
+    "gamma": lambda: torch._standard_gamma(torch.full((4000,), 2.0)),
+    "dirichlet": lambda: D.Dirichlet(torch.tensor([1.0, 2.0, 3.0])).sample((2000,)),
+    "multinomial": lambda: torch.multinomial(torch.tensor([0.1, 0.3, 0.6]), 4000, replacement=True),
+    "without": lambda: torch.multinomial(torch.tensor([0.1, 0.3, 0.6]).expand(4000, 3), 2),
+    "normal": lambda: torch.normal(torch.full((4000,), 5.0), 2.0),
+    "rrelu": lambda: torch.nn.functional.rrelu(torch.full((4000,), -1.0), training=True),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_from_a_key(name) -> None:
+    def draw(key):
+        with torch.jax.with_key(key):
+            return DRAWS[name](), DRAWS[name]()
+
+    one, two = draw(jax.random.key(3))
+    again = jax.jit(draw)(jax.random.key(3))[0]
+    torch.testing.assert_close(again.double(), one.double(), rtol=1e-3, atol=1e-6)  # fused, the last places differ
+    assert not torch.equal(one, two)
+    torch.manual_seed(0)
+    with torch.random.fork_rng():
+        usual = DRAWS[name]()
+    assert one.dtype is usual.dtype and one.shape == usual.shape
+    scale = usual.double().std(0) + 1e-9
+    assert ((one.double().mean(0) - usual.double().mean(0)).abs() / scale < 0.12).all()  # 5 standard errors
+    assert (one.double().std(0) / scale - 1).abs().max() < 0.25
+    many = jax.vmap(draw)(jax.random.split(jax.random.key(1), 2))[0]
+    assert not torch.equal(many[0], many[1])
+
+
+def test_permutation_and_cauchy_from_a_key() -> None:
+    with torch.jax.with_key(jax.random.key(0)):
+        order, wide = torch.randperm(50), torch.empty(4000).cauchy_(2.0, 0.5)
+    assert sorted(order.tolist()) == list(range(50)) and order.tolist() != list(range(50))
+    assert abs(wide.median().item() - 2) < 0.1
+
+
+def test_keys_of_the_old_kind_blocks_and_generators() -> None:
+    with torch.jax.with_key(jax.random.PRNGKey(0)):
+        old = torch.rand(3)
+    with torch.jax.with_key(jax.random.key(0)):
+        first = torch.rand(3)
+        with torch.jax.with_key(jax.random.key(0)):
+            inner = torch.rand(3)
+        second = torch.rand(3)
+        own = torch.rand(3, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(old, first) and torch.equal(inner, first) and not torch.equal(second, first)
+    torch.manual_seed(0)
+    assert torch.equal(torch.rand(3), own)
+    for wrong in (3, jnp.zeros(2), jax.random.split(jax.random.key(0))):
+        with pytest.raises(TypeError, match="one key"), torch.jax.with_key(wrong):
+            pass
+
+
+def test_keys_and_vmap_of_torch() -> None:
+    with torch.jax.with_key(jax.random.key(0)):
+        found = torch.vmap(lambda v: v + torch.rand(2), randomness="different")(torch.zeros(3, 1))
+        same = torch.vmap(lambda v: v + torch.rand(2), randomness="same")(torch.zeros(3, 1))
+        with pytest.raises(RuntimeError, match="randomness"):
+            torch.vmap(lambda v: v + torch.rand(2))(torch.zeros(3, 1))
+    assert not torch.equal(found[0], found[1]) and torch.equal(same[0], same[1])
+
+
+def test_draws_that_a_compiled_function_would_repeat() -> None:
+    warned_once._given.clear()
+    with pytest.warns(UserWarning, match="with_key"):
+        jax.jit(lambda v: torch.dropout(v, 0.5, True))(torch.ones(3))
+    with pytest.raises(RuntimeError, match="with_key"):
+        jax.jit(torch.bernoulli)(torch.full((3,), 0.5))
+
+    @torch.compile
+    def noisy(v):
+        with torch.jax.with_key(jax.random.key(seeds.pop())):
+            return v + torch.rand(3)
+
+    seeds = [1, 1, 0]
+    with pytest.warns(UserWarning, match="drawn from a JAX key"):
+        found = [noisy(torch.zeros(3)) for _ in range(3)]
+    assert not torch.equal(found[0], found[1]) and torch.equal(found[1], found[2])
