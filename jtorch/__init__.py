@@ -149,3 +149,7 @@ def __getattr__(name: str) -> _Any:
             if error.name != f"{__name__}.{name}":
                 raise
     return _refusals.find("jtorch", name)
+
+from . import _tracebacks
+
+_tracebacks.install()

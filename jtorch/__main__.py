@@ -2,6 +2,7 @@
 
 Also ``-m module [args]``, ``-c code [args]``, ``-`` for a program on standard input, and the interactive prompt without arguments.
 ``cache`` shows what is kept on disk between runs, and ``cache --clear`` removes it; a program of that name runs as ``./cache``.
+``--version`` says what versions this is and follows.
 """
 
 from __future__ import annotations
@@ -97,11 +98,22 @@ def _interact() -> None:
     code.interact(banner, local=namespace, exitmsg="")
 
 
+def _versions() -> str:
+    import jax
+
+    from jtorch import version
+
+    torch_version = version.__version__.partition("+")[0]
+    return f"jtorch {version.jtorch} (PyTorch {torch_version}, JAX {jax.__version__}, Python {sys.version.split()[0]})"
+
+
 def _run(arguments: list[str]) -> None:
     first = arguments[0] if arguments else "-"
     if first in ("-h", "--help"):
         print(_USAGE)
         print(__doc__)
+    elif first in ("-V", "--version"):
+        print(_versions())
     elif first.startswith(("-m", "-c")):
         value, rest = (first[2:], arguments[1:]) if len(first) > 2 else (arguments[1] if len(arguments) > 1 else None, arguments[2:])
         if value is None:

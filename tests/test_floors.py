@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent / "jtorch"
 #: Module or package below ``jtorch`` -> floor. What is not listed is floor 5.
 FLOORS = {
     "dispatch": 0, "static_types": 0, "_code_cache": 0, "_cache_folders": 0, "_kept_files": 0, "_whole_files": 0, "_startup": 0,
-    "_refusals": 0, "_refused": 0, "_refused_more": 0,
+    "_refusals": 0, "_tracebacks": 0, "_refused": 0, "_refused_more": 0,
     "torch_version": 0, "warned_once": 0,
     "overridable": 0, "callers": 0, "errors": 0, "dtypes": 0, "devices": 0, "layouts": 0, "size": 0, "version": 0, "install": 0,
     "ops": 1, "engine": 1,

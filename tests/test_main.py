@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import jtorch
+
 PACKAGE = Path(__file__).parent.parent / "jtorch"
 
 
@@ -137,6 +139,9 @@ def test_missing_things(run, tmp_path):
     assert r.returncode == 1 and r.stderr.endswith("No module named no_such_module\n")
     assert run("-m", "jtorch", "-c").returncode == run("-m", "jtorch", "--wrong").returncode == 2
     assert "usage:" in run("-m", "jtorch", "--help").stdout
+    text = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+    assert f'\nversion = "{jtorch.version.jtorch}"\n' in text
+    assert run("-m", "jtorch", "--version").stdout.startswith(f"jtorch {jtorch.version.jtorch} (PyTorch 2.13.0, JAX ")
 
 
 def test_exit_handlers_and_threads_run(run):

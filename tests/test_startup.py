@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 
 def _run(program: str) -> list[str]:
@@ -51,3 +53,12 @@ print(gc.isenabled())
     assert _run(program) == ["failed", "True"]
 
 
+
+
+def test_the_environment_variables_are_listed() -> None:
+    root = Path(__file__).parent.parent
+    page = set(re.findall(r"^\| `(JTORCH_\w+)`", (root / "docs" / "environment.md").read_text(), re.MULTILINE))
+    sources = set()
+    for path in (root / "jtorch").rglob("*.py"):
+        sources |= set(re.findall(r"JTORCH_[A-Z0-9_]*[A-Z0-9]", path.read_text()))
+    assert page == sources

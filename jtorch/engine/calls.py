@@ -326,9 +326,22 @@ def kernel_errors(name: str) -> Iterator[None]:
         raise limits.translated(error) or error from None
     except (TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, OverflowError) as error:
         if not _raised_by_jax(error):
-            raise (isinstance(error, ValueError) and limits.translated(error)) or error from None
+            raise (isinstance(error, ValueError) and limits.translated(error)) or _plain(error) from None
         reason = str(error).split("\n")[0]
         raise RuntimeError(f"{name}(): invalid operands: {reason}") from None
+    except Exception as error:
+        _plain(error)
+        raise
+
+
+def _plain(error: Exception) -> Exception:
+    """The error without the note on its own frames that JAX adds to whatever passes through it."""
+    notes = getattr(error, "__notes__", None)
+    if notes:
+        notes[:] = [note for note in notes if "JAX has removed its internal frames" not in note]
+        if not notes:
+            del error.__notes__
+    return error
 
 
 def _raised_by_jax(error: BaseException) -> bool:
