@@ -15,9 +15,10 @@ from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .engine import flush
 from .overridable import torch_function_dispatch
+from .tensor_methods import spread
 
 __all__ = [
-    "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "get_num_interop_threads",
+    "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "shard", "get_num_interop_threads",
     "get_num_threads", "is_storage", "is_tensor", "result_type", "can_cast", "promote_types",
     "set_num_interop_threads", "set_num_threads", "synchronize", "to_dlpack", "use_deterministic_algorithms",
     "get_float32_matmul_precision", "set_float32_matmul_precision", "typename", "set_flush_denormal",
@@ -79,6 +80,57 @@ def from_jax(x: Any) -> Tensor:
     if not isinstance(x, jax.Array):
         raise TypeError(f"from_jax(): expected jax.Array, got {type(x).__name__}")
     return wrap(x)
+
+
+def shard(x: Any, mesh: Any, spec: Any = None) -> Any:
+    """Spreads a tensor, or a module's parameters and buffers, over the devices of a ``jax.sharding.Mesh``. Only in jtorch.
+
+    Operations then run on all of these devices, and XLA decides how results are cut and what is sent between them (GSPMD). What is
+    combined with such tensors and lies on one of the devices is copied to all of them. ``to("cpu:0")`` (``"cuda:0"``) gathers a tensor on
+    one device; ``to("cpu")`` leaves it where it is. ``numpy()`` gives a copy; what ``save`` writes is whole.
+
+    Args:
+        x: a tensor, or a module, whose tensors are changed in place and keep being shared by those who have them.
+        mesh: axes with names. Those that ``spec`` uses should be of type ``Auto``.
+        spec: a ``jax.sharding.PartitionSpec``: for each dimension, the axis of the mesh along which it is cut, or None; None for a copy
+            on every device. For a module it may be a function of a name and a tensor that gives one.
+
+    Returns:
+        The tensor, with its history: gradients pass as they are; or the module.
+
+    Raises:
+        TypeError: if ``x`` is neither, or ``mesh`` is no mesh.
+        ValueError: if a dimension cannot be cut as ``spec`` says.
+
+    Example:
+        >>> import jax
+        >>> import jtorch as torch
+        >>> mesh = jax.make_mesh((1,), ("batch",), axis_types=(jax.sharding.AxisType.Auto,))
+        >>> x = torch.shard(torch.ones(4, 2), mesh, jax.sharding.PartitionSpec("batch"))
+        >>> model = torch.shard(torch.nn.Linear(2, 3), mesh)
+        >>> model(x).shape
+        torch.Size([4, 3])
+    """
+    if not isinstance(mesh, jax.sharding.Mesh):
+        raise TypeError(f"shard(): argument 'mesh' must be jax.sharding.Mesh, not {type(mesh).__name__}")
+    if hasattr(x, "named_parameters"):
+        made = [(t, _spread(t.detach(), mesh, spec(name, t) if callable(spec) else spec))
+                for name, t in (*x.named_parameters(), *x.named_buffers())]  # fmt: skip
+        for t, new in made:
+            t.data = new
+        return x
+    if not isinstance(x, Tensor):
+        raise TypeError(f"shard(): argument 'x' must be Tensor or Module, not {type(x).__name__}")
+    return _spread(x, mesh, spec)
+
+
+def _spread(t: Tensor, mesh: Any, spec: Any) -> Tensor:
+    if spec is not None and not isinstance(spec, jax.sharding.PartitionSpec):
+        raise TypeError(f"shard(): argument 'spec' must be jax.sharding.PartitionSpec, not {type(spec).__name__}")
+    try:
+        return spread(t, jax.sharding.NamedSharding(mesh, spec or jax.sharding.PartitionSpec()))
+    except (ValueError, TypeError) as error:  # JAX's words say which dimension, in its first line
+        raise ValueError(f"shard(): {str(error).splitlines()[0]}") from None
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:

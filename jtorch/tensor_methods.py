@@ -28,7 +28,7 @@ from .core import (
     inside_transform,
     lazy_bits,
 )
-from .engine import META, SPECIAL, Value, concrete, read
+from .engine import META, SPECIAL, Several, Value, concrete, read
 from .errors import HIGHEST_LONG, LOWEST_LONG, broadcast_shapes, check_scalar, must_be_tensor
 from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
@@ -121,7 +121,7 @@ def moved(t: Tensor, device: Any) -> Tensor:
     """``t`` on another device, with history."""
     place = devices.placement(device)
     v = t._v or t._read()
-    if place == v.aval.device:
+    if place == v.aval.device or (isinstance(v.aval.device, Several) and _spread_there(v.aval.device, device)):
         return t
     if place == META:
         from .engine import meta_value
@@ -130,12 +130,25 @@ def moved(t: Tensor, device: Any) -> Tensor:
     elif v.aval.device == META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     else:
-        array = read(v)
-        r = from_value(concrete(array if v.trace is SPECIAL else jax.device_put(array, place)))
-        if t._rg and MODE.enabled:
-            r._node = _Move(v, r._v, t._edge(), place)  # type: ignore[arg-type]
-            r._rg = True
+        return spread(t, place)
     return preserve_layout(r, t)
+
+
+def spread(t: Tensor, place: Any) -> Tensor:
+    """``t`` on another jax device, or cut and copied to several as a sharding says, with history."""
+    v = t._v or t._read()
+    array = read(v)
+    r = from_value(concrete(array if v.trace is SPECIAL else jax.device_put(array, place)))
+    if t._rg and MODE.enabled:
+        r._node = _Move(v, r._v, t._edge(), r._aval.device)  # type: ignore[arg-type]
+        r._rg = True
+    return preserve_layout(r, t)
+
+
+def _spread_there(place: Several, device: Any) -> bool:
+    """Whether a tensor that is spread over several devices is where ``device`` says: on devices of that type, if it names none of them."""
+    wanted = devices.as_device(device)
+    return wanted.index is None and wanted.type == devices.of_placement(place).type
 
 
 class _Move(Node):
@@ -149,12 +162,19 @@ class _Move(Node):
         self.label = "ToCopyBackward0"
 
     def apply(self, grads: list[Any]) -> list[Any]:
-        return [concrete(jax.device_put(read(grads[0]), self.back))]
+        return [_brought(grads[0], self.back)]
 
     def apply_tracked(self, grads: list[Any]) -> list[Any]:
         v, edge = grads[0]
-        moved_back = concrete(jax.device_put(read(v), self.back))
+        moved_back = _brought(v, self.back)
         return [(moved_back, None if edge is None else (_Move(v, moved_back, edge, self.back), 0))]
+
+
+def _brought(v: Value, place: Any) -> Value:
+    """A value at a placement; itself if it is there."""
+    if v.aval.device == place:
+        return v
+    return concrete(jax.device_put(read(v), place.replicated if isinstance(place, Several) else place))
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
@@ -386,6 +406,8 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     else:
         me = self._v or self._read()
         result = apply(call_of(OPS["_C._copy"], (T, T)), (self, src), (me, v))
+        if isinstance(mine.device, Several) and isinstance(me.array, jax.Array) and me.trace is not SPECIAL:
+            result = spread(result, me.array.sharding)  # cut as before, not as what is written
     return inplace(self, result)
 
 

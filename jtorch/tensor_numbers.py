@@ -12,7 +12,7 @@ from . import dtypes
 from .autograd.grad_mode import MODE
 from .binding import composite
 from .core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
-from .engine import META, SPECIAL, Lifted, array_of, numbers_of
+from .engine import META, SPECIAL, Lifted, Several, array_of, numbers_of, read
 from .errors import not_offered
 from .storage import HOST_LOCK, ForeignStorage
 from .warned_once import warn_of_scalar
@@ -69,6 +69,8 @@ def tolist(self: Any) -> Any:
 def numpy(self: Any, *, force: bool = False) -> Any:
     """The data as a NumPy array on the same memory: changes made on either side are seen on the other.
 
+    Of a tensor that is spread over several devices, a copy that cannot be written into.
+
     Raises:
         RuntimeError: if the tensor requires grad (unless ``force``).
         TypeError: if it lies on an accelerator (unless ``force``), or NumPy has no such dtype.
@@ -96,7 +98,8 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     if self._aval.dtype.kind not in "biufc" or self._aval.dtype.name.startswith(("bfloat", "float8")):
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
     found = host_memory(self)
-    alias_of(self).storage.__class__ = ForeignStorage
+    if type(self._aval.device) is not Several:
+        alias_of(self).storage.__class__ = ForeignStorage
     return found
 
 
@@ -105,6 +108,8 @@ def host_memory(t: Tensor) -> np.ndarray:
     v = t._v or t._read()
     if v.trace is SPECIAL:
         _data(t, "numpy")
+    if type(v.aval.device) is Several:  # there is no one memory to share: a copy, which nobody can write into in vain
+        return np.asarray(read(v))
     al = alias_of(t)
     storage = al.storage
     with HOST_LOCK:

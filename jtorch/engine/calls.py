@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from . import limits, programs, room, values
-from .values import META, Aval, aval_of
+from .values import META, Aval, Several, aval_of
 
 
 @jax.tree_util.register_pytree_node_class
@@ -174,7 +174,7 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
     found = call.shapes.get(avals)
     if found is not None:
         return found
-    place = _common_device(call, avals, device)
+    place = common_device(call, avals, device)
     outs, checks = _described(call, avals, place)
     limits.check(outs, call.view)
     found = call.shapes[avals] = Shapes(outs, checks, len({a.device for a in avals}) > 1, call.jitted)
@@ -283,17 +283,25 @@ def _recalled(call: Call, fact: Any, place: Any) -> tuple[Aval | tuple[Aval, ...
     return outs[0] if single else outs, tuple([(programs.type_named(name), message, span) for name, message, span in named])
 
 
-def _common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
+def common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
+    """Where a call's operands meet.
+
+    Raises:
+        RuntimeError: if they lie on devices that do not go together, in torch's words.
+    """
     if not avals:
         return default
     place = avals[0].device
     for a in avals:
         if a.device is place or a.device == place:
             continue
+        spread = next((b.device for b in avals if type(b.device) is Several), None)
+        if spread is not None and all(b.device is spread or b.device in spread.device_set or _is_number(b) for b in avals):
+            return spread
         # A 0-dim tensor on the host goes along with an accelerator's operands, as in torch.
         first_dimensioned = next((b.device for b in avals if b.ndim), place)
         for b in avals:
-            if b.device != first_dimensioned and (b.ndim or getattr(b.device, "platform", "") != "cpu"):
+            if b.device != first_dimensioned and not _is_number(b):
                 names = " and ".join(dict.fromkeys(device_name(c.device) for c in avals))
                 if META in (b.device, first_dimensioned):
                     found, wanted = device_name(b.device), device_name(first_dimensioned)
@@ -305,13 +313,17 @@ def _common_device(call: Call, avals: tuple[Aval, ...], default: Any) -> Any:
     return place
 
 
+def _is_number(aval: Aval) -> bool:
+    return not aval.ndim and getattr(aval.device, "platform", "") == "cpu"
+
+
 def device_name(device: Any) -> str:
     """``cpu``, ``cuda:0``, ``meta``: the name torch's messages use for a placement."""
     if device == META:
         return META
-    platform = getattr(device, "platform", None)
-    if platform is None:
-        return "sharded"
+    if type(device) is Several:
+        return repr(device)
+    platform = device.platform
     if platform == "cpu":
         return "cpu" if device.id == 0 else f"cpu:{device.id}"
     return f"{ {'gpu': 'cuda', 'rocm': 'cuda'}.get(platform, platform) }:{device.id}"

@@ -14,13 +14,13 @@ import numpy as np
 from numpy import ndarray
 
 from . import programs, run, trie, values
-from .calls import Call, Guarded, shapes_of
+from .calls import Call, Guarded, common_device, shapes_of
 from .checks import answered, failure
 from .run import immediately
 from .signalled import is_signalled
 from .tiers import device_array
 from .trie import DONE, ROOT, State, grow
-from .values import SPECIAL, Aval, Lifted, Meta, Value, concrete, default_device
+from .values import SPECIAL, Aval, Lifted, Meta, Several, Value, concrete, default_device
 
 _new = object.__new__
 
@@ -234,7 +234,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             state = _grow(before, path, call, ins)
             if state is None:
                 _forget(trace, key)
-                return record(call, gathered(ins), numbers)
+                return record(call, gathered(call, ins), numbers)
         asked = state.checks and not answered(call, state.checks, ins, numbers)
         outs = state.outs
         values = trace.values
@@ -367,10 +367,14 @@ def _repair(trace: Trace) -> None:
     del trace.numbers[sum(len(s.call.kinds) for s in steps) :]  # type: ignore[union-attr]
 
 
-def gathered(ins: Sequence[Value]) -> list[Value]:
-    """The operands on one device: 0-dim ones from the host go along with an accelerator's, as in torch."""
-    place = next((v.aval.device for v in ins if v.aval.ndim), ins[0].aval.device)
-    return [v if v.aval.device == place else concrete(jax.device_put(read(v), place)) for v in ins]
+def gathered(call: Call, ins: Sequence[Value]) -> list[Value]:
+    """The operands on one device: 0-dim ones from the host go along with an accelerator's, as in torch.
+
+    Beside operands that are spread over several devices, what lies on one of these is copied to all.
+    """
+    place = common_device(call, tuple([v.aval for v in ins]), default_device())
+    there = place.replicated if type(place) is Several else place
+    return [v if v.aval.device == place else concrete(jax.device_put(read(v), there)) for v in ins]
 
 
 def _grow(before: State, path: tuple[Any, ...], call: Call, ins: Sequence[Value]) -> State | None:

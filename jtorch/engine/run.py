@@ -230,7 +230,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
                 shapes_of(call, tuple([v.aval for v in ins]), default_device())
                 from .record import gathered
 
-                arrays = [v.array for v in gathered(ins)]
+                arrays = [v.array for v in gathered(call, ins)]
                 break
     run, known = call.jitted, None
     if not any(v.trace is SPECIAL for v in ins):

@@ -147,11 +147,35 @@ _new = object.__new__
 
 
 def placement_of(array: jax.Array) -> Any:
-    """The jax device of an array, or its sharding where it lies on several."""
+    """The jax device of an array, or ``Several`` where it lies on more than one."""
     devices = array.devices()
     if len(devices) == 1:
         return next(iter(devices))
-    return array.sharding
+    key = frozenset(devices)
+    return _several.get(key) or _several.setdefault(key, Several(array.sharding))
+
+
+@final
+class Several:
+    """The placement of arrays that are spread over several devices: which devices these are, not how each array is cut.
+
+    How results are cut is XLA's decision (GSPMD). ``replicated`` is the sharding of what comes from one of the devices to join them.
+    """
+
+    __slots__ = ("device_set", "platform", "replicated")
+
+    def __init__(self, sharding: Any) -> None:
+        mesh = getattr(sharding, "mesh", None)
+        found = sorted(sharding.device_set, key=lambda d: d.id) if mesh is None else mesh.devices.flat
+        self.device_set = frozenset(sharding.device_set)
+        self.platform: str = next(iter(self.device_set)).platform
+        self.replicated = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(list(found)), ("devices",)), jax.sharding.PartitionSpec())
+
+    def __repr__(self) -> str:
+        return f"{len(self.device_set)} {self.platform} devices"
+
+
+_several: dict[frozenset[Any], Several] = {}
 
 
 def concrete(array: jax.Array) -> Value:
@@ -191,7 +215,7 @@ def put(array: np.ndarray, place: Any) -> Value:
 
 def on_host(place: Any) -> bool:
     """Whether values on a device may be NumPy arrays."""
-    return tier != "xla" and getattr(place, "platform", None) == "cpu"
+    return tier != "xla" and getattr(place, "platform", None) == "cpu" and type(place) is not Several
 
 
 def meta_value(shape: tuple[int, ...], dtype: np.dtype) -> Value:

@@ -1,0 +1,134 @@
+"""Run by ``test_several_devices.py`` in a process of its own that has eight devices: tensors spread over them."""
+
+import copy
+import io
+import pickle
+import sys
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+import jtorch as torch
+from jtorch import nn
+
+MESH = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Auto,))
+ROWS, WHOLE = PartitionSpec("d"), PartitionSpec()
+
+
+def spec(t):
+    """How a tensor is cut, which must be on all devices."""
+    sharding = t.jax().sharding
+    assert isinstance(sharding, NamedSharding) and len(sharding.device_set) == 8, sharding
+    return sharding.spec
+
+
+def raised(kind, call, words):
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.BatchNorm1d(32), nn.Linear(32, 3))
+
+
+def train(net, optimizer, x, y):
+    opt, losses = optimizer(net.parameters()), []
+    for _ in range(6):
+        loss = nn.functional.mse_loss(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        opt.step()
+        losses.append(loss.item())
+    return losses
+
+
+def training():
+    x, y = torch.randn(16, 4), torch.randn(16, 3)
+    for optimizer in (lambda p: torch.optim.Adam(p, lr=1e-2), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)):
+        plain = train(model(), optimizer, x, y)
+        replicated = torch.shard(model(), MESH)
+        np.testing.assert_allclose(train(replicated, optimizer, torch.shard(x, MESH, ROWS), torch.shard(y, MESH, ROWS)), plain, rtol=2e-5)
+        assert all(spec(p) == WHOLE for p in replicated.parameters())
+        cut = torch.shard(model(), MESH, lambda name, p: ROWS if p.shape and p.shape[0] == 32 else None)
+        assert spec(cut[0].weight) == ROWS and spec(cut[3].weight) == WHOLE
+        np.testing.assert_allclose(train(cut, optimizer, torch.shard(x, MESH), y), plain, rtol=2e-5)
+
+
+def operations():
+    data = torch.randn(16, 4)
+    x, w = torch.shard(data, MESH, ROWS), torch.shard(torch.randn(4, 3), MESH)
+    assert x.device == torch.device("cpu") and torch.equal(x.cpu(), data) and repr(x) == repr(data)
+    assert spec(x) == spec(x + 1) == spec(x @ w) == spec(x * torch.tensor(2.0)) == spec(x + torch.ones(16, 4)) == ROWS
+    assert spec(x.clone()) == spec(copy.deepcopy(x)) == spec(x.double()) == spec(torch.where(x > 0, x, 0.0)) == ROWS
+    assert x[3].tolist() == data[3].tolist() and torch.equal(x[x > 0], data[data > 0]) and x[torch.tensor([1, 2])].shape == (2, 4)
+    assert torch.equal(torch.cat([x, torch.ones(1, 4)]), torch.cat([data, torch.ones(1, 4)]))
+    assert torch.equal(x.sort(0)[0], data.sort(0)[0]) and torch.equal(torch.linalg.inv(x[:4]).round(), torch.linalg.inv(data[:4]).round())
+    assert spec(torch.zeros_like(x) + x) == ROWS and (torch.randn_like(x) + x).shape == (16, 4)
+    assert spec(torch.vmap(lambda row: row * 2)(x)) == ROWS
+    assert torch.equal(torch.func.grad(lambda a: (a * a).sum())(x), 2 * data)
+    f = torch.compile(lambda a, b: (a @ b).sin().sum())
+    for _ in range(3):
+        torch.testing.assert_close(f(x, w), (data @ w.to("cpu:0")).sin().sum())
+    raised(IndexError, lambda: nn.functional.embedding(torch.tensor([99]), x), "index out of range")
+    raised(RuntimeError, lambda: x @ torch.shard(torch.ones(5, 5), MESH), "cannot be multiplied")
+
+
+def writing():
+    data = torch.randn(16, 4)
+    x = torch.shard(data, MESH, ROWS)
+    view = x[2:5]
+    view.add_(1)
+    x[7] = 0.0
+    data[2:5] += 1
+    data[7] = 0.0
+    assert torch.equal(x.to("cpu:0"), data) and spec(x) == ROWS
+    x.copy_(torch.ones(16, 4))
+    assert spec(x) == ROWS and x.sum().item() == 64
+    x.copy_(torch.shard(torch.zeros(1, 4), MESH))
+    assert spec(x) == ROWS and not x.any()
+    net = torch.shard(model(), MESH, lambda name, p: ROWS if p.shape and p.shape[0] == 32 else None)
+    net.load_state_dict(model().state_dict())
+    assert spec(net[0].weight) == ROWS and torch.equal(net[0].weight.to("cpu:0"), model()[0].weight)
+
+
+def moving():
+    data = torch.randn(16, 4)
+    x = torch.shard(data, MESH, ROWS)
+    assert x.to("cpu") is x and x.to(x.device) is x and x.cpu() is x
+    assert x.to("cpu:3").jax().devices() == {jax.devices()[3]} and x.to("cpu:0").jax().devices() == {jax.devices()[0]}
+    array = x.numpy()
+    assert np.array_equal(array, data.numpy()) and spec(x) == ROWS
+    raised(ValueError, lambda: array.__setitem__(0, 1), "read-only")
+    for loaded in (pickle.loads(pickle.dumps(x)), torch_round_trip(x)):
+        assert torch.equal(loaded, data) and len(loaded.jax().devices()) == 1
+    w = nn.Parameter(torch.ones(8, 3))
+    spread = torch.shard(w, MESH, ROWS)
+    (spread * spread).sum().backward()
+    assert w.grad.tolist() == [[2.0] * 3] * 8 and len(w.grad.jax().devices()) == 1
+    gathered = spread.detach().requires_grad_()
+    (gathered.to("cpu:0") * 3).sum().backward()
+    assert spec(gathered.grad) is not None and gathered.grad.sum().item() == 72
+    raised(TypeError, lambda: torch.shard(x, 3), "'mesh' must be jax.sharding.Mesh, not int")
+    raised(TypeError, lambda: torch.shard(x, MESH, "d"), "'spec' must be jax.sharding.PartitionSpec, not str")
+    raised(TypeError, lambda: torch.shard(3, MESH), "must be Tensor or Module, not int")
+    raised(ValueError, lambda: torch.shard(torch.ones(3), MESH, ROWS), "partitioned 8 times")
+    raised(ValueError, lambda: torch.shard(torch.ones(8), MESH, PartitionSpec("e")), "not found in mesh")
+    net = nn.Linear(3, 8)
+    raised(ValueError, lambda: torch.shard(net, MESH, PartitionSpec(None, "d")), "partitioned 8 times")
+    assert len(net.bias.jax().devices()) == 1  # nothing was changed
+
+
+def torch_round_trip(x):
+    file = io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    return torch.load(file)
+
+
+for part in (training, operations, writing, moving):
+    part()
+    sys.stdout.write(f"{part.__name__}\n")
