@@ -18,6 +18,7 @@ import numpy as np
 
 from . import programs, values
 from .calls import Call, Estimate, Guarded, Shapes, compiled_alone
+from .checks import test_of
 from .host.recipes import Recipe, Unstaged, packed, recipe_of, unpacked
 from .host.rules import BYTE, CALL
 from .host.short import SMALL, Form, shortened, silence
@@ -191,12 +192,26 @@ def _code(
     names = {"Guarded": Guarded, "checks": shapes.checks, "ignore": _ignore, "nothing": _ignoring, "heed": _heed}
     sizes = [a.nbytes for a in avals], [*[a.nbytes for a in outs], 0]  # type: ignore[union-attr]
     last = f"return Guarded({found}, {flags}, checks)" if flags else f"return {found}"
-    short = shortened(program, Form(n, [_SCALARS[k] for k in call.kinds], sizes, call.view, names, last), _silent)
+    scalars = [_SCALARS[k] for k in call.kinds]
+    short = shortened(program, Form(n, scalars, sizes, call.view, names, last), _silent)
     given = [f"v{i}" for i in range(program.given)]
     lines = [f"def run({', '.join(given)}):", *[f"    if type({v}) is not ndarray: {v} = asarray({v})" for v in given[:n]]]
     # Another thread may be in the context in which NumPy is silent.
-    lines += [f"    try: return short({', '.join(given)})", f"    except RuntimeError: return walked({', '.join(given)})"]
-    return made(lines, {"ndarray": _ndarray, "asarray": np.asarray, "short": short, "walked": walked}), short
+    code = [f"    try: return short({', '.join(given)})", f"    except RuntimeError: return walked({', '.join(given)})"]
+    run = made([*lines, *code], {"ndarray": _ndarray, "asarray": np.asarray, "short": short, "walked": walked})
+    spans = [span for _, _, span in shapes.checks]
+    if flags and all(span is not None and (span[0] >= n or avals[span[0]].dtype.isbuiltin == 1) for span in spans):
+        # Where looking at the operands tells that no check fails, the flags need not be computed.
+        recipe = _recipe(call, avals, shapes)
+        lean = shortened(
+            stage(recipe._replace(outs=recipe.outs[:-1])), Form(n, scalars, sizes, call.view, names, f"return {found}"), _silent
+        )
+        tests = {f"test{k}": test_of(span, avals[span[0]].dtype if span[0] < n else None) for k, span in enumerate(spans)}
+        told = " and ".join([f"test{k}(v{span[0]})" for k, span in enumerate(spans)])
+        every = ", ".join(given)
+        lines = [f"def run({every}):", f"    if {told}: return lean({every})", f"    return whole({every})"]
+        short = made(lines, {**tests, "lean": lean, "whole": short})
+    return run, short
 
 
 def _owned(x: Any) -> np.ndarray:

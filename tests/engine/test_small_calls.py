@@ -21,7 +21,7 @@ MODES = pytest.mark.parametrize("mode", ["deferred", "immediate"])
 
 
 @pytest.fixture(autouse=True)
-def _deferred(compiles_soon: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:  # noqa: ARG001 (what it sets is set back)
+def _deferred(compiles_soon: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if values.tier == "xla":
         pytest.skip("nothing runs on the host")
     for name, seconds in COSTS.items():
@@ -142,8 +142,9 @@ def test_numpy_has_nothing_to_say(mode: str) -> None:
         for f in (
             lambda: x / y, lambda: torch.log(x), lambda: x * y, lambda: x - y, lambda: x + y, lambda: torch.sqrt(x), lambda: x > y,
             lambda: x.to(torch.int32), lambda: x.double().to(torch.float16), lambda: torch.maximum(x, y), lambda: torch.sign(x),
-            lambda: x * 1e300, lambda: x.sum(), lambda: torch.floor(x), lambda: torch.abs(x), lambda: -x, lambda: x.bfloat16() > y.bfloat16(),
-            lambda: x.half() * y.half(), lambda: torch.softmax(x, 0), lambda: x.max(), lambda: torch.round(x), lambda: x == y,
+            lambda: x * 1e300, x.sum, lambda: torch.floor(x), lambda: torch.abs(x), lambda: -x,
+            lambda: x.bfloat16() > y.bfloat16(),
+            lambda: x.half() * y.half(), lambda: torch.softmax(x, 0), x.max, lambda: torch.round(x), lambda: x == y,
         ):  # fmt: skip
             often(f, 14)
         with pytest.raises(RuntimeWarning):  # the program's own settings are what they were
@@ -213,6 +214,35 @@ def test_errors_of_the_short_way_are_those_of_the_long_one() -> None:
     index[1] = 3
     with pytest.raises(IndexError, match="out of range"):
         torch.nn.functional.embedding(index, table)
+
+
+@MODES
+def test_indices_are_looked_at_each_time(mode: str) -> None:
+    F = torch.nn.functional
+    with execution(mode):
+        x = torch.log_softmax(torch.arange(12.0).reshape(3, 4), 1).clone()
+        long = torch.arange(600.0).reshape(200, 3).clone()
+        good, ignored, bad = torch.tensor([0, 3, 1]), torch.tensor([0, -100, 1]), torch.tensor([0, 4, 1])
+        often(lambda: F.nll_loss(x, good + 0))
+        often(lambda: torch.gather(x, 1, good[:, None] + 0))
+        often(lambda: x[good[:2] - 1])
+        often(lambda: long[torch.arange(100) + 1])
+        often(lambda: F.cross_entropy(x, good + 0))
+        assert F.nll_loss(x, ignored).item() == pytest.approx(-(x[0, 0] + x[2, 1]).item() / 2)
+        assert F.nll_loss(x, ignored * 0 - 100).isnan().item()
+        assert torch.gather(x, 1, torch.tensor([[3], [0], [2]])).tolist() == [[x[0, 3].item()], [x[1, 0].item()], [x[2, 2].item()]]
+        assert x[torch.tensor([-3, 2])].tolist() == [x[0].tolist(), x[2].tolist()]
+        with pytest.raises(IndexError, match="Target 4 is out of bounds"):
+            F.nll_loss(x, bad)
+        with pytest.raises(IndexError, match="Target 4 is out of bounds"):
+            F.cross_entropy(x, bad)
+        with pytest.raises(RuntimeError, match="index 4 is out of bounds for dimension 1 with size 4"):
+            torch.gather(x, 1, bad[:, None])
+        for wrong in ([0, 3], [-4, 0]):
+            with pytest.raises(IndexError, match=f"index {next(i for i in wrong if i)} is out of bounds"):
+                x[torch.tensor(wrong)]
+        with pytest.raises(IndexError, match="index 200 is out of bounds"):
+            long[torch.arange(101, 201)]
 
 
 # ---- small views -----------------------------------------------------------------------------------------------------------------
