@@ -13,7 +13,7 @@ import jtorch as torch
 from jtorch.engine import values
 from jtorch.engine.host.rules import Equation, load
 from jtorch.engine.host.staging import stage
-from jtorch.ops import _arcs, _sincos, bessel, special
+from jtorch.ops import _arcs, _order, _remainder, _sincos, bessel, pointwise, reductions, special
 
 #: The function, units in the last place by which the two may differ, and where it is compared.
 WIDE, UNIT, INSIDE, MIDDLE = (-1e6, 1e6), (-1.0, 1.0), (0.001, 0.999), (-8.0, 12.0)
@@ -126,3 +126,48 @@ def test_one_call_of_numpy_computes_them() -> None:
     rule = load()["jtorch.sin"]
     aval = program.specs[0]
     assert rule.make(Equation("jtorch.sin", (aval,), (aval,), {}, stage)) is np.sin
+
+
+# ---- whole numbers of elements, places and orders --------------------------------------------------------------------------------
+
+_TIES = np.array([[2.0, -0.0, 0.0, 2.0, np.nan, -1.0], [np.inf, 1.0, -np.inf, 1.0, np.nan, np.nan], [0.0, 0.0, -0.0, 5.0, 5.0, -5.0]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "int16"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("flag", [False, True])
+def test_orders_and_places(dtype: str, axis: int, flag: bool) -> None:
+    x = (_TIES if dtype[0] == "f" else np.nan_to_num(_TIES, nan=3, posinf=7, neginf=0) % 5).astype(dtype)
+    by_xla, on_host = both(lambda a: _order._stable_order(a, axis=axis, descending=flag), [x])
+    assert np.array_equal(by_xla, on_host)
+    assert on_host.dtype == np.int64
+    by_xla, on_host = both(lambda a: reductions._place(a, axis=axis, largest=flag), [x])
+    assert np.array_equal(by_xla, on_host)
+    assert (on_host.dtype, on_host.shape) == (np.int64, by_xla.shape)
+
+
+@DTYPES
+@pytest.mark.parametrize("f", [_remainder.rem, pointwise._floored])
+def test_quotients(f: Callable[..., Any], dtype: Any) -> None:
+    rng = np.random.default_rng(5)
+    special_ones = [0.0, -0.0, 1.0, -1.0, 0.1, -0.3, 3.0, 1e30, -1e-30, np.inf, -np.inf, np.nan]
+    a, b = np.array([(p, q) for p in special_ones for q in special_ones], dtype).T
+    a = np.concatenate([a, rng.uniform(-20, 20, 300), np.arange(-9.0, 9.0)]).astype(dtype)
+    b = np.concatenate([b, rng.uniform(-3, 3, 300), np.repeat(3.0, 18)]).astype(dtype)
+    by_xla, on_host = both(f, [a, b])
+    assert np.array_equal(by_xla, on_host, equal_nan=True)
+    zero = by_xla == 0
+    assert np.array_equal(np.signbit(by_xla[zero]), np.signbit(on_host[zero]))
+
+
+def test_empty_ones_are_left_to_the_formula() -> None:
+    assert torch.argmax(torch.ones(0, 3), dim=1).shape == (0,)
+    assert torch.argsort(torch.ones(0, 3), dim=0).shape == (0, 3)
+    assert torch.sin(torch.ones(0)).shape == (0,)
+
+
+def test_incomplete_gamma_functions_of_ordinary_numbers() -> None:
+    a, x = torch.tensor([0.5, 2.0]), torch.tensor([1.0, 2.0])
+    for _ in range(8):
+        assert torch.igamma(a, x).tolist() == pytest.approx([0.8427008, 0.5939942], rel=1e-5)
+        assert torch.igammac(a, torch.tensor([0.0, float("inf")])).tolist() == [1.0, 0.0]

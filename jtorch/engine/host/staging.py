@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from .recipes import Recipe, Step, Unstaged, recipe_of
 from .rules import Equation, load, same
 
@@ -13,6 +15,8 @@ from .rules import Equation, load, same
 CODE_AFTER = 4
 #: Values with more bytes than this are given up after their last use; smaller ones when the program ends.
 LARGE = 1 << 15
+#: Values of no more bytes that depend on constants alone are computed when the program is made.
+FOLDED = 1 << 12
 
 
 class Program:
@@ -174,6 +178,25 @@ class _Stager:
             else:
                 step[0] = partial(_reshaped, shape=tuple(shape))
 
+    def fold(self, steps: list[list[Any]]) -> list[list[Any]]:
+        """Computes what depends on nothing but constants once and for all, where it is small."""
+        left = []
+        for step in steps:
+            compute, ins, out, _ = step
+            known = [self.template[i - self.given] if i >= self.given else None for i in ins]
+            if type(out) is not int or out in self.outs or self.bytes(out) > FOLDED or any(x is None for x in known):
+                left.append(step)
+                continue
+            with np.errstate(all="ignore"):
+                found = np.array(compute(*known))
+            found.flags.writeable = False
+            self.template[out - self.given] = found
+        return left
+
+    def bytes(self, i: int) -> int:
+        """The size of a value."""
+        return self.specs[i].size * self.specs[i].dtype.itemsize
+
     def bare_numbers(self, steps: Sequence[list[Any]]) -> None:
         """Makes constants NumPy scalars where only scalars are computed with them: Python's operators are faster on two of a kind."""
         arrays = {i for _, ins, out, _ in steps for i in ins if type(out) is not int or self.specs[out].ndim}
@@ -200,7 +223,7 @@ def stage(what: Any) -> Program:
     recipe = what if type(what) is Recipe else recipe_of(what)
     stager = _Stager(recipe)
     stager.leave_to_ufuncs(stager.outs)
-    steps = _needed(stager.steps, stager.outs)
+    steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
     sizes = [a.size * a.dtype.itemsize for a in stager.specs]
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
