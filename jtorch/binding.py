@@ -13,7 +13,7 @@ from .applying import apply, inplace, keep_layout, write_out
 from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
 from .core import Tensor
-from .engine import Value, limits, numbers_of, record
+from .engine import Value, limits, numbers_of, record, record_one, record_two
 from .errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
 from .ops import _kernel
 from .ops._declare import (
@@ -97,6 +97,15 @@ class Bound:
             got = ", ".join(type(e.value).__name__ if isinstance(e, Fixed) else NAMES_OF_KINDS.get(e, "NoneType") for e in operands)
             raise TypeError(f"{self.op.name}() received an invalid combination of arguments - got ({got}), but expected a Tensor too")
 
+    def wrapped(self, values: list[Value]) -> tuple[Tensor, ...]:
+        """Several results as tensors."""
+        made = []
+        for v in values:
+            r = _new(Tensor)
+            r._v = v
+            made.append(r)
+        return tuple(made)
+
     def finish(self, result: Any, tensors: Sequence[Tensor]) -> Any:
         """The result as the caller gets it: memory order, named tuples."""
         if self.keep_layout:
@@ -128,6 +137,7 @@ def _has_tensor(value: Any) -> bool:
     return isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and any(_has_tensor(x) for x in value))
 
 
+_new = object.__new__
 BOUND: dict[str, Bound] = {}
 
 
@@ -217,6 +227,8 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         lines.append(f"if _far: _check_numbers(_ts, {{{', '.join(f'{n!r}: ({n}, k_{n})' for n in exact)}}}, {op.fits!r})")
     lines += [f"_key = {key}", *known]
     if simple:
+        if sum(p.kind == TENSOR for p in params) == 1 and params[0].kind == TENSOR and op.strides is None and not op.returns:
+            lines += _fast_unary(op)
         lines.append(f"_ts = ({tensors}{comma})")
         lines.append(f"_r = _apply(_call, _ts, ({values}{comma}))")
     else:
@@ -226,10 +238,14 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.strides is not None:
         lines += result_strides.code(op.strides, names)
     if op.out:
-        apart = ", _ts" if op.family in POINTWISE or op.name in _PARTLY_APART else ", _ts, True" if op.name in _APART else ""
-        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{apart})"]
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_apart(op)})"]
     lines.append("return _r")
     return lines
+
+
+def _apart(op: Op) -> str:
+    """The arguments that tell which tensors the memory of ``out`` must not be shared with."""
+    return ", _ts" if op.family in POINTWISE or op.name in _PARTLY_APART else ", _ts, True" if op.name in _APART else ""
 
 
 def _doubt(op: Op, names: dict[str, Any]) -> str:
@@ -301,8 +317,43 @@ def _fast_binary(op: Op, names: dict[str, Any]) -> list[str]:
         f"    if not ({a.name}._rg or {b.name}._rg or {a.name}._strides or {b.name}._strides):",
         "        _call = _calls.get(_tt)",
         "        if _call is not None:",
-        "            _r = _new(_Tensor); _r._v = _record(_call, (_a, _b))",
+        "            _r = _new(_Tensor); _r._v = _record_two(_call, _a, _b)",
         "            return _r",
+        *_fast_number(op, names),
+    ]
+
+
+def _fast_number(op: Op, names: dict[str, Any]) -> list[str]:
+    """The path of a tensor and an ordinary number that need nothing special."""
+    a, b, *rest = op.params
+    if b.annotation != "Array | Number":
+        return []
+    names["_tf"], names["_ti"] = [tuple([T] * (a.kind != TENSOR) + [k] + [None] * len(rest)) for k in "fi"]
+    others = "".join(f" and {p.name} is _d_{p.name}" for p in rest) + (" and out is None" if op.out else "")
+    small = f"-128 <= {b.name} <= 127"
+    floats = f"type({b.name}) is float and {small}" if b.name in _exact(op) else f"type({b.name}) is float"
+    return [
+        f"elif ({floats} or type({b.name}) is int and {small}) and type({a.name}) in _TENSORS{others}:",
+        f"    _a = {a.name}._v",
+        f"    if _a is None: _a = {a.name}._read()",
+        f"    if not ({a.name}._rg or {a.name}._strides):",
+        f"        _call = _calls.get(_tf if type({b.name}) is float else _ti)",
+        "        if _call is not None:",
+        f"            _r = _new(_Tensor); _r._v = _record(_call, (_a,), ({b.name},))",
+        "            return _r",
+    ]
+
+
+def _fast_unary(op: Op) -> list[str]:
+    """The path of one tensor that needs nothing special, once the call is known: ``_apply`` without what there is nothing to do for."""
+    n = op.params[0].name
+    return [
+        f"if not ({n}._rg or {n}._strides){' and out is None' if op.out else ''}:",
+        f"    _v = _record_one(_call, v_{n})",
+        "    if type(_v) is not list:",
+        "        _r = _new(_Tensor); _r._v = _v",
+        "        return _r",
+        "    return _bound.wrapped(_v)",
     ]
 
 
@@ -354,7 +405,8 @@ REPEATING = frozenset(("tril", "triu", "threshold"))
 #: What generated code finds under its names.
 GENERATED_NAMES = {
     "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
-    "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_new": object.__new__, "_Tensor": Tensor,
+    "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_record_one": record_one, "_record_two": record_two,
+    "_new": object.__new__, "_Tensor": Tensor,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
     "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
 }  # fmt: skip

@@ -15,7 +15,7 @@ from .autograd import grad_mode
 from .autograd.grad_mode import MODE
 from .autograd.nodes import shown
 from .autograd.tape import SAVING, Node
-from .engine import LOCAL, META, SPECIAL, THREADS, Aval, Meta, Value, aval_of, leaf, meta_value, put, read, record, shapes_of
+from .engine import LOCAL, META, SPECIAL, THREADS, Aval, Meta, Value, aval_of, leaf, meta_value, put, read, record, shapes_of, unrecorded
 from .layouts import contiguous_strides as contiguous_strides
 from .layouts import format_strides as format_strides
 from .layouts import in_format
@@ -776,6 +776,8 @@ def view(
     t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Value | None = None, edge: Any = None, source: Value | None = None
 ) -> Tensor:
     """The view of ``t`` that ``step`` describes. Where one op makes several views, ``value`` and ``edge`` are given, and of what value."""
+    if value is None and not t._rg and (small := small_view(t, (step,), strides, offset)) is not None:
+        return small
     v = t._v
     al = t._al
     if v is None:
@@ -816,6 +818,48 @@ def view(
     return r
 
 
+def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], offset: int) -> Tensor | None:
+    """A small view of memory that NumPy's array is, to be computed from that when it is read, however many views lie between; None where
+    it would have to be another way. (Reading it runs no kernel, so that it is no question whether to record one.)
+    """
+    al = t._al
+    if al is None:
+        whole, aval = t._v, t._aval
+    else:
+        if not (al.direct or not al.chain):
+            return None
+        storage = al.storage
+        whole, aval = storage.value, t._aval
+        if whole is None or storage.strides is not None:
+            return None
+    array = whole.array  # type: ignore[union-attr]
+    if type(array) is not np.ndarray:
+        return None
+    for step in steps:
+        if not step.geometric or type(step) is not Step:
+            return None
+        found: Any = unrecorded(step.get, aval)
+        if found is None:
+            return None
+        aval = found.outs
+    if aval.nbytes > SMALL_VIEW or aval.dtype != array.dtype:
+        return None
+    if al is None:
+        al = alias_of(t)
+        if al.storage.strides is not None:
+            return None
+    r = _new(Tensor)
+    r._al = mine = Alias(al.storage, (*al.chain, *steps), None, al.base if al.base is not None else t, al.counter.n, offset)
+    mine.aval, mine.strides, mine.counter, mine.direct = aval, strides, al.counter, True
+    mine.contiguous = strides == contiguous_strides(aval.shape)
+    if not mine.contiguous:
+        r._strides = strides
+    mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
+    return r
+
+
+#: Views of no more bytes are read from NumPy's memory at once.
+SMALL_VIEW = 1 << 15
 #: Views of more bytes that repeat their memory's elements are computed where they are used, mostly as a part of what uses them.
 WIDE = 1 << 26
 

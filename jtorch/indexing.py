@@ -18,14 +18,16 @@ from . import applying, dtypes
 from .applying import inplace
 from .autograd.names import named, written
 from .binding import BOUND, bind
-from .core import Tensor, from_host
+from .core import Tensor, from_host, small_view
 from .engine import SPECIAL, numbers_of
 from .errors import check_long
 from .ops import scattering as _writing  # noqa: F401
 from .ops._declare import OPS
+from .ops._kernel import caches
 from .ops.indexing import too_large
 from .ops.views import VIEWS, expanded_size
-from .views import make_view, select_at, slice_at, viewed
+from .steps import dynamic_step
+from .views import SELECT_AT, make_view, select_at, slice_at, viewed
 from .writing import check_inplace
 
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
@@ -277,6 +279,8 @@ def getitem(t: Tensor, index: Any) -> Tensor:
     elif kind is slice:
         if t._aval.ndim:
             return _sliced(t, 0, index)
+    elif kind is tuple and not t._rg and (part := _element(t, index)) is not None:
+        return part
     elif kind is Tensor and index._aval.ndim and t._aval.ndim and index._aval.dtype == np.int64:
         found = _index(t, (index,))
         return found if t._strides is None and index._strides is None else _ordered(found, t, [index])
@@ -287,6 +291,39 @@ def getitem(t: Tensor, index: Any) -> Tensor:
         result = named(viewed(t, t._aval.shape), "AliasBackward0")
         result._strides = t._strides  # those of dimensions of size 1 as well
     return result
+
+
+def _element(t: Tensor, index: tuple[Any, ...]) -> Tensor | None:
+    """``t[i, j]`` for ints that are in range, as one view; None where it is not to be had so."""
+    for i in index:
+        if type(i) is not int:
+            return None
+    aval = t._aval
+    known = _elements.get((aval, index)) if t._strides is None else None
+    if known is None:
+        shape = aval.shape
+        if not 0 < len(index) <= len(shape):
+            return None
+        strides = t._strides or applying.contiguous_strides(shape)
+        steps = []
+        at = 0
+        for i, n, stride in zip(index, shape, strides, strict=False):
+            if not -n <= i < n:
+                return None
+            i = i + n if i < 0 else i
+            at += i * stride
+            steps.append(dynamic_step(SELECT_AT, 0, i))
+        known = (tuple(steps), strides[len(index) :], at)
+        if t._strides is None and len(_elements) < _MOST_ELEMENTS:
+            _elements[aval, index] = known
+    steps_, strides_, at = known
+    return small_view(t, steps_, strides_, at if t._al is None else t._al.offset + at)
+
+
+#: Views of elements of contiguous tensors: their steps, strides and offset, by what they are of and where.
+_elements: dict[Any, tuple[tuple[Any, ...], tuple[int, ...], int]] = {}
+caches.append(_elements)
+_MOST_ELEMENTS = 4096
 
 
 def _gathered(t: Tensor, advanced: list[tuple[int, Any]]) -> Tensor:

@@ -17,6 +17,10 @@ from .storage import First, Step
 
 _steps: dict[Any, Step] = {}
 caches.append(_steps)
+#: Steps whose position is an input, with those made for some positions.
+_dynamic: dict[Any, tuple[Step, dict[int, Step]]] = {}
+caches.append(_dynamic)
+_MOST_POSITIONS = 64
 
 
 def _put_call(record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -> Call | None:
@@ -67,11 +71,18 @@ def first_step(numel: int) -> First:
 def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> Step:
     """The step of a view whose position is an input of the program."""
     key = (record_, (dim, *rest))
-    found = _steps.get(key)
-    if found is None:
+    known = _dynamic.get(key)
+    if known is None:
         layout = (T, Fixed(dim), "i", *[Fixed(r) for r in rest])
-        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, (dim, *rest), True), (), record_.geometric)
-    return Step(found.get, found.put, (index,), record_.geometric)
+        step = Step(call_of(record_.op, layout), _put_call(record_, (dim, *rest), True), (), record_.geometric)
+        known = _dynamic[key] = (step, {})
+    found, positions = known
+    step = positions.get(index)
+    if step is None:
+        step = Step(found.get, found.put, (index,), record_.geometric)
+        if len(positions) < _MOST_POSITIONS:
+            positions[index] = step
+    return step
 
 
 def detaching() -> Step:

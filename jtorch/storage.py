@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine import LOCAL, THREADS, Aval, Call, Value, copied, limits, numbers_of, record
+from .engine import LOCAL, THREADS, Aval, Call, Value, copied, limits, numbers_of, record, settled
 from .layouts import contiguous_strides
 
 _addresses = itertools.count(1)
@@ -163,9 +163,38 @@ class Storage:
                 else:
                     value = self.value
                     assert value is not None
+        if alias.direct and (found := self.part(value, alias)) is not None:
+            return found
         for step in alias.chain:
             value = record(step.get, (value,), step.numbers)
         return value
+
+    def part(self, value: Value, alias: Alias) -> Value | None:
+        """The small view that an alias is, at once from the base's value if that is an array of NumPy's; None if it is not."""
+        array = value.array
+        if type(array) is not np.ndarray or self.strides is not None or not array.flags.c_contiguous or array.dtype != alias.aval.dtype:
+            return None
+        aval = alias.aval
+        shape = aval.shape
+        at = alias.offset
+        if not shape:
+            found = np.asarray(array.reshape(-1)[at])
+        elif alias.contiguous:
+            found = array.reshape(shape) if aval.size == array.size else array.reshape(-1)[at : at + aval.size].reshape(shape).copy()
+        else:
+            size = aval.dtype.itemsize
+            found = np.ndarray(shape, aval.dtype, array, at * size, tuple([n * size for n in alias.strides])).copy()
+        return settled(found, aval)
+
+    def number(self, alias: Alias) -> Any:
+        """The first element of a direct view as a Python number; None if it is not at hand."""
+        value = self.value
+        if value is None or self.strides is not None:
+            return None
+        array = value.array
+        if type(array) is not np.ndarray or not array.flags.c_contiguous or array.dtype is not alias.aval.dtype:
+            return None
+        return array.item(alias.offset)
 
     def host_view(self, alias: Alias) -> np.ndarray | None:
         """The NumPy view that an alias is, or None where its dtype or its values are others."""
@@ -210,6 +239,7 @@ def follow(alias: Alias) -> None:
         shape, strides = before.aval.shape, before.strides or contiguous_strides(before.aval.shape)
     if base.shape != shape or base.dtype != before.aval.dtype or strides != (1,):
         chain = (*memory_steps(base, None, shape, strides, 0, before.aval.dtype), *chain)
+    alias.direct = False
     alias.chain = chain
     alias.version = -1
     alias.storage = now
@@ -259,10 +289,13 @@ class Alias:
         base: the tensor whose history this one shares (None for a base, and after ``detach``).
         gen: the write count at which this tensor's history was made.
         aval, strides, offset: the geometry, which views of NumPy's memory are read by.
+        direct: that geometry tells all about the view, which is small; ``contiguous``: that it is in one piece.
         origin: ``"no_grad"``, ``"multi"`` or ``"function"`` for views that in-place operations treat specially under autograd.
     """
 
-    __slots__ = ("storage", "chain", "value", "version", "base", "gen", "offset", "origin", "aval", "strides", "counter")
+    __slots__ = (
+        "storage", "chain", "value", "version", "base", "gen", "offset", "origin", "aval", "strides", "counter", "direct", "contiguous",
+    )  # fmt: skip
 
     def __init__(self, storage: Storage, chain: tuple[Step, ...], value: Value | None, base: Any, gen: int, offset: int) -> None:
         self.storage, self.chain, self.value = storage, chain, value
@@ -272,6 +305,7 @@ class Alias:
         self.aval: Aval = storage.aval if value is None else value.aval
         self.strides: tuple[int, ...] = ()
         self.counter = storage.counter
+        self.direct = False
 
     def now(self, value: Value, version: int) -> None:
         """Takes note of the view's value at a version of the storage, which must not be a later one than the value's."""

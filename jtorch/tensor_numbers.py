@@ -12,7 +12,7 @@ from . import dtypes
 from .autograd.grad_mode import MODE
 from .binding import composite
 from .core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
-from .engine import META, SPECIAL, Lifted, Several, array_of, numbers_of, read
+from .engine import META, SPECIAL, Lifted, Several, array_of, note_read, numbers_of, read
 from .errors import not_offered
 from .storage import HOST_LOCK, ForeignStorage
 from .warned_once import warn_of_scalar
@@ -27,6 +27,22 @@ def _data(t: Tensor, what: str) -> Any:
     return array_of(v)
 
 
+def _number(t: Tensor) -> Any:
+    """The only element where it is at hand, for the commonest tensors; None if it has to be had another way."""
+    v = t._v
+    if v is not None:
+        array = v.array
+        if type(array) is not np.ndarray or array.size != 1:
+            return None
+        found = array.item()
+    else:
+        al = t._al
+        if al is None or not al.direct or al.aval.size != 1 or (found := al.storage.number(al)) is None:
+            return None
+    note_read()
+    return found
+
+
 @composite(namespace="Tensor", operands=("self",))
 def item(self: Any) -> Any:
     """The only element as a Python number.
@@ -39,6 +55,8 @@ def item(self: Any) -> Any:
         >>> torch.tensor([2.5]).item()
         2.5
     """
+    if (found := _number(self)) is not None:
+        return found
     v = self._v or self._read()
     if v.aval.size != 1:
         raise RuntimeError(f"a Tensor with {v.aval.size} elements cannot be converted to Scalar")
@@ -171,6 +189,8 @@ def __bool__(self: Any) -> Any:
         >>> bool(torch.tensor([0.5]))
         True
     """
+    if (found := _number(self)) is not None:
+        return bool(found)
     v = self._v or self._read()
     if v.aval.size != 1:
         if v.aval.size == 0:

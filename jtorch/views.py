@@ -143,7 +143,7 @@ def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Calla
 
 _V = view_ops.VIEWS
 _VIEW_SHAPE, _SLICE, _SLICE_AT = _V["Tensor._view_shape"], _V["_C._slice"], _V["_C._slice_at"]
-_SELECT, _SELECT_AT = _V["_C._select"], _V["_C._select_at"]
+_SELECT, SELECT_AT = _V["_C._select"], _V["_C._select_at"]
 _VIEW_DTYPE, _EXPAND = _V["_C._view_dtype"], _V["Tensor.expand"]
 
 
@@ -213,7 +213,7 @@ def select(input: Any, dim: int, index: int) -> Any:
 def select_at(t: Tensor, dim: int, index: int) -> Tensor:
     """``select`` with checked arguments."""
     strides = t._strides or contiguous_strides(t._aval.shape)
-    step = dynamic_step(_SELECT_AT, dim, index) if _is_data(t) or _varies(t, dim, index, 1) else step_of(_SELECT, (dim, index))
+    step = dynamic_step(SELECT_AT, dim, index) if _is_data(t) or _varies(t, dim, index, 1) else step_of(_SELECT, (dim, index))
     offset = (t._al.offset if t._al is not None else 0) + strides[dim] * index
     return view(t, step, (*strides[:dim], *strides[dim + 1 :]), offset)
 

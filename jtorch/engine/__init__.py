@@ -18,11 +18,15 @@ from .record import execution as execution
 from .record import execution_mode as execution_mode
 from .record import flush as flush
 from .record import leaf as leaf
+from .record import note_read as note_read
 from .record import numbers_of as numbers_of
 from .record import read as read
 from .record import record as record
+from .record import record_one as record_one
+from .record import record_two as record_two
 from .record import require_gil as require_gil
 from .record import set_execution as set_execution
+from .record import unrecorded as unrecorded
 from .run import OutOfMemoryError as OutOfMemoryError
 from .run import outside_jax as outside_jax
 from .run import stats as stats
@@ -40,6 +44,7 @@ from .values import copied as copied
 from .values import default_device as default_device
 from .values import meta_value as meta_value
 from .values import put as put
+from .values import settled as settled
 
 require_gil()
 _heap.keep_freed_memory()

@@ -134,17 +134,21 @@ class Shapes:
 
     Attributes:
         run: takes the operands and numbers, and gives what the kernel does.
+        quick: does so for operands that are all NumPy arrays, and raises what it likes where ``run`` might not; None if there is no such.
+        alone: how often the kernel ran in traces so short that recording them was of no use (see ``record``).
         on_host: that ``run`` takes and may give NumPy arrays.
         estimate: what running takes; None until it is settled how the call is to run (``tiers.settle``).
     """
 
-    __slots__ = ("checks", "estimate", "flows", "jaxpr", "mixed", "on_host", "outs", "run")
+    __slots__ = ("alone", "checks", "estimate", "flows", "jaxpr", "mixed", "on_host", "outs", "quick", "run")
 
     def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool, run: Callable[..., Any]) -> None:
         self.outs, self.checks, self.run = outs, checks, run
         self.jaxpr: Any = None  # once it was asked for
         self.flows: dict[Any, Any] = {}  # where results have their elements from (see ``checks``)
         self.on_host = True
+        self.quick: Callable[..., Any] | None = None
+        self.alone = 0
         self.estimate: Estimate | None = None
         #: Operands on several devices: immediate mode must bring them together first.
         self.mixed = mixed
@@ -238,6 +242,7 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
             args = (*tiers.all_moved(args[: len(avals)], avals), *args[len(avals) :])
         return shapes.run(*args)
 
+    shapes.quick = None
     shapes.run, shapes.on_host, shapes.estimate = run, True, None
 
 

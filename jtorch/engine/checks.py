@@ -55,6 +55,38 @@ def answered(call: Call, checks: Sequence[Check], ins: Sequence[Value], numbers:
     return True
 
 
+def test_of(span: Span, dtype: np.dtype | None) -> Callable[[Any], bool]:
+    """What tells of a NumPy array of ``dtype``, or of a number where that is None, whether the check of a span holds for sure."""
+    _, low, high, hole, skip, _ = span
+    if dtype is None:
+        return lambda x: x == skip or (low <= x <= high and x != hole)
+
+    def of_all(x: np.ndarray) -> bool:
+        if skip is not None:
+            x = x[x != skip]
+        if not x.size:
+            return True
+        if not (np.minimum.reduce(x, None) >= low and np.maximum.reduce(x, None) <= high):
+            return False
+        return hole is None or not (x == hole).any()
+
+    if dtype.kind not in "iu":
+        return of_all
+
+    def of_integers(x: np.ndarray) -> bool:
+        size = x.size
+        if not 0 < size <= _FEW:
+            return of_all(x)
+        numbers = x.ravel().tolist()
+        if skip is not None and skip in numbers:
+            numbers = [n for n in numbers if n != skip]
+            if not numbers:
+                return True
+        return min(numbers) >= low and max(numbers) <= high and (hole is None or hole not in numbers)
+
+    return of_integers
+
+
 def bounds(v: Value, skip: Any = None) -> Interval:
     """The interval of a value's elements, those that equal ``skip`` left out; remembered."""
     if v.meta is None:

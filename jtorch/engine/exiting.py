@@ -54,6 +54,7 @@ def _at_exit() -> None:
     values.lost = _wait
     for call in list(calls.CALLS):
         for shapes in list(call.shapes.values()):
+            shapes.quick = None
             shapes.run = _after_waiting(shapes.run)
     until = time.monotonic() + PATIENCE
     me = threading.get_ident()

@@ -57,7 +57,7 @@ def _refuse_all() -> None:
     for call in list(calls.CALLS):
         for avals, shapes in call.shapes.items():
             if shapes.on_host and values.tier == "xla":
-                shapes.on_host = False
+                shapes.quick, shapes.on_host = None, False
             if not shapes.on_host:
                 calls.begin(call, avals, shapes)
 

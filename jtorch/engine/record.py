@@ -14,11 +14,11 @@ import numpy as np
 from numpy import ndarray
 
 from . import programs, run, trie, values
-from .calls import Call, Guarded, common_device, shapes_of
+from .calls import Call, Guarded, Shapes, common_device, shapes_of
 from .checks import answered, failure
-from .run import immediately
+from .run import immediately, quickly
 from .signalled import is_signalled
-from .tiers import device_array
+from .tiers import FEW, device_array
 from .trie import DONE, ROOT, State, grow
 from .values import SPECIAL, Aval, Lifted, Meta, Several, Value, concrete, default_device
 
@@ -28,6 +28,8 @@ _new = object.__new__
 MAX_OPS = 2000
 #: Bytes of inputs that one trace may hold on to before it is run.
 MAX_BYTES = 1 << 30
+#: A kernel that has run so many times in traces of few small ops is run when it is called: recording it would take longer than it does.
+AT_ONCE = 8
 
 
 class _Holding(threading.local):
@@ -125,6 +127,7 @@ class Trace:
         wary: that inputs must not be consumed, because a run that is interrupted could not be finished.
         asked: whether the checks of the last call are to be answered by running it; ``flags`` is the answer.
         undo: called with the trace's values and inputs if an op of it fails.
+        ahead: what ran as it was called since a value was read last; None where everything is to be recorded.
     """
 
     __slots__ = (
@@ -142,6 +145,7 @@ class Trace:
         "asked",
         "flags",
         "undo",
+        "ahead",
         "__weakref__",
     )
 
@@ -159,6 +163,7 @@ class Trace:
         self.wary = self.asked = False
         self.flags: Any = None
         self.undo: list[Any] = []
+        self.ahead: list[Shapes] | None = [] if limit <= MAX_OPS else None
 
 
 def _initial_deferred() -> bool:
@@ -198,12 +203,23 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     at any time. So an op enters the trace by statements of which none makes a call, the state last, after a look at whether the trace is
     where it was.
     """
+    made: Any
     trace = LOCAL.trace
-    if trace is None:
-        return immediately(call, ins, numbers)
+    if trace is None or trace.state is ROOT:
+        found = call.shapes.get((ins[0].aval, ins[1].aval) if len(ins) == 2 else tuple([v.aval for v in ins]))
+        if found is not None and found.quick is not None:
+            if trace is None:
+                if (made := quickly(found, ins, numbers)) is not None:
+                    return made
+            elif found.alone >= AT_ONCE and (ahead := trace.ahead) is not None and (made := quickly(found, ins, numbers)) is not None:
+                ahead.append(found)
+                if len(ahead) > FEW:
+                    _record_again(trace)
+                return made
+        if trace is None:
+            return immediately(call, ins, numbers)
     before = trace.state
     key: list[Any] = [call]
-    made: Any
     try:
         for v in ins:
             if v.trace is trace:
@@ -284,6 +300,89 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     elif index >= trace.limit:
         overflow(trace)
     return made
+
+
+def note_read() -> None:
+    """Notes that the program has read a value that was at hand."""
+    trace = LOCAL.trace
+    if trace is not None and trace.ahead:
+        trace.ahead = []
+
+
+def unrecorded(call: Call, aval: Aval) -> Shapes | None:
+    """What is known of the results of a view's call, where the view need not be recorded and may be read without running the call."""
+    shapes = call.shapes.get((aval,))
+    if shapes is None:
+        return None
+    trace = LOCAL.trace
+    if trace is None:
+        return shapes
+    if shapes.alone >= AT_ONCE and trace.state is ROOT and (ahead := trace.ahead) is not None:
+        ahead.append(shapes)
+        if len(ahead) > FEW:
+            _record_again(trace)
+        return shapes
+    return None
+
+
+def record_one(call: Call, v: Value) -> Any:
+    """``record(call, (v,))``, in fewer steps where NumPy runs the call at once."""
+    shapes = call.shapes.get((v.aval,))
+    if shapes is not None and (quick := shapes.quick) is not None:
+        trace = LOCAL.trace
+        if trace is None or (shapes.alone >= AT_ONCE and trace.state is ROOT and trace.ahead is not None):
+            a = v.array
+            if type(a) is ndarray:
+                try:
+                    out = quick(a)
+                except Exception as error:
+                    if is_signalled(error):
+                        raise
+                else:
+                    return _made_at_once(trace, shapes, out)
+    return record(call, (v,))
+
+
+def record_two(call: Call, v: Value, w: Value) -> Any:
+    """``record(call, (v, w))``, in fewer steps where NumPy runs the call at once."""
+    shapes = call.shapes.get((v.aval, w.aval))
+    if shapes is not None and (quick := shapes.quick) is not None:
+        trace = LOCAL.trace
+        if trace is None or (shapes.alone >= AT_ONCE and trace.state is ROOT and trace.ahead is not None):
+            a = v.array
+            b = w.array
+            if type(a) is ndarray and type(b) is ndarray:
+                try:
+                    out = quick(a, b)
+                except Exception as error:
+                    if is_signalled(error):
+                        raise
+                else:
+                    return _made_at_once(trace, shapes, out)
+    return record(call, (v, w))
+
+
+def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Any:
+    if trace is not None:
+        ahead: Any = trace.ahead
+        ahead.append(shapes)
+        if len(ahead) > FEW:
+            _record_again(trace)
+    if type(out) is not ndarray:
+        return run.several(shapes, out)
+    v = _new(Value)
+    v.aval = shapes.outs  # type: ignore[assignment]
+    v.array = out
+    v.index = 0
+    v.trace = v.meta = None
+    return v
+
+
+def _record_again(trace: Trace) -> None:
+    """Has what ran as it was called recorded from now on: so much of it between two reads may be worth compiling."""
+    ahead, trace.ahead = trace.ahead, []
+    for shapes in ahead or ():
+        shapes.alone -= run.NEVER_AT_ONCE
 
 
 def _otherwise(trace: Trace, key: list[Any], v: Value | None, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
@@ -413,6 +512,8 @@ def flush(trace: Trace | None = None) -> None:
         trace = LOCAL.trace
         if trace is None:
             return
+    if trace.ahead:
+        trace.ahead = []
     if trace.state.parent is None:  # nothing is pending in it
         return
     if values.lost is not None:
@@ -453,6 +554,8 @@ def _ran_small(trace: Trace, state: State) -> bool:
     values = trace.values
     if trace.state is not state or len(values) != len(results):  # a signal's handler was there
         return False
+    for shapes, _, _ in state.small:  # type: ignore[union-attr]
+        shapes.alone += 1
     run.stats.flushes += 1
     run.stats.stepped += 1
     # From here on without a call: who comes next finds the ops pending or done.
@@ -518,6 +621,8 @@ def array_of(v: Value) -> Any:
                 _read_from(trace, v)
         if v.array is None:
             raise RuntimeError("this tensor's value could not be computed: an earlier run of the ops it depends on failed")
+    elif (trace := LOCAL.trace) is not None and trace.ahead:
+        trace.ahead = []
     return v.array
 
 

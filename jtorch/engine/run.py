@@ -44,6 +44,8 @@ _ndarray = np.ndarray
 _REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError)
 #: In place of the seconds spent on a trace: its program could not be compiled.
 NEVER = float("-inf")
+#: By what ``Shapes.alone`` is set back where the kernel is part of a longer trace, and where that is compiled.
+SET_BACK, NEVER_AT_ONCE = 32, 1 << 60
 #: Smallest input worth donating.
 DONATE_BYTES = 256
 
@@ -88,6 +90,45 @@ class Plan:
         self.size = -1  # of the program's cache in JAX, after the last call
 
 
+def quickly(shapes: Shapes, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    """The value, or values, of a call that NumPy runs, the shortest way there is; None if it has to go another one."""
+    quick = shapes.quick
+    if quick is None:
+        return None
+    try:
+        if len(ins) == 2:  # the commonest cases, unrolled
+            v, w = ins
+            a = v.array
+            b = w.array
+            if type(a) is not _ndarray or type(b) is not _ndarray:
+                return None
+            out = quick(a, b, *numbers) if numbers else quick(a, b)
+        elif len(ins) == 1:
+            v = ins[0]
+            a = v.array
+            if type(a) is not _ndarray:
+                return None
+            out = quick(a, *numbers) if numbers else quick(a)
+        else:
+            arrays = [v.array for v in ins]
+            for a in arrays:
+                if type(a) is not _ndarray:
+                    return None
+            out = quick(*arrays, *numbers)
+    except Exception as error:
+        if is_signalled(error):
+            raise
+        return None  # the longer way finds out
+    if type(out) is not _ndarray:
+        return several(shapes, out)
+    v = _new(Value)
+    v.aval = shapes.outs  # type: ignore[assignment]
+    v.array = out
+    v.index = 0
+    v.trace = v.meta = None
+    return v
+
+
 def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     """Runs one call now. Operands may be tracers (then so is the result) or without data (then only shapes are computed)."""
     args: Sequence[Any]
@@ -129,7 +170,7 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
     except _REFUSALS as error:
         result = _again(call, shapes, args, error)
     if type(result) is not _ArrayImpl and type(result) is not _ndarray:
-        return _several(shapes, result)
+        return several(shapes, result)
     # What the result is was learnt when the call was first seen: asking the array would take longer.
     v = _new(Value)
     v.aval = shapes.outs  # type: ignore[assignment]
@@ -145,11 +186,12 @@ def _again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) ->
         return call.jitted(*args)  # becomes part of what JAX is tracing
     if shapes.run is call.alone or is_signalled(error) or (shapes.on_host and _values.tier == "host"):
         raise error
+    shapes.quick = None
     shapes.run, shapes.on_host = call.alone, False
     return call.alone(*args)
 
 
-def _several(shapes: Shapes, result: Any) -> Any:
+def several(shapes: Shapes, result: Any) -> Any:
     """The value, or values, of a result that is not one array: several, checks on values, or tracers.
 
     Inside a JAX transformation even concrete operands give tracers.
@@ -250,7 +292,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
             raise
         result, known = call.jitted(*arrays, *numbers), None  # see ``_again``
     if known is not None and _of_host(result):
-        return _several(known, result)
+        return several(known, result)
     if type(result) is Guarded:
         _checked(result)
         if isinstance(result.flags, jax.core.Tracer) and (error := refuted(result.checks, ins, numbers)) is not None:
@@ -401,6 +443,16 @@ def _compute(trace: Any, state: State, values: list[Value], leaves: list[Value],
             _step(trace, state, live, values, leaves, numbers)
             if state.small is None:
                 state.small = tiers.small(state.steps())
+            elif state.hits == 2 and not state.small:  # it comes again
+                _set_back(state, SET_BACK)
+
+
+def _set_back(state: State, count: int) -> None:
+    """Notes that the kernels of a trace are part of what recording is of use for."""
+    for s in state.steps():
+        shapes = s.call.shapes.get(s.avals)  # type: ignore[union-attr]
+        if shapes is not None:
+            shapes.alone -= count
 
 
 def _free(leaves: list[Value]) -> tuple[int, ...]:
@@ -505,6 +557,7 @@ def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], 
     stats.compiled += 1
     room.one_more()
     steps = state.steps()
+    _set_back(state, NEVER_AT_ONCE)
     if state.worth is not None:
         tiers.compiled_seconds += state.worth[1]
     # JAX gives the buffers of donated inputs, in order, to the first outputs of the same shape.

@@ -18,9 +18,11 @@ import numpy as np
 
 from . import programs, values
 from .calls import Call, Estimate, Guarded, Shapes, compiled_alone
+from .checks import test_of
 from .host.recipes import Recipe, Unstaged, packed, recipe_of, unpacked
 from .host.rules import BYTE, CALL
-from .host.staging import CODE_AFTER, Program, stage
+from .host.short import SMALL, Form, shortened, silence
+from .host.staging import CODE_AFTER, Program, made, stage
 from .values import Aval
 
 if TYPE_CHECKING:
@@ -32,8 +34,10 @@ try:  # ``numpy.errstate`` takes three times as long
     with np.errstate(all="ignore"):
         _ignoring: Any = _errors.get()
     _ignore, _heed = _errors.set, _errors.reset
+    _silent: Any = silence(_ignoring, _errors)
 except ImportError:
     _ignoring = {"all": "ignore"}
+    _silent = None
 
     def _ignore(settings: Any) -> Any:
         return np.seterr(**settings)
@@ -137,17 +141,21 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
         nonlocal runs
         runs += 1
         if runs > CODE_AFTER:
-            shapes.run = code = _code(call, shapes, program, n)
+            code, short = _code(call, avals, shapes, program, walked)
             if saved > 0:
-                shapes.run = counted(code)
+                code, short = counted(code), counted(short)
+            shapes.quick, shapes.run = short, code
             return shapes.run(*args)
         count()
+        return walked(*args)
+
+    def walked(*args: Any) -> Any:
         given = [a if type(a) is _ndarray else np.asarray(a) for a in args[:n]]
         if scalars:
             given += [make(x) for make, x in zip(scalars, args[n:], strict=True)]
         with ignoring():
             found = program.run(*given)
-        outs = [_owned(x) for x in found] if owned else [x if type(x) is _ndarray else np.asarray(x) for x in found]
+        outs = [_owned(x) for x in found] if owned else [_looked_at(x) for x in found]
         if checks:
             flags = outs.pop()
             return Guarded(outs[0] if single else tuple(outs), flags, checks)
@@ -158,6 +166,7 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
         if saved > 0:
             left -= saved
             if left <= 0:
+                shapes.quick = None
                 shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
                 shapes.estimate = estimate._replace(calls=LAUNCH, work=(1 - SAVED) * estimate.work)
 
@@ -171,24 +180,38 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
     return run
 
 
-def _code(call: Call, shapes: Shapes, program: Program, n: int) -> Callable[..., Any]:
-    """What ``_runner`` does, as one generated function."""
-    single = type(shapes.outs) is Aval
-    prologue = [f"if type(v{i}) is not ndarray: v{i} = asarray(v{i})" for i in range(n)]
-    prologue += [f"v{n + i} = {k}(v{n + i})" for i, k in enumerate(call.kinds)]
-    epilogue = []
-    for k, i in enumerate(program.outs):
-        epilogue.append(f"r{k} = v{i}")
-        epilogue.append(f"if type(r{k}) is not ndarray: r{k} = asarray(r{k})")
-        if not call.view:
-            epilogue.append(f"elif r{k}.base is not None or not r{k}.flags.c_contiguous: r{k} = r{k}.copy()")
+def _code(
+    call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Program, walked: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What ``walked`` does, as generated functions: one that always does, and a shorter one for NumPy arrays (``Shapes.quick``)."""
+    n = len(avals)
+    outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
     results = [f"r{k}" for k in range(len(program.outs))]
     flags = results.pop() if shapes.checks else ""
-    found = results[0] if single else f"({', '.join(results)},)"
-    epilogue.append(f"return Guarded({found}, {flags}, checks)" if flags else f"return {found}")
-    names = {"ndarray": _ndarray, "asarray": np.asarray, "Guarded": Guarded, "checks": shapes.checks, **_SCALARS}
-    names |= {"ignore": _ignore, "nothing": _ignoring, "heed": _heed}
-    return program.code(prologue, epilogue, names)
+    found = results[0] if type(shapes.outs) is Aval else f"({', '.join(results)},)"
+    names = {"Guarded": Guarded, "checks": shapes.checks, "ignore": _ignore, "nothing": _ignoring, "heed": _heed}
+    sizes = [a.nbytes for a in avals], [*[a.nbytes for a in outs], 0]  # type: ignore[union-attr]
+    last = f"return Guarded({found}, {flags}, checks)" if flags else f"return {found}"
+    scalars = [_SCALARS[k] for k in call.kinds]
+    short = shortened(program, Form(n, scalars, sizes, call.view, names, last), _silent)
+    given = [f"v{i}" for i in range(program.given)]
+    lines = [f"def run({', '.join(given)}):", *[f"    if type({v}) is not ndarray: {v} = asarray({v})" for v in given[:n]]]
+    # Another thread may be in the context in which NumPy is silent.
+    code = [f"    try: return short({', '.join(given)})", f"    except RuntimeError: return walked({', '.join(given)})"]
+    run = made([*lines, *code], {"ndarray": _ndarray, "asarray": np.asarray, "short": short, "walked": walked})
+    spans = [span for _, _, span in shapes.checks]
+    if flags and all(span is not None and (span[0] >= n or avals[span[0]].dtype.isbuiltin == 1) for span in spans):
+        # Where looking at the operands tells that no check fails, the flags need not be computed.
+        recipe = _recipe(call, avals, shapes)
+        lean = shortened(
+            stage(recipe._replace(outs=recipe.outs[:-1])), Form(n, scalars, sizes, call.view, names, f"return {found}"), _silent
+        )
+        tests = {f"test{k}": test_of(span, avals[span[0]].dtype if span[0] < n else None) for k, span in enumerate(spans)}
+        told = " and ".join([f"test{k}(v{span[0]})" for k, span in enumerate(spans)])
+        every = ", ".join(given)
+        lines = [f"def run({every}):", f"    if {told}: return lean({every})", f"    return whole({every})"]
+        short = made(lines, {**tests, "lean": lean, "whole": short})
+    return run, short
 
 
 def _owned(x: Any) -> np.ndarray:
@@ -198,6 +221,13 @@ def _owned(x: Any) -> np.ndarray:
     if x.base is not None or not x.flags.c_contiguous:
         return x.copy()
     return x
+
+
+def _looked_at(x: Any) -> np.ndarray:
+    """A result that may share an operand's memory; small ones are in row-major order all the same."""
+    if type(x) is not _ndarray:
+        return np.asarray(x)
+    return x if x.nbytes > SMALL or x.flags.c_contiguous else x.copy()
 
 
 def estimate_of(steps: Sequence[State]) -> tuple[float, float]:

@@ -5,7 +5,6 @@ The polynomials were fitted for the least relative error; each is ``f(a) = a + a
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array
+from ._hosted import hosted
 from ._sincos import sine_and_cosine
 
 #: Of the arc tangent, up to tan(pi / 8).
@@ -86,17 +86,25 @@ def _tan(x: Array) -> Array:
     return jnp.where(x == 0, x, found)
 
 
-def _by_platform(vectorised: Callable[..., Array], elsewhere: Callable[..., Array], *operands: Array) -> Array:
-    dtype = operands[0].dtype
-    if dtype.itemsize < 4 and jnp.issubdtype(dtype, jnp.floating):  # rounded once, at the end
-        return _by_platform(vectorised, elsewhere, *[a.astype(np.float32) for a in operands]).astype(dtype)
-    if dtype != np.float32:
-        return elsewhere(*operands)
-    return lax.platform_dependent(*operands, cpu=vectorised, default=elsewhere)
+def _function(vectorised: Callable[..., Array], elsewhere: np.ufunc, jvp: Callable[..., Any]) -> Callable[..., Array]:
+    """The function that ``vectorised`` computes for float32 on CPU, and JAX's of the ufunc's name otherwise; the ufunc does on the host."""
+    others: Callable[..., Array] = getattr(jnp, elsewhere.__name__)
 
+    def by_platform(*operands: Array) -> Array:
+        if operands[0].dtype != np.float32:
+            return others(*operands)
+        return lax.platform_dependent(*operands, cpu=vectorised, default=others)
 
-def _function(vectorised: Callable[..., Array], elsewhere: Callable[..., Array], jvp: Callable[..., Any]) -> Callable[..., Array]:
-    found = jax.custom_jvp(functools.partial(_by_platform, vectorised, elsewhere))
+    by_platform.__name__ = elsewhere.__name__
+    full = hosted(lambda: elsewhere, ns=5)(by_platform)
+
+    def function(*operands: Array) -> Array:
+        dtype = operands[0].dtype
+        if dtype.itemsize < 4 and jnp.issubdtype(dtype, jnp.floating):  # rounded once, at the end
+            return full(*[a.astype(np.float32) for a in operands]).astype(dtype)
+        return full(*operands)
+
+    found = jax.custom_jvp(function)
     found.defjvp(jvp)
     return found
 
@@ -113,8 +121,8 @@ def _tan_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arra
 
 
 #: The functions themselves, of one array (``atan2``: of two of the same shape).
-atan = _function(_atan, jnp.arctan, lambda p, t: (atan(*p), t[0] / (1 + p[0] * p[0])))
-atan2 = _function(_atan2, jnp.arctan2, _atan2_jvp)
-asin = _function(_asin, jnp.arcsin, lambda p, t: (asin(*p), t[0] * lax.rsqrt(1 - p[0] * p[0])))
-acos = _function(_acos, jnp.arccos, lambda p, t: (acos(*p), -t[0] * lax.rsqrt(1 - p[0] * p[0])))
-tan = _function(_tan, jnp.tan, _tan_jvp)
+atan = _function(_atan, np.arctan, lambda p, t: (atan(*p), t[0] / (1 + p[0] * p[0])))
+atan2 = _function(_atan2, np.arctan2, _atan2_jvp)
+asin = _function(_asin, np.arcsin, lambda p, t: (asin(*p), t[0] * lax.rsqrt(1 - p[0] * p[0])))
+acos = _function(_acos, np.arccos, lambda p, t: (acos(*p), -t[0] * lax.rsqrt(1 - p[0] * p[0])))
+tan = _function(_tan, np.tan, _tan_jvp)

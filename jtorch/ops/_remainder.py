@@ -7,8 +7,10 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array
+from ._hosted import hosted
 
 
+@hosted(lambda: np.fmod, ns=8)
 def rem(a: Array, b: Array) -> Array:
     """``a - trunc(a / b) * b`` without rounding, with the sign of ``a``; operands of one shape."""
     if a.dtype != np.float32:

@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array
+from ._hosted import hosted
 
 #: 2 / pi in pieces of 29 bits, the first one's last bit worth 2**-29. Products with the 24 bits of a float32 are exact in float64, and
 #: seven pieces reach far enough to reduce the largest float32 exactly.
@@ -52,12 +53,14 @@ def _by_platform(x: Array, quarter_turns: int, elsewhere: Any) -> Array:
 
 
 @jax.custom_jvp
+@hosted(lambda: np.sin, ns=4)
 def sin(x: Array) -> Array:
     """The sine."""
     return _by_platform(x, 0, lax.sin)
 
 
 @jax.custom_jvp
+@hosted(lambda: np.cos, ns=4)
 def cos(x: Array) -> Array:
     """The cosine."""
     return _by_platform(x, 1, lax.cos)

@@ -11,6 +11,7 @@ import jax.scipy.special as jsp
 
 from . import _cephes
 from ._declare import Array, defvjp, unary
+from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
 
 _special = functools.partial(unary, namespace="special", method=False)
@@ -175,6 +176,26 @@ def _scaled_k(x: Array, order: int) -> Array:
     return jnp.where(x == 0, jnp.asarray(jnp.inf, x.dtype), jnp.where(x < 0, jnp.asarray(jnp.nan, x.dtype), found))
 
 
+@hosted(by_scipy("k0"), ns=25)
+def _k0(x: Array) -> Array:
+    return _scaled_k(x, 0) * jnp.exp(-x)
+
+
+@hosted(by_scipy("k1"), ns=25)
+def _k1(x: Array) -> Array:
+    return _scaled_k(x, 1) * jnp.exp(-x)
+
+
+@hosted(by_scipy("k0e"), ns=25)
+def _k0e(x: Array) -> Array:
+    return _scaled_k(x, 0)
+
+
+@hosted(by_scipy("k1e"), ns=25)
+def _k1e(x: Array) -> Array:
+    return _scaled_k(x, 1)
+
+
 @_without_gradient(aten="special_modified_bessel_k0")
 def modified_bessel_k0(input: Array) -> Array:
     """The modified Bessel function of the second kind and order 0: infinite at 0, NaN below.
@@ -189,7 +210,7 @@ def modified_bessel_k0(input: Array) -> Array:
         tensor([   nan,    inf, 0.4210])
     """
     require_full("modified_bessel_k0_cpu", input)
-    return _scaled_k(input, 0) * jnp.exp(-input)
+    return _k0(input)
 
 
 @_without_gradient(aten="special_modified_bessel_k1")
@@ -206,7 +227,7 @@ def modified_bessel_k1(input: Array) -> Array:
         tensor([   nan,    inf, 0.6019])
     """
     require_full("modified_bessel_k1_cpu", input)
-    return _scaled_k(input, 1) * jnp.exp(-input)
+    return _k1(input)
 
 
 @_without_gradient(aten="special_scaled_modified_bessel_k0")
@@ -223,7 +244,7 @@ def scaled_modified_bessel_k0(input: Array) -> Array:
         tensor([1.1445, 0.1252])
     """
     require_full("scaled_modified_bessel_k0_cpu", input)
-    return _scaled_k(input, 0)
+    return _k0e(input)
 
 
 @_without_gradient(aten="special_scaled_modified_bessel_k1")
@@ -240,7 +261,7 @@ def scaled_modified_bessel_k1(input: Array) -> Array:
         tensor([1.6362, 0.1258])
     """
     require_full("scaled_modified_bessel_k1_cpu", input)
-    return _scaled_k(input, 1)
+    return _k1e(input)
 
 
 # ---- plain -----------------------------------------------------------------------------------------------------------------------
@@ -282,7 +303,7 @@ def _bessel_j(x: Array, order: int) -> Array:
     else:
         near = near * size
     found = jnp.where(size <= 5, near, _far(jnp.maximum(size, 5), order)[0])
-    return jnp.where(x < 0, -found, found) if order else found
+    return jnp.where(x == 0, x, jnp.where(x < 0, -found, found)) if order else found
 
 
 def _bessel_y(x: Array, order: int) -> Array:
@@ -294,6 +315,26 @@ def _bessel_y(x: Array, order: int) -> Array:
         near = x * (_polynomial(square, _cephes.Y1_YP) / _polynomial(square, _cephes.Y1_YQ)) + 2 / math.pi * (logarithmic - 1 / x)
     found = jnp.where(x <= 5, near, _far(jnp.maximum(x, 5), order)[1])
     return jnp.where(x == 0, jnp.asarray(-jnp.inf, x.dtype), jnp.where(x < 0, jnp.asarray(jnp.nan, x.dtype), found))
+
+
+@hosted(by_scipy("j0"), ns=25)
+def _j0(x: Array) -> Array:
+    return _bessel_j(x, 0)
+
+
+@hosted(by_scipy("j1"), ns=25)
+def _j1(x: Array) -> Array:
+    return _bessel_j(x, 1)
+
+
+@hosted(by_scipy("y0"), ns=25)
+def _y0(x: Array) -> Array:
+    return _bessel_y(x, 0)
+
+
+@hosted(by_scipy("y1"), ns=25)
+def _y1(x: Array) -> Array:
+    return _bessel_y(x, 1)
 
 
 @_without_gradient(aten="special_bessel_j0")
@@ -310,7 +351,7 @@ def bessel_j0(input: Array) -> Array:
         tensor([1.0000, 0.7652, 0.2239])
     """
     require_full("bessel_j0_cpu", input)
-    return _bessel_j(input, 0)
+    return _j0(input)
 
 
 @_without_gradient(aten="special_bessel_j1")
@@ -327,7 +368,7 @@ def bessel_j1(input: Array) -> Array:
         tensor([0.0000, 0.4401, 0.5767])
     """
     require_full("bessel_j1_cpu", input)
-    return _bessel_j(input, 1)
+    return _j1(input)
 
 
 @_without_gradient(aten="special_bessel_y0")
@@ -344,7 +385,7 @@ def bessel_y0(input: Array) -> Array:
         tensor([  -inf, 0.0883, 0.5104])
     """
     require_full("bessel_y0_cpu", input)
-    return _bessel_y(input, 0)
+    return _y0(input)
 
 
 @_without_gradient(aten="special_bessel_y1")
@@ -361,7 +402,7 @@ def bessel_y1(input: Array) -> Array:
         tensor([   -inf, -0.7812, -0.1070])
     """
     require_full("bessel_y1_cpu", input)
-    return _bessel_y(input, 1)
+    return _y1(input)
 
 
 @_without_gradient(aten="special_spherical_bessel_j0")

@@ -12,6 +12,7 @@ from jax import lax
 from .. import dtypes
 from . import _complex
 from ._declare import Array, Number, binary, defvjp, guard_range, pointwise, unary, without_derivative
+from ._hosted import hosted
 from ._matrix import cpp_name
 from ._numeric import (
     conj,
@@ -312,7 +313,11 @@ def floor_divide(input: Array | Number, other: Array | Number) -> Array:
 
 def _floor_quotient(a: Array, b: Array) -> Array:
     """Python's rule for floats: from the remainder, since the rounded quotient can lie above the true one."""
-    a, b = jnp.broadcast_arrays(a, b)
+    return _floored(*jnp.broadcast_arrays(a, b))
+
+
+@hosted(lambda: np.floor_divide, ns=12)
+def _floored(a: Array, b: Array) -> Array:
     mod = rem(a, b)
     quotient = (a - mod) / b
     quotient = jnp.where((mod != 0) & ((b < 0) != (mod < 0)), quotient - 1, quotient)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from ..errors import canonical_dim, canonical_dims
 from ._axes import accumulated, category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, to_dtype
 from ._columns import in_columns
 from ._declare import Array, Dtype, defvjp, op, reduction
+from ._hosted import REALS, hosted
 from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
 
 
@@ -394,6 +396,16 @@ defvjp(_max_dim, _dim_rule, fwd=select_fwd(_max_dim), saves=())
 defvjp(_min_dim, _dim_rule, fwd=select_fwd(_min_dim), saves=())
 
 
+def _by_numpy(axis: int, largest: bool) -> Callable[[np.ndarray], np.ndarray]:
+    return functools.partial(np.ndarray.argmax if largest else np.ndarray.argmin, axis=axis, keepdims=True)
+
+
+@hosted(_by_numpy, ns=2, dtypes=REALS, elementwise=False)
+def _place(x: Array, *, axis: int, largest: bool) -> Array:
+    """The first place along ``axis``, which is kept, of the extremum or of NaN."""
+    return first_position(x, _extremum(x, (axis,), True, largest), axis)
+
+
 def _arg(name: str, input: Array, dim: int | None, keepdim: bool, largest: bool) -> Array:
     if is_complex(input):
         raise RuntimeError(f"{name}(): does not support complex input")
@@ -403,10 +415,11 @@ def _arg(name: str, input: Array, dim: int | None, keepdim: bool, largest: bool)
         if input.size == 0:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         x = lax.reshape(input, (input.size,))
-        index = first_position(x, _extremum(x, (0,), True, largest), 0)
+        index = in_range(_place(x, axis=0, largest=largest), 0, input.size - 1)
         return lax.reshape(index, (1,) * input.ndim if keepdim else ())
     x, axis = one_dim(input, dim, name)
-    return squeezed(first_position(x, _extremum(x, (axis,), True, largest), axis), axis, input.ndim, keepdim)
+    index = in_range(_place(x, axis=axis, largest=largest), 0, x.shape[axis] - 1) if x.size else _place(x, axis=axis, largest=largest)
+    return squeezed(index, axis, input.ndim, keepdim)
 
 
 @reduction(differentiable=False, aten="argmax")

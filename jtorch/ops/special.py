@@ -14,6 +14,7 @@ from jax import lax
 
 from .. import dtypes
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
+from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
 
 #: Functions that live in ``torch.special`` only.
@@ -106,6 +107,7 @@ def erfcx(input: Array) -> Array:
     return _erfcx(input)
 
 
+@hosted(by_scipy("erfcx"), ns=25)
 def _erfcx(x: Array) -> Array:
     # JAX's function is 0 from where exp(-x**2) underflows until its asymptotic formula begins; Laplace's continued fraction covers that.
     far = jnp.maximum(x, 9)
@@ -160,6 +162,11 @@ def ndtri(input: Array) -> Array:
         tensor([  -inf, 0.0000, 0.6745])
     """
     require_full("ndtri_cpu", input)
+    return _ndtri(input)
+
+
+@hosted(by_scipy("ndtri"), ns=25)
+def _ndtri(input: Array) -> Array:
     inside = (input > 0) & (input < 1)
     edge = jnp.where(input == 0, -jnp.inf, jnp.where(input == 1, jnp.inf, jnp.nan)).astype(input.dtype)
     return jnp.where(inside, jsp.ndtri(jnp.where(inside, input, jnp.asarray(0.5, input.dtype))), edge)
@@ -189,6 +196,11 @@ def log_ndtr(input: Array) -> Array:
         tensor([-5.0055e+03, -6.9315e-01, -1.7275e-01])
     """
     require_full("log_ndtr_cpu", input)
+    return _log_ndtr(input)
+
+
+@hosted(by_scipy("log_ndtr"), ns=25)
+def _log_ndtr(input: Array) -> Array:
     scaled = input * _SQRT_HALF
     below = jnp.log(_erfcx(-scaled) / 2) - scaled * scaled
     return jnp.where(input < -1, below, jnp.log1p(-lax.erfc(scaled) / 2))
@@ -221,9 +233,12 @@ def entr(input: Array) -> Array:
         tensor([  -inf, 0.0000, 0.3466])
     """
     require("entr_cpu", input)
-    x = wide(input)
-    found = jnp.where(x > 0, -x * jnp.log(x), jnp.where(x == 0, 0, jnp.where(jnp.isnan(x), x, -jnp.inf)))
-    return found.astype(input.dtype)
+    return _entr(wide(input)).astype(input.dtype)
+
+
+@hosted(by_scipy("entr"), ns=10)
+def _entr(x: Array) -> Array:
+    return jnp.where(x > 0, -x * jnp.log(x), jnp.where(x == 0, 0, jnp.where(jnp.isnan(x), x, -jnp.inf)))
 
 
 def _entr_rule(g: Array, _: None, input: Array) -> tuple[Array]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .recipes import for_cpu
 from .rules import CALL, Compute, Equation, by_bytes, rule
 
 #: Rounds that a loop is taken to have when its condition decides; counted loops whose bounds are known are scans.
@@ -17,19 +18,14 @@ ROUND, SLICE = 0.5e-6, 0.15e-6
 
 @rule("platform_index")
 def _platform_index(e: Equation) -> Compute | None:
-    index = _for_cpu(e.params["platforms"])
+    index = for_cpu(e.params["platforms"])
     return None if index is None else lambda: np.int32(index)
-
-
-def _for_cpu(platforms: Sequence[Sequence[str] | None]) -> int | None:
-    """Which of the alternatives is for the CPU; one without platforms is for all."""
-    return next((i for i, names in enumerate(platforms) if names is None or "cpu" in names), None)
 
 
 def _branches(e: Equation) -> Sequence[Any]:
     """The branches that may be taken on the CPU."""
     platforms = e.params.get("branches_platforms")
-    index = None if platforms is None else _for_cpu(platforms)
+    index = None if platforms is None else for_cpu(platforms)
     return e.params["branches"] if index is None else e.params["branches"][index : index + 1]
 
 

@@ -14,7 +14,7 @@ from .rules import Compute, Equation, nbytes, rule, same
 _VIEW = 1 << 14
 
 
-@rule("broadcast_in_dim")
+@rule("broadcast_in_dim", quiet=True)
 def _broadcast_in_dim(e: Equation) -> Compute | None:
     if len(e.ins) != 1:
         return None
@@ -46,7 +46,7 @@ def _reshaped(shape: tuple[int, ...], given: tuple[int, ...]) -> Compute:
     return same if shape == given else methodcaller("reshape", shape)
 
 
-@rule("reshape")
+@rule("reshape", quiet=True)
 def _reshape(e: Equation) -> Compute | None:
     order, shape = e.params.get("dimensions"), tuple(e.out.shape)
     if len(e.ins) != 1:
@@ -56,25 +56,25 @@ def _reshape(e: Equation) -> Compute | None:
     return lambda x: x.transpose(order).reshape(shape)
 
 
-@rule("squeeze", "expand_dims")
+@rule("squeeze", "expand_dims", quiet=True)
 def _squeeze(e: Equation) -> Compute | None:
     return _reshaped(tuple(e.out.shape), e.ins[0].shape)
 
 
-@rule("transpose")
+@rule("transpose", quiet=True)
 def _transpose(e: Equation) -> Compute | None:
     order = tuple(e.params["permutation"])
     return same if order == tuple(range(len(order))) else methodcaller("transpose", order)
 
 
-@rule("rev")
+@rule("rev", quiet=True)
 def _rev(e: Equation) -> Compute | None:
     dimensions = e.params["dimensions"]
     back, all_of_it = slice(None, None, -1), slice(None)
     return itemgetter(tuple([back if i in dimensions else all_of_it for i in range(e.out.ndim)])) if dimensions else same
 
 
-@rule("slice")
+@rule("slice", quiet=True)
 def _slice(e: Equation) -> Compute | None:
     if e.ins[0].shape == e.out.shape:
         return same
@@ -97,7 +97,7 @@ def _clamped(shape: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
     return where
 
 
-@rule("dynamic_slice")
+@rule("dynamic_slice", quiet=True)
 def _dynamic_slice(e: Equation) -> Compute | None:
     shape, sizes = e.ins[0].shape, tuple(e.params["slice_sizes"])
     if shape == sizes:
@@ -106,7 +106,7 @@ def _dynamic_slice(e: Equation) -> Compute | None:
     return lambda x, *starts: x[where(starts)]
 
 
-@rule("dynamic_update_slice", weight=2)
+@rule("dynamic_update_slice", weight=2, quiet=True)
 def _dynamic_update_slice(e: Equation) -> Compute | None:
     shape, sizes = e.ins[0].shape, e.ins[1].shape
     if shape == sizes:
@@ -121,7 +121,7 @@ def _dynamic_update_slice(e: Equation) -> Compute | None:
     return compute
 
 
-@rule("pad", weight=2)
+@rule("pad", weight=2, quiet=True)
 def _pad(e: Equation) -> Compute | None:
     shape, dtype = e.out.shape, e.out.dtype
     source, target = [], []
@@ -152,13 +152,13 @@ def _pad(e: Equation) -> Compute | None:
     return compute
 
 
-@rule("concatenate")
+@rule("concatenate", quiet=True)
 def _concatenate(e: Equation) -> Compute | None:
     axis, concatenate = e.params["dimension"], np.concatenate
     return (lambda *operands: concatenate(operands, axis)) if len(e.ins) > 1 else same
 
 
-@rule("stack")
+@rule("stack", quiet=True)
 def _stack(e: Equation) -> Compute | None:
     shape, dtype, axis, n = e.out.shape, e.out.dtype, e.params["axis"], len(e.ins)
     places = [(slice(None),) * axis + (i,) for i in range(n)]
@@ -173,21 +173,21 @@ def _stack(e: Equation) -> Compute | None:
     return compute
 
 
-@rule("unstack")
+@rule("unstack", quiet=True)
 def _unstack(e: Equation) -> Compute | None:
     axis = e.params["axis"]
     places = [(slice(None),) * axis + (i,) for i in range(len(e.outs))]
     return lambda x: [x[place] for place in places]
 
 
-@rule("split")
+@rule("split", quiet=True)
 def _split(e: Equation) -> Compute | None:
     before = (slice(None),) * e.params["axis"]
     places = [(*before, slice(i, j)) for i, j in pairwise(accumulate(e.params["sizes"], initial=0))]
     return lambda x: [x[place] for place in places]
 
 
-@rule("tile", weight=2)
+@rule("tile", weight=2, quiet=True)
 def _tile(e: Equation) -> Compute | None:
     reps, (x,), shape = e.params["reps"], e.ins, e.out.shape
     apart = tuple([k for n in x.shape for k in (1, n)])
@@ -195,7 +195,7 @@ def _tile(e: Equation) -> Compute | None:
     return lambda x: np.broadcast_to(x.reshape(apart), spread).reshape(shape)
 
 
-@rule("iota")
+@rule("iota", quiet=True)
 def _iota(e: Equation) -> Compute | None:
     if e.ins:
         return None
@@ -212,7 +212,7 @@ def _iota(e: Equation) -> Compute | None:
     return lambda: found
 
 
-@rule("empty", "empty2")
+@rule("empty", "empty2", quiet=True)
 def _empty(e: Equation) -> Compute | None:
     shape, dtype = e.out.shape, e.out.dtype
     return lambda: np.zeros(shape, dtype)

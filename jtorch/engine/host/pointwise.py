@@ -412,7 +412,7 @@ _OF_COMPLEX: dict[str, Compute] = {
 }
 
 
-@rule("real", "imag")
+@rule("real", "imag", quiet=True)
 def _part(e: Equation) -> Compute | None:
     return operator.attrgetter(e.name)
 
@@ -423,7 +423,7 @@ def _conj(e: Equation) -> Compute | None:
     return np.conjugate if e.ins[0].dtype == dtype else lambda x: x.astype(dtype)
 
 
-@rule("complex", broadcasts=True)
+@rule("complex", broadcasts=True, quiet=True)
 def _complex(e: Equation) -> Compute | None:
     shape, dtype, empty = e.out.shape, e.out.dtype, np.empty
 
@@ -470,7 +470,7 @@ def _second_where(which: Any, no: Any, yes: Any) -> Any:
     return np.where(which, yes, no)
 
 
-@rule("select_n", cost=by_elements(1, 2), broadcasts=True)
+@rule("select_n", cost=by_elements(1, 2), broadcasts=True, quiet=True)
 def _select_n(e: Equation) -> Compute | None:
     which, n, shape = e.ins[0], len(e.ins) - 1, e.out.shape
     if n == 1 or not which.shape:

@@ -84,6 +84,11 @@ def recipe_of(closed: Any) -> Recipe:
     return _Writer().write(closed)
 
 
+def for_cpu(platforms: Sequence[Sequence[str] | None]) -> int | None:
+    """Which of the alternatives is for the CPU; one without platforms is for all."""
+    return next((i for i, names in enumerate(platforms) if names is None or "cpu" in names), None)
+
+
 class _Writer:
     def __init__(self) -> None:
         self.constants: list[np.ndarray] = []
@@ -110,6 +115,14 @@ class _Writer:
         self.constants.append(array)
         return -len(self.constants)
 
+    def taken(self, e: Any, which: int) -> Any:
+        """The branch of a conditional that is always taken, as it depends on the platform or on a constant; None if there is none."""
+        platforms, branches = e.params.get("branches_platforms"), e.params["branches"]
+        index = None if platforms is None else for_cpu(platforms)
+        if index is None and which < 0:
+            index = min(max(int(self.constants[-1 - which]), 0), len(branches) - 1)
+        return None if index is None else branches[index]
+
     def walk(self, jaxpr: Any, consts: Sequence[Any], ins: Sequence[int]) -> list[int]:
         at: dict[Any, int] = {}
 
@@ -126,6 +139,10 @@ class _Writer:
                 if inner is None:
                     raise Unstaged(e.primitive.name)
                 outs = self.walk(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), operands)
+            elif e.primitive.name == "platform_index" and (index := for_cpu(e.params["platforms"])) is not None:
+                outs = [self.constant(index, e.outvars[0].aval)]
+            elif e.primitive.name == "cond" and (taken := self.taken(e, operands[0])) is not None:
+                outs = self.walk(taken.jaxpr, taken.consts, operands[1:])
             else:
                 outs = range(self.next, self.next + len(e.outvars))
                 self.steps.append((e, operands, self.next))

@@ -47,11 +47,13 @@ class Rule(NamedTuple):
         make: ``make(equation)`` returns what computes it, or None where it is left to XLA.
         cost: ``cost(equation)``: about how many seconds a call takes. A constant of the rule, not a measurement: tiers are chosen by it.
         broadcasts: that what ``make`` returns broadcasts its operands as ufuncs do.
+        quiet: that it moves numbers but computes none, so that NumPy has nothing to complain of.
     """
 
     make: Callable[[Equation], Compute | None]
     cost: Callable[[Equation], float]
     broadcasts: bool
+    quiet: bool = False
 
 
 def same(x: Any) -> Any:
@@ -111,6 +113,7 @@ def rule(
     cost: Callable[[Equation], float] | None = None,
     weight: float = 1.0,
     broadcasts: bool = False,
+    quiet: bool = False,
 ) -> Any:
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
@@ -122,7 +125,7 @@ def rule(
 
     def declare(make: Callable[[Equation], Compute | None]) -> Callable[[Equation], Compute | None]:
         for name in names:
-            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts)
+            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, quiet)
         return make
 
     return declare

@@ -125,6 +125,8 @@ def _incomplete(scipy: Any, name: str) -> Compute:
     compute = scipy.gammainc if lower else scipy.gammaincc
 
     def found(a: Any, x: Any) -> Any:
+        if all(np.count_nonzero(test(v, bound)) == v.size for test, bound in ((np.greater, 0), (np.less, np.inf)) for v in (a, x)):
+            return compute(a, x)
         one, zero, nan = (a.dtype.type(v) for v in (1, 0, np.nan))
         wrong = np.less(x, 0) | np.less(a, 0) | (np.equal(a, 0) & np.equal(x, 0)) | np.isnan(a) | np.isnan(x)
         endless = np.isinf(x) & ~np.isinf(a)  # SciPy's of infinite orders are right

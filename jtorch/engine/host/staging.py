@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from .recipes import Recipe, Step, Unstaged, recipe_of
 from .rules import Equation, load, same
@@ -13,6 +15,8 @@ from .rules import Equation, load, same
 CODE_AFTER = 4
 #: Values with more bytes than this are given up after their last use; smaller ones when the program ends.
 LARGE = 1 << 15
+#: Values of no more bytes that depend on constants alone are computed when the program is made.
+FOLDED = 1 << 12
 
 
 class Program:
@@ -24,12 +28,17 @@ class Program:
     Attributes:
         cost: about how many seconds a run takes, by the constants of the rules.
         steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
+        specs: shape and dtype of each value.
+        quiet: the (first) results of steps in which NumPy has nothing to complain of.
     """
 
-    __slots__ = ("cost", "given", "outs", "run", "runs", "steps", "template")
+    __slots__ = ("cost", "given", "outs", "quiet", "run", "runs", "specs", "steps", "template")
 
-    def __init__(self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float) -> None:
+    def __init__(
+        self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float, specs: list[Any], quiet: set[int]
+    ) -> None:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
+        self.specs, self.quiet = specs, quiet
         self.runs = 0
         self.run: Callable[..., list[Any]] = self._walk
 
@@ -42,7 +51,7 @@ class Program:
         self.runs += 1
         if self.runs > CODE_AFTER:
             names = self.names()
-            self.run = _made([self._head(), *self.body("    "), f"    return [{self._results()}]"], names)
+            self.run = made([self._head(), *self.body("    "), f"    return [{self._results()}]"], names)
             return self.run(*operands)
         at = [*operands, *self.template]
         for compute, ins, out, dead in self.steps:
@@ -56,26 +65,21 @@ class Program:
                 at[i] = None
         return [at[i] for i in self.outs]
 
-    def code(self, prologue: Sequence[str], epilogue: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:
-        """The same as one generated function: ``v0``, ``v1`` ... are what it is given, and ``epilogue`` returns ``results``."""
-        names |= self.names()
-        lines = [self._head(), *["    " + x for x in prologue], "    token = ignore(nothing)", "    try:", *self.body("        ")]
-        lines += ["        pass", "    finally:", "        heed(token)"]
-        return _made([*lines, *["    " + x for x in epilogue]], names)
-
     def names(self) -> dict[str, Any]:
         """What the generated code calls by name: constants and functions."""
         names: dict[str, Any] = {f"v{i}": x for i, x in enumerate(self.template, self.given) if x is not None}
         names.update({f"f{k}": step[0] for k, step in enumerate(self.steps)})
         return names
 
-    def body(self, indent: str) -> list[str]:
-        """The steps as lines of Python."""
+    def body(self, indent: str, chosen: Sequence[int] | None = None, silent: Collection[int] = ()) -> list[str]:
+        """The steps, or some of them, as lines of Python; those in ``silent`` are run by the function of that name."""
         lines = []
-        for k, (_, ins, out, dead) in enumerate(self.steps):
+        for k in range(len(self.steps)) if chosen is None else chosen:
+            _, ins, out, dead = self.steps[k]
             targets = [out] if type(out) is int else out
             left = ", ".join([f"v{i}" for i in targets]) + ("" if type(out) is int else ",")
-            lines.append(f"{indent}{left + ' = ' if targets else ''}f{k}({', '.join([f'v{i}' for i in ins])})")
+            called = f"silent(f{k}, " if k in silent else f"f{k}("
+            lines.append(f"{indent}{left + ' = ' if targets else ''}{called}{', '.join([f'v{i}' for i in ins])})")
             if dead:
                 lines.append(f"{indent}del {', '.join([f'v{i}' for i in dead])}")
         return lines
@@ -87,9 +91,10 @@ class Program:
         return ", ".join([f"v{i}" for i in self.outs])
 
 
-def _made(lines: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:
-    exec(compile("\n".join(lines), "<jtorch kernel>", "exec"), names)  # made of nothing but numbers
-    return names["run"]
+def made(lines: Sequence[str], names: dict[str, Any], name: str = "run") -> Callable[..., Any]:
+    """The function that lines made of nothing but numbers define."""
+    exec(compile("\n".join(lines), "<jtorch kernel>", "exec"), names)
+    return names[name]
 
 
 class _Stager:
@@ -106,6 +111,7 @@ class _Stager:
         self.steps: list[list[Any]] = []
         self.cost = 0.0
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
+        self.quiet: set[int] = set()
         self.broadcasts: dict[int, tuple[int, Equation]] = {}  # results that only repeat others, by what makes them
         at = {i: i for i in range(given)} | {-1 - k: given + k for k in range(more)}
         for s in recipe.steps:
@@ -135,6 +141,8 @@ class _Stager:
         self.cost += cost
         self.steps.append([compute, tuple([at[i] for i in s.ins]), tuple(outs) if s.several else outs[0], ()])
         self.broadcasting.append(rule.broadcasts)
+        if rule.quiet and outs:
+            self.quiet.add(outs[0])
         if s.name == "broadcast_in_dim":
             self.broadcasts[outs[0]] = len(self.steps) - 1, equation
 
@@ -170,6 +178,25 @@ class _Stager:
             else:
                 step[0] = partial(_reshaped, shape=tuple(shape))
 
+    def fold(self, steps: list[list[Any]]) -> list[list[Any]]:
+        """Computes what depends on nothing but constants once and for all, where it is small."""
+        left = []
+        for step in steps:
+            compute, ins, out, _ = step
+            known = [self.template[i - self.given] if i >= self.given else None for i in ins]
+            if type(out) is not int or out in self.outs or self.bytes(out) > FOLDED or any(x is None for x in known):
+                left.append(step)
+                continue
+            with np.errstate(all="ignore"):
+                found = np.array(compute(*known))
+            found.flags.writeable = False
+            self.template[out - self.given] = found
+        return left
+
+    def bytes(self, i: int) -> int:
+        """The size of a value."""
+        return self.specs[i].size * self.specs[i].dtype.itemsize
+
     def bare_numbers(self, steps: Sequence[list[Any]]) -> None:
         """Makes constants NumPy scalars where only scalars are computed with them: Python's operators are faster on two of a kind."""
         arrays = {i for _, ins, out, _ in steps for i in ins if type(out) is not int or self.specs[out].ndim}
@@ -196,11 +223,11 @@ def stage(what: Any) -> Program:
     recipe = what if type(what) is Recipe else recipe_of(what)
     stager = _Stager(recipe)
     stager.leave_to_ufuncs(stager.outs)
-    steps = _needed(stager.steps, stager.outs)
+    steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
     sizes = [a.size * a.dtype.itemsize for a in stager.specs]
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
-    return Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost)
+    return Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost, stager.specs, stager.quiet)
 
 
 def _needed(steps: list[list[Any]], outs: Sequence[int]) -> list[list[Any]]:

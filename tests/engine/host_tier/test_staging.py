@@ -71,3 +71,25 @@ def test_a_kernel_with_unknown_parameters_is_computed(monkeypatch: pytest.Monkey
     monkeypatch.setitem(load(), "erf_inv", load()["erf_inv"]._replace(make=renamed))
     x = torch.tensor([[[0.0, 0.5, -0.5]]]).expand(1, 7, 3)  # a shape of its own, that no kernel has been made for
     np.testing.assert_allclose(torch.erfinv(x)[0, 6].tolist(), [0, 0.4769362, -0.4769362], rtol=1e-6)
+
+
+def test_what_depends_on_constants_is_computed_once() -> None:
+    def f(x: Any) -> Any:
+        mask = jax.lax.broadcasted_iota(np.int32, (4, 4), 0) == jax.lax.broadcasted_iota(np.int32, (4, 4), 1)
+        return jax.numpy.where(mask, x, -x)
+
+    x = np.arange(16.0, dtype=np.float32).reshape(4, 4)
+    program = stage(jax.make_jaxpr(f)(x))
+    assert len(program.steps) == 2
+    for _ in range(7):
+        assert np.array_equal(program(x)[0], np.where(np.eye(4, dtype=bool), x, -x))
+
+
+def test_the_branch_of_a_platform_is_taken_beforehand() -> None:
+    def f(x: Any) -> Any:
+        return jax.lax.platform_dependent(x, cpu=lambda a: a + 1, default=lambda a: a * 2)
+
+    x = np.arange(3.0, dtype=np.float32)
+    program = stage(jax.make_jaxpr(f)(x))
+    assert [step[0] for step in program.steps] == [np.add]
+    assert program(x)[0].tolist() == [1.0, 2.0, 3.0]

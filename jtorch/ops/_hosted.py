@@ -1,0 +1,104 @@
+"""Functions with a formulation for each tier: JAX's for XLA, and NumPy's or SciPy's for the host, where long polynomials are slow."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from ..engine.host.rules import Compute, Equation, by_elements, rule
+from ._declare import Array
+
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+#: The real numbers that are NumPy's own, but for halves.
+REALS = (*_FLOATS, *[np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)])
+#: Sorting more elements than this is faster as the formula does it.
+FEW = 1 << 12
+
+
+def hosted(
+    make: Callable[..., Compute],
+    *,
+    ns: float = 10,
+    calls: int = 1,
+    dtypes: tuple[np.dtype, ...] = _FLOATS,
+    elementwise: bool = True,
+    most: int | None = None,
+) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
+    """Decorator of a formula on JAX arrays of one dtype and shape: on the host what ``make`` gives computes it.
+
+    In jaxprs it is one equation, that XLA sees as the formula. Derivatives are the formula's. Other dtypes than ``dtypes``, and operands
+    that differ, are left to the formula.
+
+    Args:
+        make: called when the first kernel with it is staged, so that SciPy is not loaded before. NumPy is silent while what it gives runs.
+            The formula's keyword arguments, which must be numbers, are given to it.
+        ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see ``rules.by_elements``).
+        elementwise: that it computes element by element, and keeps shape and dtype.
+        most: larger operands are left to the formula.
+    """
+
+    def declare(formula: Callable[..., Array]) -> Callable[..., Array]:
+        primitive = Primitive(f"jtorch.{formula.__name__.lstrip('_')}")
+        primitive.def_impl(lambda *operands, **params: jax.jit(functools.partial(formula, **params))(*operands))
+
+        def described(*avals: Any, **params: Any) -> Any:
+            if elementwise:
+                return jax.core.ShapedArray(avals[0].shape, avals[0].dtype)
+            found = jax.eval_shape(functools.partial(formula, **params), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals])
+            return jax.core.ShapedArray(found.shape, found.dtype)
+
+        def batched(operands: Any, dims: Any, **params: Any) -> Any:
+            if not elementwise:
+                return jax.vmap(functools.partial(formula, **params), in_axes=tuple(dims))(*operands), 0
+            size = next(x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+            moved = [
+                jnp.broadcast_to(x, (size, *x.shape)) if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True)
+            ]
+            return primitive.bind(*moved, **params), 0
+
+        def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+            whole = tuple([ad.instantiate_zeros(t) for t in tangents])
+            found, tangent = jax.jvp(functools.partial(formula, **params), tuple(primals), whole)
+            if tangent.dtype == jax.dtypes.float0:  # of places and orders
+                tangent = ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))
+            return found, tangent
+
+        primitive.def_abstract_eval(described)
+        mlir.register_lowering(primitive, mlir.lower_fun(formula, multiple_results=False))
+        batching.primitive_batchers[primitive] = batched
+        ad.primitive_jvps[primitive] = jvp
+
+        @rule(primitive.name, cost=by_elements(ns, None, calls), broadcasts=elementwise)
+        def _(e: Equation) -> Compute:
+            return make(**e.params)
+
+        def function(*operands: Array, **params: Any) -> Array:
+            first = operands[0]
+            if first.dtype not in dtypes or any(x.dtype != first.dtype or x.shape != first.shape for x in operands):
+                return formula(*operands, **params)
+            if not first.size or (most is not None and first.size > most):
+                return formula(*operands, **params)
+            return primitive.bind(*operands, **params)
+
+        function.__name__, function.__doc__ = formula.__name__, formula.__doc__
+        return function
+
+    return declare
+
+
+def by_scipy(name: str) -> Callable[[], Compute]:
+    """A function of ``scipy.special``, for ``hosted``."""
+
+    def make() -> Compute:
+        import scipy.special
+
+        return getattr(scipy.special, name)
+
+    return make

@@ -1,0 +1,173 @@
+"""Functions with a formulation of their own on the host: it agrees with XLA's, and derivatives and batches take the formula's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jtorch as torch
+from jtorch.engine import values
+from jtorch.engine.host.rules import Equation, load
+from jtorch.engine.host.staging import stage
+from jtorch.ops import _arcs, _order, _remainder, _sincos, bessel, pointwise, reductions, special
+
+#: The function, units in the last place by which the two may differ, and where it is compared.
+WIDE, UNIT, INSIDE, MIDDLE = (-1e6, 1e6), (-1.0, 1.0), (0.001, 0.999), (-8.0, 12.0)
+CASES: dict[str, tuple[Callable[..., Any], float, tuple[float, float], int]] = {
+    "sin": (_sincos.sin, 2, WIDE, 1),
+    "cos": (_sincos.cos, 2, WIDE, 1),
+    "tan": (_arcs.tan, 4, WIDE, 1),
+    "arctan": (_arcs.atan, 4, WIDE, 1),
+    "arcsin": (_arcs.asin, 3, UNIT, 1),
+    "arccos": (_arcs.acos, 3, UNIT, 1),
+    "arctan2": (_arcs.atan2, 4, WIDE, 2),
+    "entr": (special.entr, 3, (-1.0, 9.0), 1),
+    "ndtri": (special.ndtri, 6, INSIDE, 1),
+    "k0e": (bessel.scaled_modified_bessel_k0, 16, (0.01, 90.0), 1),
+    "k1e": (bessel.scaled_modified_bessel_k1, 16, (0.01, 90.0), 1),
+}
+#: Where the formula loses what SciPy keeps: near zeros, and of large numbers.
+ABSOLUTE: dict[str, tuple[Callable[..., Any], float, tuple[float, float]]] = {
+    "erfcx": (special.erfcx, 2e-5, (-2.0, 50.0)),
+    "log_ndtr": (special.log_ndtr, 2e-5, (-9.0, 9.0)),
+    "j0": (bessel.bessel_j0, 1e-6, (-30.0, 30.0)),
+    "j1": (bessel.bessel_j1, 1e-6, (-30.0, 30.0)),
+    "y0": (bessel.bessel_y0, 2e-6, (0.1, 30.0)),
+    "y1": (bessel.bessel_y1, 2e-5, (0.1, 30.0)),
+    "k0": (bessel.modified_bessel_k0, 2e-5, (0.01, 20.0)),
+    "k1": (bessel.modified_bessel_k1, 2e-5, (0.1, 20.0)),
+}
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def both(f: Callable[..., Any], operands: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """What XLA and the host give."""
+    jaxpr = jax.make_jaxpr(f)(*operands)
+    assert sum(e.primitive.name.startswith("jtorch.") for e in _equations(jaxpr.jaxpr)) == 1
+    with np.errstate(all="ignore"):
+        (on_host,) = stage(jaxpr)(*operands)
+    return np.asarray(jax.jit(f)(*operands)), np.asarray(on_host)
+
+
+def _equations(jaxpr: Any) -> list[Any]:
+    found = []
+    for e in jaxpr.eqns:
+        inner = [x for x in e.params.values() if hasattr(x, "jaxpr")]
+        found += [i for x in inner for i in _equations(x.jaxpr)] if inner else [e]
+    return found
+
+
+@DTYPES
+@pytest.mark.parametrize("name", CASES)
+def test_both_agree_in_units_of_the_last_place(name: str, dtype: Any) -> None:
+    f, most, (low, high), n = CASES[name]
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.uniform(low, high, 500), rng.uniform(max(low, -2), min(high, 2), 500)]).astype(dtype)
+    by_xla, on_host = both(f, [x, *[rng.permutation(x)] * (n - 1)])
+    assert on_host.dtype == dtype
+    size = np.spacing(np.maximum(np.abs(by_xla), np.finfo(dtype).tiny).astype(dtype))
+    with np.errstate(all="ignore"):
+        off = np.abs(by_xla.astype(np.longdouble) - on_host) / size
+    assert np.where(by_xla == on_host, 0, off).max() <= most
+
+
+@DTYPES
+@pytest.mark.parametrize("name", ABSOLUTE)
+def test_both_agree_where_the_formula_is_less_exact(name: str, dtype: Any) -> None:
+    f, most, (low, high) = ABSOLUTE[name]
+    x = np.random.default_rng(4).uniform(low, high, 1000).astype(dtype)
+    by_xla, on_host = both(f, [x])
+    assert on_host.dtype == dtype
+    tolerance = most if dtype == np.float32 else 1e-11
+    assert np.all(np.abs(by_xla - on_host) <= tolerance * np.maximum(1, np.abs(by_xla)))
+
+
+@DTYPES
+@pytest.mark.parametrize("name", [*CASES, *ABSOLUTE])
+def test_both_agree_at_the_ends(name: str, dtype: Any) -> None:
+    f, n = (CASES[name][0], CASES[name][3]) if name in CASES else (ABSOLUTE[name][0], 1)
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0], dtype)
+    by_xla, on_host = both(f, [x, *[x[::-1].copy()] * (n - 1)])
+    assert np.allclose(by_xla, on_host, rtol=1e-6, equal_nan=True)
+    zero = (by_xla == 0) & (on_host == 0)
+    assert np.array_equal(np.signbit(by_xla[zero]), np.signbit(on_host[zero]))
+
+
+@pytest.mark.parametrize("f", [torch.sin, torch.tan, torch.asin, torch.special.entr, torch.special.log_ndtr])
+def test_derivatives_and_batches(f: Callable[..., Any]) -> None:
+    x = torch.tensor([[0.1, 0.5], [0.9, 0.3]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(f, (x,))
+    assert torch.autograd.gradgradcheck(f, (x,))
+    plain = x.detach()
+    assert torch.allclose(torch.func.vmap(f, in_dims=1, out_dims=1)(plain), f(plain))
+    _, tangent = torch.func.jvp(f, (plain,), (torch.ones_like(plain),))
+    (gradient,) = torch.autograd.grad(f(x).sum(), x)
+    assert torch.allclose(tangent, gradient)
+    y = torch.linspace(0.1, 0.9, 3, dtype=torch.float64)
+    with_one = torch.func.vmap(lambda a: torch.atan2(a, y), in_dims=0)(torch.eye(3, dtype=torch.float64))
+    assert torch.allclose(with_one, torch.atan2(torch.eye(3, dtype=torch.float64), y))
+
+
+def test_other_dtypes_take_the_formula() -> None:
+    assert torch.sin(torch.tensor([1.0], dtype=torch.bfloat16)).item() == pytest.approx(0.8415, abs=4e-3)
+    assert torch.atan(torch.tensor([1.0], dtype=torch.float16)).item() == pytest.approx(0.7854, abs=1e-3)
+    assert torch.sin(torch.tensor(3)).item() == pytest.approx(np.sin(3.0), rel=1e-6)
+
+
+def test_one_call_of_numpy_computes_them() -> None:
+    if values.tier == "xla":
+        pytest.skip("nothing runs on the host")
+    program = stage(jax.make_jaxpr(_sincos.sin)(np.ones((2, 2), np.float32)))
+    assert [step[0] for step in program.steps] == [np.sin]
+    rule = load()["jtorch.sin"]
+    aval = program.specs[0]
+    assert rule.make(Equation("jtorch.sin", (aval,), (aval,), {}, stage)) is np.sin
+
+
+# ---- whole numbers of elements, places and orders --------------------------------------------------------------------------------
+
+_TIES = np.array([[2.0, -0.0, 0.0, 2.0, np.nan, -1.0], [np.inf, 1.0, -np.inf, 1.0, np.nan, np.nan], [0.0, 0.0, -0.0, 5.0, 5.0, -5.0]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "int16"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("flag", [False, True])
+def test_orders_and_places(dtype: str, axis: int, flag: bool) -> None:
+    x = (_TIES if dtype[0] == "f" else np.nan_to_num(_TIES, nan=3, posinf=7, neginf=0) % 5).astype(dtype)
+    by_xla, on_host = both(lambda a: _order._stable_order(a, axis=axis, descending=flag), [x])
+    assert np.array_equal(by_xla, on_host)
+    assert on_host.dtype == np.int64
+    by_xla, on_host = both(lambda a: reductions._place(a, axis=axis, largest=flag), [x])
+    assert np.array_equal(by_xla, on_host)
+    assert (on_host.dtype, on_host.shape) == (np.int64, by_xla.shape)
+
+
+@DTYPES
+@pytest.mark.parametrize("f", [_remainder.rem, pointwise._floored])
+def test_quotients(f: Callable[..., Any], dtype: Any) -> None:
+    rng = np.random.default_rng(5)
+    special_ones = [0.0, -0.0, 1.0, -1.0, 0.1, -0.3, 3.0, 1e30, -1e-30, np.inf, -np.inf, np.nan]
+    a, b = np.array([(p, q) for p in special_ones for q in special_ones], dtype).T
+    a = np.concatenate([a, rng.uniform(-20, 20, 300), np.arange(-9.0, 9.0)]).astype(dtype)
+    b = np.concatenate([b, rng.uniform(-3, 3, 300), np.repeat(3.0, 18)]).astype(dtype)
+    by_xla, on_host = both(f, [a, b])
+    assert np.array_equal(by_xla, on_host, equal_nan=True)
+    zero = by_xla == 0
+    assert np.array_equal(np.signbit(by_xla[zero]), np.signbit(on_host[zero]))
+
+
+def test_empty_ones_are_left_to_the_formula() -> None:
+    assert torch.argmax(torch.ones(0, 3), dim=1).shape == (0,)
+    assert torch.argsort(torch.ones(0, 3), dim=0).shape == (0, 3)
+    assert torch.sin(torch.ones(0)).shape == (0,)
+
+
+def test_incomplete_gamma_functions_of_ordinary_numbers() -> None:
+    a, x = torch.tensor([0.5, 2.0]), torch.tensor([1.0, 2.0])
+    for _ in range(8):
+        assert torch.igamma(a, x).tolist() == pytest.approx([0.8427008, 0.5939942], rel=1e-5)
+        assert torch.igammac(a, torch.tensor([0.0, float("inf")])).tolist() == [1.0, 0.0]
