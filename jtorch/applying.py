@@ -12,7 +12,7 @@ from . import dtypes
 from .autograd.grad_mode import MODE, no_grad
 from .autograd.names import INPLACE_VIEWS
 from .autograd.tape import Node
-from .core import Tensor, alias_of, contiguous_strides, is_contiguous, is_dense
+from .core import BIRTHS, Tensor, alias_of, born, contiguous_strides, is_contiguous, is_dense
 from .engine import SPECIAL, Call, Lifted, Value, numbers_of, record
 from .errors import check_out_dtype
 from .storage import OVERLAP
@@ -32,12 +32,16 @@ def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: 
     if type(out) is not list:
         r = _new(Tensor)
         r._v = out
+        if BIRTHS:
+            r._birth = born()
         return r
     made = []
     for v in out:  # hundreds for a step of an optimiser
         r = _new(Tensor)
         r._v = v
         made.append(r)
+    if BIRTHS:
+        _told(made)
     return tuple(made)
 
 
@@ -67,6 +71,8 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
     if type(out) is not list:
         r = _new(Tensor)
         r._v = out
+        if BIRTHS:
+            r._birth = born()
         if out.aval.differentiable:
             r._node = Node(call, ins, edges, numbers, (out,))
             r._rg = True
@@ -85,7 +91,14 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
         if v.aval.differentiable and j not in constant:
             r._node, r._nr, r._rg = node, j, True
         made.append(r)
+    if BIRTHS:
+        _told(made)
     return made[0] if call.extra.single else tuple(made)
+
+
+def _told(made: Sequence[Tensor]) -> None:
+    for r in made:
+        r._birth = born()
 
 
 def check_saved(node: Node, tensors: Sequence[Tensor]) -> None:
@@ -282,7 +295,7 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
         result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
     if whole and operands:
-        check_inplace(out)
+        check_inplace(out, None)
         check_overlap(out, operands, whole)
     if mine.shape != its.shape:
         if out._strides is not None and overlapping(mine.shape, out._strides):
@@ -306,9 +319,9 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         return out
     if unseen and MODE.enabled:
         with no_grad():
-            check_inplace(out)
+            check_inplace(out, None)
             return assign(out, result._v or result._read(), None)
-    check_inplace(out)
+    check_inplace(out, None)
     if operands and not whole:
         check_overlap(out, operands)
     return assign(out, result._v or result._read(), None)

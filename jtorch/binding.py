@@ -12,7 +12,7 @@ from . import _code_cache, result_strides
 from .applying import apply, inplace, keep_layout, write_out
 from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
-from .core import Tensor
+from .core import BIRTHS, Tensor, born
 from .engine import Value, limits, numbers_of, record
 from .errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
 from .ops import _kernel
@@ -302,6 +302,7 @@ def _fast_binary(op: Op, names: dict[str, Any]) -> list[str]:
         "        _call = _calls.get(_tt)",
         "        if _call is not None:",
         "            _r = _new(_Tensor); _r._v = _record(_call, (_a, _b))",
+        "            if _BIRTHS: _r._birth = _born()",
         "            return _r",
     ]
 
@@ -355,6 +356,7 @@ REPEATING = frozenset(("tril", "triu", "threshold"))
 GENERATED_NAMES = {
     "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_new": object.__new__, "_Tensor": Tensor,
+    "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
     "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
 }  # fmt: skip

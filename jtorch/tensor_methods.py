@@ -20,7 +20,9 @@ from .autograd.nodes import handle
 from .autograd.tape import Node
 from .binding import BOUND, composite
 from .core import (
+    BIRTHS,
     Tensor,
+    born,
     contiguous_strides,
     format_strides,
     from_host,
@@ -67,6 +69,8 @@ def _copy(t: Tensor) -> Tensor:
     r._v = made = object.__new__(Value)
     made.aval, made.array = v.aval, v.array
     made.index, made.trace, made.meta = 0, None, None
+    if BIRTHS:
+        r._birth = born()
     return r
 
 

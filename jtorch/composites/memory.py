@@ -20,7 +20,7 @@ from ..functional import PUBLIC
 from ..layouts import channels_last, channels_last_3d, format_strides, in_format, is_contiguous, preserve_format
 from ..resizing import look_at, nbytes_of
 from ..storage import Alias, Counter, Storage
-from ..writing import INFERENCE, check_inplace, check_lifted, overlapping
+from ..writing import INFERENCE, check_captured, check_inplace, check_lifted, overlapping
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -44,6 +44,8 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
         sizes = (tuple(size),)
     size = whole_sizes("resize_", "size", sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
     check_longs("resize_", "size", size)
+    if MODE.starts:
+        check_captured(self)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if tuple(self.shape) == size and memory_format is None:
