@@ -254,3 +254,9 @@ def test_large_fills_inside_jit() -> None:
     x = torch.randn(_sampling._LARGE)
     torch.manual_seed(0)
     assert jax.jit(lambda a: a + torch.randn(_sampling._LARGE).jax()[7])(0.0) == x[7].item()
+
+
+def test_dropout_of_expanded_tensors_draws_in_the_order_of_dense_memory() -> None:
+    torch.manual_seed(3)
+    kept = torch.nn.functional.dropout(torch.ones(3).expand(2, 2, 3), 0.5)
+    assert kept.tolist() == [[[2, 2, 0], [2, 0, 0]], [[2, 2, 2], [0, 2, 0]]]  # PyTorch's

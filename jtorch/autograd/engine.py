@@ -543,7 +543,7 @@ def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) 
         grads = _root_grads(outs, given)
         edges = [_place(t)[0] for t in targets]
         nodes = _start(task, outs, grads)
-        if None in edges:
+        if None in edges and not all(e is not None or t.requires_grad for e, t in zip(edges, targets, strict=True)):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         _want(task, targets)
         _WALKS.stack.append(task)
@@ -552,7 +552,7 @@ def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) 
         for i, edge in enumerate(edges):
             if type(edge) is tuple:
                 item = task.captured.get((id(edge[0]), edge[1]))
-            else:
+            else:  # of a view made under ``no_grad``, whose base requires grad, there is none
                 entry = task.leaf_grads.get(id(edge))
                 item = None if entry is None else entry[1]
             if item is None:

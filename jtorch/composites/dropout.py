@@ -24,6 +24,8 @@ def _mask(input: Any, p: float, feature: bool) -> Any:
         if len(shape) < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         shape, strides = (*shape[:2], *(1 for _ in shape[2:])), None
+    elif 0 in strides:  # expanded dimensions have an order in dense memory
+        strides = strides_of(PUBLIC["empty_like"](input.detach()))
     if input._aval.device == META:
         return from_host(np.zeros(shape, np.bool_), input.device)
     return numbers(lambda twister, n, _: _sampling.below(twister, n, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)

@@ -18,7 +18,7 @@ _OPERATORS = {
 
 
 def writer() -> str:
-    """The operator that the program is calling, which writes into its first operand, as ``aten::mul_.Tensor``; "" where torch looks away."""
+    """The operator that the program is calling, which writes into its first operand, as ``aten::mul_.Tensor``; "" where none is."""
     frame: Any = sys._getframe(1)
     packets = texts()
     found: tuple[str, dict[Any, Any]] = ("copy_", {})
@@ -57,4 +57,3 @@ def _overload(overloads: dict[str, str], given: dict[Any, Any], numbers_do: bool
         if all(kinds.get(n) == isinstance(v, Tensor) for n, v in given.items()):
             return overload
     return next(iter(overloads))
-
