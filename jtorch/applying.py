@@ -16,6 +16,7 @@ from .core import BIRTHS, Tensor, alias_of, born, contiguous_strides, is_contigu
 from .engine import SPECIAL, Call, Lifted, Value, numbers_of, record
 from .errors import check_out_dtype
 from .storage import OVERLAP
+from .warned_once import outside
 from .writing import INFERENCE, assign, check_inplace, check_lifted, check_overlap, overlapping, retain_again, stale
 
 _new = object.__new__
@@ -306,7 +307,7 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
                 f"output shape {list(its.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
                 "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
                 "t.resize_(0).",
-                stacklevel=3,
+                stacklevel=outside(),
             )
         if out._al is not None:  # others may look at its memory, which grows
             from .resizing import look_at

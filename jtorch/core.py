@@ -385,6 +385,15 @@ class Tensor(TensorBase):
         elif self._al.counter.n >= 0:
             self._al.counter.n = UNCOUNTED
 
+    def _written(self, times: int) -> Tensor:
+        """This new tensor, which shows ``times`` as its version: so often torch writes into what it is made in."""
+        if self._writes >= 0:
+            if self._al is None:
+                self._ver = times
+            else:
+                self._al.counter.n = times
+        return self
+
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor was made by the user rather than by a recorded operation.

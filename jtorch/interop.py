@@ -15,6 +15,7 @@ from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .engine import flush
 from .overridable import torch_function_dispatch
+from .warned_once import outside
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "get_num_interop_threads",
@@ -593,7 +594,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     if precision not in ("highest", "high", "medium"):
         warnings.warn(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has no effect.",
-            stacklevel=2,
+            stacklevel=outside(),
         )
         return
     _precisions["now"] = precision

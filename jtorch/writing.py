@@ -19,6 +19,7 @@ from .errors import not_offered
 from .layouts import contiguous_strides, is_dense
 from .storage import OVERLAP, Alias, writable
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
+from .warned_once import outside
 
 
 def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
@@ -58,7 +59,7 @@ def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
         warnings.warn(
             f"Use of {idempotent} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
             f"This also applies to advanced indexing e.g. {example}",
-            stacklevel=4,
+            stacklevel=outside(),
         )
 
 

@@ -14,6 +14,7 @@ from ..engine import Laid, Value, record
 from ..ops._declare import OPS
 from ..ops._kernel import T, call_of
 from ..size import Size
+from ..warned_once import outside
 from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
 from .grad_mode import MODE
 from .tape import Node, _Task, tracked
@@ -188,7 +189,7 @@ def backward(
         tensor([ 2., 40.])
     """
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=outside())
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
@@ -236,7 +237,7 @@ def backward(
 def _warn_of_cycle() -> None:
     if not _warned:
         _warned.append(True)
-        warnings.warn(CYCLE, stacklevel=4)
+        warnings.warn(CYCLE, stacklevel=outside())
 
 
 _warned: list[bool] = []
@@ -514,7 +515,7 @@ def grad(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
             "graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
     outs, targets = _tensors(outputs), _tensors(inputs)
     given = (None,) * len(outs) if grad_outputs is None else _tensors(grad_outputs)

@@ -20,6 +20,7 @@ from ..functional import PUBLIC
 from ..layouts import channels_last, channels_last_3d, format_strides, in_format, is_contiguous, preserve_format
 from ..resizing import look_at, nbytes_of
 from ..storage import Alias, Counter, Storage
+from ..warned_once import outside
 from ..writing import INFERENCE, check_captured, check_inplace, check_lifted, overlapping
 
 
@@ -105,7 +106,7 @@ def resize(self: Any, *sizes: Any) -> Any:
         tensor([[0, 1],
                 [2, 3]])
     """
-    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    warnings.warn("non-inplace resize is deprecated", stacklevel=outside())
     size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     wanted = int(np.prod(size, dtype=np.int64))
     if wanted != self.numel() and -1 not in size:
