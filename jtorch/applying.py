@@ -12,10 +12,11 @@ from . import dtypes
 from .autograd.grad_mode import MODE, no_grad
 from .autograd.names import INPLACE_VIEWS
 from .autograd.tape import Node
-from .core import Tensor, alias_of, contiguous_strides, is_contiguous, is_dense
+from .core import BIRTHS, Tensor, alias_of, born, contiguous_strides, is_contiguous, is_dense
 from .engine import SPECIAL, Call, Lifted, Value, numbers_of, record
 from .errors import check_out_dtype
 from .storage import OVERLAP
+from .warned_once import outside
 from .writing import INFERENCE, assign, check_inplace, check_lifted, check_overlap, overlapping, retain_again, stale
 
 _new = object.__new__
@@ -32,12 +33,16 @@ def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: 
     if type(out) is not list:
         r = _new(Tensor)
         r._v = out
+        if BIRTHS:
+            r._birth = born()
         return r
     made = []
     for v in out:  # hundreds for a step of an optimiser
         r = _new(Tensor)
         r._v = v
         made.append(r)
+    if BIRTHS:
+        _told(made)
     return tuple(made)
 
 
@@ -67,6 +72,8 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
     if type(out) is not list:
         r = _new(Tensor)
         r._v = out
+        if BIRTHS:
+            r._birth = born()
         if out.aval.differentiable:
             r._node = Node(call, ins, edges, numbers, (out,))
             r._rg = True
@@ -85,7 +92,14 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
         if v.aval.differentiable and j not in constant:
             r._node, r._nr, r._rg = node, j, True
         made.append(r)
+    if BIRTHS:
+        _told(made)
     return made[0] if call.extra.single else tuple(made)
+
+
+def _told(made: Sequence[Tensor]) -> None:
+    for r in made:
+        r._birth = born()
 
 
 def check_saved(node: Node, tensors: Sequence[Tensor]) -> None:
@@ -282,7 +296,7 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
         result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
     if whole and operands:
-        check_inplace(out)
+        check_inplace(out, None)
         check_overlap(out, operands, whole)
     if mine.shape != its.shape:
         if out._strides is not None and overlapping(mine.shape, out._strides):
@@ -293,7 +307,7 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
                 f"output shape {list(its.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
                 "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
                 "t.resize_(0).",
-                stacklevel=3,
+                stacklevel=outside(),
             )
         if out._al is not None:  # others may look at its memory, which grows
             from .resizing import look_at
@@ -306,9 +320,9 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         return out
     if unseen and MODE.enabled:
         with no_grad():
-            check_inplace(out)
+            check_inplace(out, None)
             return assign(out, result._v or result._read(), None)
-    check_inplace(out)
+    check_inplace(out, None)
     if operands and not whole:
         check_overlap(out, operands)
     return assign(out, result._v or result._read(), None)

@@ -12,7 +12,7 @@ from . import _code_cache, result_strides
 from .applying import apply, inplace, keep_layout, write_out
 from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
-from .core import Tensor
+from .core import BIRTHS, Tensor, born
 from .engine import Value, limits, numbers_of, record, record_one, record_two
 from .errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
 from .ops import _kernel
@@ -103,6 +103,8 @@ class Bound:
         for v in values:
             r = _new(Tensor)
             r._v = v
+            if BIRTHS:
+                r._birth = born()
             made.append(r)
         return tuple(made)
 
@@ -318,6 +320,7 @@ def _fast_binary(op: Op, names: dict[str, Any]) -> list[str]:
         "        _call = _calls.get(_tt)",
         "        if _call is not None:",
         "            _r = _new(_Tensor); _r._v = _record_two(_call, _a, _b)",
+        "            if _BIRTHS: _r._birth = _born()",
         "            return _r",
         *_fast_number(op, names),
     ]
@@ -340,6 +343,7 @@ def _fast_number(op: Op, names: dict[str, Any]) -> list[str]:
         f"        _call = _calls.get(_tf if type({b.name}) is float else _ti)",
         "        if _call is not None:",
         f"            _r = _new(_Tensor); _r._v = _record(_call, (_a,), ({b.name},))",
+        "            if _BIRTHS: _r._birth = _born()",
         "            return _r",
     ]
 
@@ -352,6 +356,7 @@ def _fast_unary(op: Op) -> list[str]:
         f"    _v = _record_one(_call, v_{n})",
         "    if type(_v) is not list:",
         "        _r = _new(_Tensor); _r._v = _v",
+        "        if _BIRTHS: _r._birth = _born()",
         "        return _r",
         "    return _bound.wrapped(_v)",
     ]
@@ -406,7 +411,7 @@ REPEATING = frozenset(("tril", "triu", "threshold"))
 GENERATED_NAMES = {
     "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_record_one": record_one, "_record_two": record_two,
-    "_new": object.__new__, "_Tensor": Tensor,
+    "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
     "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
 }  # fmt: skip

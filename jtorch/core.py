@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,16 @@ UNCOUNTED = -(1 << 60)
 
 _new = object.__new__
 _references = sys.getrefcount
+
+#: An item for each derivative of a function that is running, in any thread. Only while there are any, new tensors are told their births, so
+#: that those that the function captured can be told from its own.
+BIRTHS: list[None] = []
+_clock = itertools.count(1)
+
+
+def born() -> int:
+    """A number greater than all that were given before."""
+    return next(_clock)
 
 
 #: The names of a tensor's own attributes, which its ``__dict__`` does not show.
@@ -68,6 +79,7 @@ class Tensor(TensorBase):
     _address: int = 0
     _borrowed: bool = False
     _state: bool = False  # belongs to a module
+    _birth: int = 0
 
     __array_priority__ = 1000
     __hash__ = object.__hash__  # by identity, although == compares elements
@@ -130,6 +142,8 @@ class Tensor(TensorBase):
         ):
             # Nobody shares the storage any more: hold the value directly again.
             self._v, self._ver, self._address, self._al = storage.value, al.counter.n, storage.address, None
+            if storage.birth:
+                self._birth = storage.birth
             return storage.value  # type: ignore[return-value]
         version = storage.version
         if al.version != version or storage.host is not None:
@@ -370,6 +384,15 @@ class Tensor(TensorBase):
             self._ver = UNCOUNTED
         elif self._al.counter.n >= 0:
             self._al.counter.n = UNCOUNTED
+
+    def _written(self, times: int) -> Tensor:
+        """This new tensor, which shows ``times`` as its version: so often torch writes into what it is made in."""
+        if self._writes >= 0:
+            if self._al is None:
+                self._ver = times
+            else:
+                self._al.counter.n = times
+        return self
 
     @property
     def is_leaf(self) -> bool:
@@ -658,6 +681,8 @@ def from_value(v: Value) -> Tensor:
     """A tensor of a value that nothing else holds."""
     t = _new(Tensor)
     t._v = v
+    if BIRTHS:
+        t._birth = born()
     return t
 
 
@@ -685,6 +710,8 @@ def share_host(array: np.ndarray, owned: bool = False) -> Tensor:
     t = _new(Tensor)
     aval = aval_of(array.shape, array.dtype, devices.cpu_placement())
     storage = (Storage if owned else ForeignStorage)(None, None, 0, host=array, aval=aval)
+    if BIRTHS:
+        storage.birth = born()
     t._al = Alias(storage, (), None, None, 0, 0)
     itemsize = array.dtype.itemsize
     strides = tuple(s // itemsize for s in array.strides)
@@ -758,6 +785,8 @@ def alias_of(t: Tensor) -> Alias:
         storage = Storage(v, t._strides, t._ver)
         if t._address:
             storage.address = t._address
+        if t._birth:
+            storage.birth = t._birth
         made = Alias(storage, (), v, None, 0, 0)
         # No call between the question and the answer: no other thread comes in between. They look for the value first, so it goes last.
         al = t._al

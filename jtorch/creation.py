@@ -16,7 +16,7 @@ from .core import Tensor, from_host, requiring, share_host, wrap
 from .factories import check_dtype, check_options, factory
 from .ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from .ops._declare import OPS
-from .warned_once import warn_once
+from .warned_once import outside, warn_once
 
 # ---- what a value is -------------------------------------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ def _copied(source: Tensor, dtype: dtypes.dtype | None, device: Any, requires_gr
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         f"sourceTensor.detach().clone().requires_grad_(True), rather than {advice}.",
         UserWarning,
-        stacklevel=5,
+        stacklevel=outside(),
     )
     made = source.detach().to(device=device or source.device, dtype=dtype or source.dtype, copy=True)  # type: ignore[attr-defined]
     return requiring(made) if requires_grad else made

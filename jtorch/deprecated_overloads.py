@@ -10,6 +10,7 @@ from typing import Any
 
 from .argument_errors import MISSING_DEFAULT, Parameter, Signature, signatures
 from .core import Tensor
+from .warned_once import outside
 
 #: Each function's parameters in the order of its deprecated overloads.
 _ORDERS = {
@@ -68,4 +69,4 @@ def _warn(name: str, names: list[str], method: bool) -> None:
     lines = [f"This overload of {name} is deprecated:", f"\t{name}{Signature(parameters).text()}"]
     lines.append("Consider using one of the following signatures instead:")
     lines += [f"\t{name}{s.text()}" for s in signatures(name, method, not method)]
-    warnings.warn("\n".join(lines), UserWarning, stacklevel=5)
+    warnings.warn("\n".join(lines), UserWarning, stacklevel=outside())

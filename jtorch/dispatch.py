@@ -49,7 +49,7 @@ class _Active:
 ACTIVE = _Active()
 
 #: Exact types that are never asked: exact Tensor and Parameter (added by ``add_plain``) and everything that can have no handler.
-PLAIN: set[type] = {int, float, bool, complex, type(None), str, bytes, type(...), slice, range}
+PLAIN: set[type] = {int, float, bool, complex, type(None), str, bytes, type(...), slice, range, type}
 #: The types that need no look where a number, size, dtype or flag is due; containers are not looked into there.
 STATIC: set[type] = PLAIN | {tuple, list}
 _SEQUENCES = frozenset((tuple, list))

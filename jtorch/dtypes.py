@@ -293,7 +293,7 @@ def result_type_of(operands: tuple[tuple[dtype, int], ...]) -> dtype:
         if best is None:
             best = group
         elif group.category > best.category:
-            if group.category == COMPLEX and rank == NUMBER and best.category == FLOATING:
+            if group.category == COMPLEX and best.category == FLOATING:  # as precise as the tensors with dimensions
                 best = best.to_complex() if best.itemsize > 2 else complex64
             else:
                 best = promote_types(best, group) if group.category == COMPLEX else group

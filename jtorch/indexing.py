@@ -28,6 +28,7 @@ from .ops.indexing import too_large
 from .ops.views import VIEWS, expanded_size
 from .steps import dynamic_step
 from .views import SELECT_AT, make_view, select_at, slice_at, viewed
+from .warned_once import outside
 from .writing import check_inplace
 
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
@@ -71,7 +72,7 @@ def _items(index: Any) -> Sequence[Any]:
     if isinstance(index, list) and len(index) < _LONG_LIST:
         for item in index:
             if item is None or item is Ellipsis or isinstance(item, (Tensor, slice, list, tuple, range, np.ndarray)):
-                warnings.warn(_LIST_AS_TUPLE, UserWarning, stacklevel=4)
+                warnings.warn(_LIST_AS_TUPLE, UserWarning, stacklevel=outside())
                 return index
     return (index,)
 
@@ -118,7 +119,7 @@ def _plain_tensor(index: Tensor) -> Any:
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if dtype == np.uint8:
         warnings.warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=5
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=outside()
         )
         return BOUND["ne"].core(index, 0)
     return index

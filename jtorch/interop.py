@@ -16,6 +16,7 @@ from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubcla
 from .engine import flush
 from .overridable import torch_function_dispatch
 from .tensor_methods import spread
+from .warned_once import outside
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "shard", "get_num_interop_threads",
@@ -645,7 +646,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     if precision not in ("highest", "high", "medium"):
         warnings.warn(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has no effect.",
-            stacklevel=2,
+            stacklevel=outside(),
         )
         return
     _precisions["now"] = precision

@@ -314,6 +314,8 @@ def cut(name: str, t: Any, others: list[Any], result: Any) -> Any:
     made = result.to(t.dtype)
     nowhere = result.new_zeros((), dtype=bool_)
     for x in tracked:
+        if x.is_complex() and not t.is_complex():
+            x = x.real
         made = BOUND["_C._where"].core(nowhere, x, made)
     return written(inplace(t, made), f"{camel(name)}Backward{int(any(isinstance(x, Tensor) for x in others))}")
 

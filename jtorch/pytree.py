@@ -11,7 +11,7 @@ import numpy as np
 from . import dtypes
 from .attributes import everything
 from .autograd.grad_mode import MODE
-from .core import INTERNAL, Tensor
+from .core import BIRTHS, INTERNAL, Tensor, born
 from .engine import META, SPECIAL, Meta, concrete, copied, meta_value
 from .engine.record import leaf
 
@@ -194,6 +194,8 @@ def _unflatten(aux: Any, children: Any) -> Any:
             value.meta = WATCHING
         t = _new(cls)
         t._v = value
+        if BIRTHS:
+            t._birth = born()
         t._rg = asks != NO and t._aval.differentiable
     if attributes is not None:
         everything(t).update(attributes.all)

@@ -70,9 +70,10 @@ class Storage:
         version: counts all writes, so that views know when to read again.
         moved: the storage that holds the memory since it was given another size.
         counter: what ``Tensor._version`` shows for the tensors that share memory openly.
+        birth: when the memory came to be (``core.born``).
     """
 
-    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "__weakref__")
+    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "__weakref__")
 
     detach: Any = None  #: makes a tensor without history where there is no data to share
     resizable = True
@@ -88,6 +89,7 @@ class Storage:
         self.address = next(_addresses) << 40
         self.counter = Counter(version)
         self.moved: Storage | None = None
+        self.birth = 0
 
     def hosted(self, array: np.ndarray, value: Value | None) -> bool:
         """Makes a NumPy array the memory, so that changes made on either side are seen on the other; False if ``value``, which is in it,

@@ -20,7 +20,9 @@ from .autograd.nodes import handle
 from .autograd.tape import Node
 from .binding import BOUND, composite
 from .core import (
+    BIRTHS,
     Tensor,
+    born,
     contiguous_strides,
     format_strides,
     from_host,
@@ -35,6 +37,7 @@ from .ops._kernel import Fixed, T, call_of
 from .ops.indexing import check_fits, too_large
 from .tensor_numbers import numpy
 from .views import with_bits
+from .warned_once import outside
 from .writing import check_inplace, check_overlap
 
 
@@ -67,6 +70,8 @@ def _copy(t: Tensor) -> Tensor:
     r._v = made = object.__new__(Value)
     made.aval, made.array = v.aval, v.array
     made.index, made.trace, made.meta = 0, None, None
+    if BIRTHS:
+        r._birth = born()
     return r
 
 
@@ -245,7 +250,7 @@ def _convert(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     if t.dtype.is_complex and not dtype.is_complex and dtype is not dtypes.bool_:
         import warnings
 
-        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=outside())
     return preserve_layout(converted(t, dtype), t)
 
 
@@ -312,7 +317,7 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = found
     elif isinstance(dtype, _type):
-        found = self.dtype if dtype is Tensor else getattr(dtype, "dtype", None)
+        found = dtypes.get_default_dtype() if dtype is Tensor else getattr(dtype, "dtype", None)
         if not isinstance(found, dtypes.dtype):
             raise ValueError(f"invalid type: '{dtype.__name__}'")
         dtype = found

@@ -23,7 +23,7 @@ from .overridable import specialise
 from .public_forms import SPELLINGS, annotations_of, packed, spelled
 from .steps import dynamic_step, memory_steps, step_of
 from .storage import bits_of
-from .writing import check_inplace
+from .writing import check_captured, check_inplace
 
 _geometries: dict[Any, Any] = {}
 
@@ -717,6 +717,8 @@ def detach_(self: Any) -> Any:
         >>> x.detach_().requires_grad
         False
     """
+    if MODE.starts:
+        check_captured(self)
     if self._is_view():
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "

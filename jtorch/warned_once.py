@@ -10,18 +10,27 @@ state: dict[str, bool] = {"always": False}
 _given: set[str] = set()
 
 
+#: What is looked through for the program: this package under either name, and what calls a kernel that is traced.
+_OURS = frozenset(("jtorch", "torch", "jax", "jaxlib", "contextlib", "functools"))
+
+
+def outside() -> int:
+    """The ``stacklevel`` with which the caller's warning names the line of the program that called into this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
+        frame = frame.f_back
+        file = frame.f_code.co_filename
+        if not ("importlib" in file and "_bootstrap" in file):  # such as first calls, which the warnings module does not count
+            level += 1
+    return level
+
+
 def warn_once(text: str) -> None:
     """Gives a warning, for the line of the program that called into this package."""
     if text in _given and not state["always"]:
         return
     _given.add(text)
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jtorch":
-        file = frame.f_code.co_filename
-        if not ("importlib" in file and "_bootstrap" in file):  # such as first calls, which the warnings module does not count
-            level += 1
-        frame = frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(text, UserWarning, stacklevel=outside())
 
 
 def warn_of_scalar() -> None:

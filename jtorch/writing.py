@@ -12,7 +12,7 @@ from typing import Any
 from .autograd.grad_mode import MODE
 from .autograd.names import plain_name
 from .autograd.tape import Node, next_seq, tracked
-from .core import Tensor, _from
+from .core import BIRTHS, Tensor, _from
 from .engine import LOCAL, SPECIAL, Lifted, Meta, Value
 from .engine.record import number_in
 from .errors import not_offered
@@ -20,16 +20,19 @@ from .layouts import contiguous_strides, is_dense
 from .module_state import check_state
 from .storage import OVERLAP, Alias, writable
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
+from .warned_once import outside
 
 
-def check_inplace(t: Tensor, idempotent: bool | str = False) -> None:
+def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
     """Raises torch's errors for in-place changes that autograd forbids, and for writes to repeated elements unless each gets one value.
 
-    With a function's name as ``idempotent``, such writes are warned of, as deprecated.
+    With a function's name as ``idempotent``, such writes are warned of, as deprecated; None says that it is an ``out=``.
     """
     al = t._al
     if (t._ver if al is None else al.counter.n) < 0 and not MODE.inference:
         raise RuntimeError(INFERENCE)
+    if BIRTHS and idempotent is not None and MODE.starts:
+        check_captured(t)
     if t._rg and MODE.enabled:
         if t._v is None:
             t._sync()
@@ -57,8 +60,26 @@ def check_inplace(t: Tensor, idempotent: bool | str = False) -> None:
         warnings.warn(
             f"Use of {idempotent} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
             f"This also applies to advanced indexing e.g. {example}",
-            stacklevel=4,
+            stacklevel=outside(),
         )
+
+
+def check_captured(t: Tensor) -> None:
+    """Raises torch's error if a function that is being differentiated changes a tensor that was there before: nobody would know of it."""
+    if (t._birth if t._al is None else t._al.storage.birth) < MODE.starts[-1] and (operator := writer()):
+        raise RuntimeError(
+            f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation ({operator}) that "
+            "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the "
+            "mutated Tensor(s) as inputs."
+        )
+
+
+def writer() -> str:
+    """The operator that the program is calling, which writes into its first operand, or "" for those that torch lets do it.
+
+    Set by the floor that has transformations.
+    """
+    raise NotImplementedError
 
 
 INFERENCE = (

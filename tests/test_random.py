@@ -256,3 +256,16 @@ def test_large_fills_inside_jit() -> None:
     warned_once._given.clear()
     with pytest.warns(UserWarning, match="with_key"):
         assert jax.jit(lambda a: a + torch.randn(_sampling._LARGE).jax()[7])(0.0) == x[7].item()
+
+
+def test_dropout_of_expanded_tensors_draws_in_the_order_of_dense_memory() -> None:
+    torch.manual_seed(3)
+    kept = torch.nn.functional.dropout(torch.ones(3).expand(2, 2, 3), 0.5)
+    assert kept.tolist() == [[[2, 2, 0], [2, 0, 0]], [[2, 2, 2], [0, 2, 0]]]  # PyTorch's
+
+
+def test_versions_of_drawn_tensors() -> None:
+    x = torch.full((2, 3), 0.5)
+    assert torch.rand_like(x)._version == torch.randint_like(x, 3)._version == torch.bernoulli(x)._version == 0
+    assert torch.alpha_dropout(x, 0.5, True)._version == 1
+    assert torch.nn.utils.rnn.pad_sequence([x[0], x[0, :2]])._version == 3

@@ -15,6 +15,7 @@ from ..module_state import check_state
 from ..ops._declare import OPS
 from ..ops._kernel import T, call_of
 from ..size import Size
+from ..warned_once import outside
 from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
 from .grad_mode import MODE
 from .tape import Node, _Task, tracked
@@ -189,7 +190,7 @@ def backward(
         tensor([ 2., 40.])
     """
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=outside())
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
@@ -237,7 +238,7 @@ def backward(
 def _warn_of_cycle() -> None:
     if not _warned:
         _warned.append(True)
-        warnings.warn(CYCLE, stacklevel=4)
+        warnings.warn(CYCLE, stacklevel=outside())
 
 
 _warned: list[bool] = []
@@ -517,7 +518,7 @@ def grad(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
             "graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
     outs, targets = _tensors(outputs), _tensors(inputs)
     given = (None,) * len(outs) if grad_outputs is None else _tensors(grad_outputs)
@@ -546,7 +547,7 @@ def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) 
         grads = _root_grads(outs, given)
         edges = [_place(t)[0] for t in targets]
         nodes = _start(task, outs, grads)
-        if None in edges:
+        if None in edges and not all(e is not None or t.requires_grad for e, t in zip(edges, targets, strict=True)):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         _want(task, targets)
         _WALKS.stack.append(task)
@@ -555,7 +556,7 @@ def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) 
         for i, edge in enumerate(edges):
             if type(edge) is tuple:
                 item = task.captured.get((id(edge[0]), edge[1]))
-            else:
+            else:  # of a view made under ``no_grad``, whose base requires grad, there is none
                 entry = task.leaf_grads.get(id(edge))
                 item = None if entry is None else entry[1]
             if item is None:

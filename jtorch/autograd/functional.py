@@ -262,7 +262,11 @@ def _vectorized(func: Callable[..., Any], own: Sequence[Any], create_graph: bool
     outs: list[bool] = []
 
     def as_tuple(*xs: Any) -> tuple[Any, ...]:
-        several, found = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        MODE.starts.append(0)  # torch has no transformation here, and lets the function write into what it captured
+        try:
+            several, found = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        finally:
+            MODE.starts.pop()
         outs.append(several)
         return found
 

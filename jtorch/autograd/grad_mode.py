@@ -17,7 +17,7 @@ class _Mode(threading.local):
 
     ``below`` says that a ``__torch_dispatch__`` handler is running: there, and in inference mode, nothing is recorded, and programs see
     and set ``shown`` instead. ``transforms`` has an item for each function transformation (of ``func``) that is running a function: where
-    leaves made inside are told (``adopt``), or None.
+    leaves made inside are told (``adopt``), or None. ``starts`` has the births (``core.born``) since which tensors are a derivative's own.
     """
 
     def __init__(self) -> None:
@@ -26,6 +26,7 @@ class _Mode(threading.local):
         self.below = False
         self.shown = True
         self.transforms: list[Any] = []
+        self.starts: list[int] = []
 
     def get(self) -> bool:
         """Whether a program that asks is told that recording is on."""

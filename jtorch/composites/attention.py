@@ -11,6 +11,7 @@ from ..binding import composite
 from ..errors import broadcast_shapes
 from ..functional import _C, PUBLIC
 from ..ops.attention import BOTH
+from ..warned_once import outside
 
 
 @composite(namespace="nn.functional", operands=("query", "key", "value", "attn_mask"))
@@ -68,7 +69,9 @@ def _mask(mask: Any, name: str, other: Any, other_name: str, dtype: Any, check_o
     if mask.dtype is not dtypes.bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if check_other and other is not None and mask.dtype is not other.dtype:
-        warnings.warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=4)
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=outside()
+        )
     if mask.is_floating_point():
         return mask
     return PUBLIC["zeros_like"](mask, dtype=dtype).masked_fill_(mask, -math.inf)

@@ -13,6 +13,7 @@ from ..binding import composite
 from ..core import from_host
 from ..engine import META
 from ..functional import _C, PUBLIC
+from ..warned_once import outside
 from ..writing import check_inplace
 from .filling import numbers, serial, strides_of
 
@@ -24,6 +25,8 @@ def _mask(input: Any, p: float, feature: bool) -> Any:
         if len(shape) < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         shape, strides = (*shape[:2], *(1 for _ in shape[2:])), None
+    elif 0 in strides:  # expanded dimensions have an order in dense memory
+        strides = strides_of(PUBLIC["empty_like"](input.detach()))
     if input._aval.device == META:
         return from_host(np.zeros(shape, np.bool_), input.device)
     return numbers(serial(_sampling.below, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)
@@ -41,7 +44,7 @@ def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bo
     if input.dtype.is_complex:
         raise NotImplementedError(f'"bernoulli_scalar_cpu_" not implemented for {input.dtype.scalar_name!r}')
     mask = _mask(input, p, feature)
-    return _C._alpha_dropout(input, mask, float(p)) if alpha else _C._dropout(input, mask, 1.0 - p)
+    return _C._alpha_dropout(input, mask, float(p))._written(1) if alpha else _C._dropout(input, mask, 1.0 - p)
 
 
 @composite(operands=("input",))
@@ -322,7 +325,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an error in a future release. To "
             "retain the behavior and silence this warning, please use dropout instead. Note that dropout2d exists to provide channel-wise "
             "dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
-            stacklevel=2,
+            stacklevel=outside(),
         )
     if ndim == 3:
         warnings.warn(
@@ -330,7 +333,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret "
             "the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, "
             "please switch to using dropout1d instead.",
-            stacklevel=2,
+            stacklevel=outside(),
         )
     return _call("feature_dropout", input, p, training, inplace)
 
@@ -358,7 +361,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an error in a future release. To "
             "retain the behavior and silence this warning, please use dropout instead. Note that dropout3d exists to provide channel-wise "
             "dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
-            stacklevel=2,
+            stacklevel=outside(),
         )
     return _batched(input, p, training, inplace, ndim != 5)
 

@@ -10,6 +10,7 @@ from ..applying import inplace
 from ..autograd.grad_mode import is_grad_enabled
 from ..binding import composite
 from ..functional import _C, PUBLIC
+from ..warned_once import outside
 from ..writing import check_inplace
 
 
@@ -123,7 +124,7 @@ def embedding_bag(
         warnings.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
             "and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
+            stacklevel=outside(),
         )
         weight, input = input, weight
     if per_sample_weights is not None and input.size() != per_sample_weights.size():

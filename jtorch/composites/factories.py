@@ -17,6 +17,7 @@ from ..factories import check_dtype, factory, make
 from ..ops import _kernel
 from ..ops._declare import OPS
 from ..ops.indexing import check_fits
+from ..warned_once import outside
 from .filling import of_examples
 
 # ---- ranges ----------------------------------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def range_(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
         "builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
-        stacklevel=4,
+        stacklevel=outside(),
     )
     options = {"layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
     return _spread("range", (start, end, step), None, None, None, True, out, dtype, options)

@@ -10,6 +10,7 @@ from ..binding import composite
 from ..core import Tensor
 from ..errors import broadcast_shapes, canonical_dim, must_be_tensor
 from ..functional import _C
+from ..warned_once import outside
 
 
 def _tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -64,7 +65,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     found = _tensors("meshgrid", tensors)
     if indexing is None:
         warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=4
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=outside()
         )
     if not found:
         raise RuntimeError("meshgrid expects a non-empty TensorList")

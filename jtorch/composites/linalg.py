@@ -14,6 +14,7 @@ from ..errors import LinAlgError, broadcast_shapes
 from ..functional import _C, PUBLIC
 from ..result_strides import columns
 from ..return_types import make
+from ..warned_once import outside
 
 
 def _square(A: Any, function: str) -> None:
@@ -230,7 +231,7 @@ def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
     warnings.warn(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future "
         "PyTorch release.",
-        stacklevel=2,
+        stacklevel=outside(),
     )
     found = tuple(PUBLIC["linalg.lu_factor_ex"](A, pivot=pivot))  # a zero pivot is no error here
     found = make("_lu_with_info", ("LU", "pivots", "info"))(found) if get_infos else found[:2]

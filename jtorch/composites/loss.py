@@ -10,12 +10,13 @@ from .. import dtypes
 from ..binding import composite
 from ..core import Tensor
 from ..functional import _C, PUBLIC
+from ..warned_once import outside
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     if size_average is not None or reduce is not None:
         found = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=3)
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=outside())
         return found
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")

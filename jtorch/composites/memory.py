@@ -20,7 +20,8 @@ from ..functional import PUBLIC
 from ..layouts import channels_last, channels_last_3d, format_strides, in_format, is_contiguous, preserve_format
 from ..resizing import look_at, nbytes_of
 from ..storage import Alias, Counter, Storage
-from ..writing import INFERENCE, check_inplace, check_lifted, overlapping
+from ..warned_once import outside
+from ..writing import INFERENCE, check_captured, check_inplace, check_lifted, overlapping
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -44,6 +45,8 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
         sizes = (tuple(size),)
     size = whole_sizes("resize_", "size", sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
     check_longs("resize_", "size", size)
+    if MODE.starts:
+        check_captured(self)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if tuple(self.shape) == size and memory_format is None:
@@ -103,7 +106,7 @@ def resize(self: Any, *sizes: Any) -> Any:
         tensor([[0, 1],
                 [2, 3]])
     """
-    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    warnings.warn("non-inplace resize is deprecated", stacklevel=outside())
     size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     wanted = int(np.prod(size, dtype=np.int64))
     if wanted != self.numel() and -1 not in size:

@@ -14,6 +14,7 @@ from ..binding import composite
 from ..core import Tensor
 from ..errors import must_be_tensor, type_name
 from ..functional import _C, PUBLIC
+from ..warned_once import outside
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
@@ -215,7 +216,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     warnings.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
         "accepts a list of two or more tensors rather than multiple parameters.",
-        stacklevel=2,
+        stacklevel=outside(),
     )
     if len(matrices) == 1 and out is None:
         if matrices[0].dim() != 2:

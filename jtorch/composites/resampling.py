@@ -7,6 +7,7 @@ from typing import Any
 
 from ..binding import composite
 from ..functional import PUBLIC
+from ..warned_once import outside
 
 _MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 _PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
@@ -18,7 +19,7 @@ def _aligned(name: str, align_corners: bool | None) -> bool:
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
             f"align_corners=True if the old behavior is desired. See the documentation of {name} for details.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=outside(),
         )
         return False
     return align_corners
@@ -83,7 +84,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=3)
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=outside())
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)

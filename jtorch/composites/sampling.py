@@ -216,7 +216,7 @@ def randperm(
 
 
 def _like(input: Any, options: dict[str, Any], requires_grad: bool, filled: Callable[[Any], Any]) -> Any:
-    made = filled(PUBLIC["empty_like"](input, **options))
+    made = filled(PUBLIC["empty_like"](input, **options))._written(0)
     return requiring(made) if requires_grad else made
 
 
@@ -361,7 +361,8 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
         raise TypeError("bernoulli() received an invalid combination of arguments - got (Tensor, Tensor)")
     source = input.detach()
     made = blank(source, source.shape)
-    return _finished("bernoulli", "BernoulliBackward0", made.bernoulli_(source if p is None else p, generator=generator), out, input)
+    made.bernoulli_(source if p is None else p, generator=generator)._written(0)
+    return _finished("bernoulli", "BernoulliBackward0", made, out, input)
 
 
 def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool, order: Any) -> np.ndarray:

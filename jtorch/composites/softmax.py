@@ -7,6 +7,7 @@ from typing import Any
 
 from ..binding import composite
 from ..functional import PUBLIC
+from ..warned_once import outside
 
 
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
@@ -105,7 +106,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
         tensor([0., 0., 1.])
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=outside())
     noise = -PUBLIC["empty_like"](logits).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

@@ -10,6 +10,7 @@ import jax
 from .. import dtypes
 from ..binding import composite
 from ..functional import _C
+from ..warned_once import outside
 
 _FREEDOM = "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations."
 
@@ -66,7 +67,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     observations = x.shape[1]
     if fweights is None and aweights is None:
         if observations <= correction:
-            warnings.warn(_FREEDOM, stacklevel=2)
+            warnings.warn(_FREEDOM, stacklevel=outside())
         return _C._cov(x, correction)
     weights: Any = None
     if fweights is not None:
@@ -83,7 +84,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     freedom = total - scale
     known = _value(freedom)
     if known is not None and known <= 0:
-        warnings.warn(_FREEDOM, stacklevel=2)
+        warnings.warn(_FREEDOM, stacklevel=outside())
     centred = x - mean.unsqueeze(1)
     return (centred @ (centred * weights).mT.conj() / freedom.clamp_min(0)).squeeze()
 
@@ -109,5 +110,5 @@ def corrcoef(input: Any) -> Any:
     if x.dtype is dtypes.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     if x.shape[1] <= 1:
-        warnings.warn(_FREEDOM, stacklevel=2)
+        warnings.warn(_FREEDOM, stacklevel=outside())
     return _C._corrcoef(x)

@@ -10,6 +10,7 @@ from ..core import Tensor, alias_of, lazy_bits
 from ..engine import META
 from ..errors import must_be_tensor, not_offered
 from ..functional import PROPERTIES, PROPERTY_SETTERS, PUBLIC
+from ..warned_once import outside
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -471,7 +472,7 @@ def _no_name(t: Tensor) -> None:
 
 def _volatile(t: Tensor) -> bool:
     """False: it has no effect; use ``no_grad``."""
-    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=3)
+    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=outside())
     return False
 
 

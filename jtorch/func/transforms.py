@@ -11,26 +11,38 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .. import dtypes
+from .. import dtypes, writing
 from ..autograd.dual import Level, enter, leave
 from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
 from ..autograd.grad_mode import MODE, enable_grad
 from ..autograd.tape import next_seq
-from ..core import Tensor, from_value
+from ..core import BIRTHS, Tensor, born, from_value
 from ..engine import Lifted
 from .batching import vmap
+from .capturing import writer
 from .trees import flatten, treespec_pprint, unflatten
+
+writing.writer = writer
 
 
 @contextmanager
-def inside(transform: Any = None) -> Iterator[None]:
-    """A block in which a function is transformed, where ``backward`` and ``requires_grad_`` are refused."""
+def inside(transform: Any = None, start: int | None = None) -> Iterator[None]:
+    """A block in which a function is transformed, where ``backward`` and ``requires_grad_`` are refused.
+
+    With ``start``, the function is differentiated: it may write only into what was born since.
+    """
     MODE.transforms.append(transform)
+    if start is not None:
+        MODE.starts.append(start)
+        BIRTHS.append(None)
     try:
         yield
     finally:
+        if start is not None:
+            MODE.starts.pop()
+            BIRTHS.pop()
         MODE.transforms.pop()
 
 
@@ -42,10 +54,12 @@ class _Inputs:
         outer: whether recording was on outside, so that results keep the history that leads out.
         made: leaves that the function made.
         start: nodes from this creation number on were made inside.
+        birth: when the function began: what is older it captured.
     """
 
     def __init__(self, flat: Sequence[Any]) -> None:
         self.outer = MODE.enabled
+        self.birth = born()
         self.tensors = [self._own(x) for x in flat]
         self.fresh = {id(t) for t in self.tensors if t._node is None}
         self.made: list[Tensor] = []
@@ -58,10 +72,12 @@ class _Inputs:
         if not v.aval.differentiable:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.outer and x.requires_grad:
-            return _alias_node(v, x._edge())
-        t = from_value(v)
-        t._strides = x._strides
-        t._rg = True
+            t = _alias_node(v, x._edge())
+        else:
+            t = from_value(v)
+            t._strides = x._strides
+            t._rg = True
+        t._birth = born()
         return t
 
     def adopt(self, t: Tensor) -> None:
@@ -188,7 +204,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         flat, spec = flatten(chosen)
         inputs = _Inputs(flat)
         with enable_grad():
-            with inside(inputs):
+            with inside(inputs, inputs.birth):
                 found = func(*replaced(unflatten(inputs.tensors, spec)), **kwargs)
             output, aux = _split_aux(found, has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
@@ -230,7 +246,7 @@ class _Pull:
     def __init__(self, func: Callable[..., Any], primals: Any, has_aux: bool, what: str) -> None:
         flat, self.spec = flatten(primals)
         self.inputs = _Inputs(flat)
-        with enable_grad(), inside(self.inputs):
+        with enable_grad(), inside(self.inputs, self.inputs.birth):
             found, aux = _split_aux(func(*unflatten(self.inputs.tensors, self.spec)), has_aux, what)
         self.aux = self.inputs.settled(aux)
         self.outputs, self.out_spec = flatten(found)
@@ -362,11 +378,13 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         if not isinstance(t, Tensor):
             raise RuntimeError(f"{what}: Expected tangents to only contain Tensors, got {type(t)}")
         check_pair(p, t)
-    level = Level()
+    level, start = Level(), born()
     with level:
         duals = [enter(p, t, level) for p, t in zip(flat, directions, strict=True)]
+        for t in duals:
+            t._birth = born()
         wide = max((t.dtype for t in directions if t.dtype in _WIDE), key=_WIDE.index, default=None)
-        with inside():
+        with inside(start=start):
             found, aux = _split_aux(func(*unflatten(duals, flatten(primals)[1])), has_aux, what)
         outputs, spec = flatten(found)
         _check_some(outputs, what)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 
+from ..warned_once import outside
+
 
 def get_enum(reduction: str) -> int:
     """The number ATen uses for a reduction: none 0, mean 1, sum 2."""
     if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2)
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=outside())
         return 1
     numbers = {"none": 0, "mean": 1, "sum": 2}
     if reduction not in numbers:
@@ -23,7 +25,7 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
     else:
         found = "sum" if size_average is not None and not size_average else "mean"
     if emit_warning:
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=2)
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=outside())
     return found
 
 

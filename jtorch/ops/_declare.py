@@ -170,6 +170,9 @@ def _family(family: str, **preset: Any) -> Callable[..., Callable[[F], F]]:
     return decorator
 
 
+#: How ``div`` promotes: as ``"float"``, but as ``"common"`` with a ``rounding_mode``.
+UNLESS_ROUNDED = "float unless rounding_mode"
+
 unary = _family("unary", promote="float", broadcast=True, out=True)
 binary = _family("binary", promote="common", broadcast=True, out=True)
 comparison = _family("comparison", promote="common", broadcast=True, out=True, differentiable=False)

@@ -17,7 +17,7 @@ from ..engine.calls import NUMBER_SDS
 from ..engine.programs import identity, key_of, remember, remembered
 from ..errors import broadcast_shapes
 from . import _pieces
-from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, Op, collecting
+from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting
 from ._numeric import zeros_and_ones
 
 #: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
@@ -417,9 +417,16 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
     if op.check is not None:
         op.check([kind for kind, _ in entries])
     found = dtypes.result_type_of(tuple(entries))
-    if op.promote == "float" and found.category < dtypes.FLOATING:
+    if found.category < dtypes.FLOATING and _becomes_float(op, layout):
         found = dtypes.get_default_dtype()
     return found.np
+
+
+def _becomes_float(op: Op, layout: tuple[Any, ...]) -> bool:
+    """Whether integers and bool are promoted to the default dtype."""
+    if op.promote == UNLESS_ROUNDED:
+        return all(entry.value is None for p, entry in zip(op.params, layout, strict=True) if p.name == "rounding_mode")
+    return op.promote == "float"
 
 
 def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...]) -> tuple[bool, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 from jax import lax
 
 from ..engine.programs import warn
+from ..warned_once import outside
 from ._declare import Array
 from ._numeric import is_integral, scalar_name
 
@@ -19,7 +20,7 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str)
     """
     if size_average is not None or reduce is not None:
         found = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=2)
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=outside())
         return found
     return checked(reduction)
 
@@ -31,7 +32,7 @@ def checked(reduction: str) -> str:
         ValueError: if it is unknown.
     """
     if reduction == "elementwise_mean":
-        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2)
+        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=outside())
         return "mean"
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -387,15 +387,13 @@ def _trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
     if y.shape[axis] == 0:
         return _nothing(y, axis)
-    n = y.shape[axis]
-    if n < 3 or category(y.dtype) < dtypes.FLOATING:
-        return jnp.sum(_areas("trapezoid", y, None, dx, axis), axis=axis) / 2
-    # Each point but the first and the last belongs to two areas; sums of neighbours, or of all but the ends, do not vectorise.
+    if y.dtype == np.bool_:
+        raise RuntimeError("trapezoid: received a bool input for `y`, but bool is not supported")
+    # Each point but the first and the last belongs to two areas. (Sums of neighbours do not vectorise.)
+    ends = lax.index_in_dim(y, 0, axis, keepdims=False) + lax.index_in_dim(y, -1, axis, keepdims=False)
     x = wide(y)
-    weights = np.ones(n, x.dtype)
-    weights[[0, -1]] = 0.5
-    total = jnp.sum(x * weights.reshape([n if d == axis else 1 for d in range(y.ndim)]), axis=axis)
-    return float_times(to_dtype(total, y.dtype), jnp.asarray(dx))
+    total = default_float(jnp.sum(x, axis=axis)) - default_float(to_dtype(ends, x.dtype)) / 2
+    return float_times(to_dtype(total, y.dtype) if category(y.dtype) >= dtypes.FLOATING else total, jnp.asarray(dx))
 
 
 def _nothing(y: Array, axis: int) -> Array:

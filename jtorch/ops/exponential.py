@@ -13,6 +13,7 @@ from .. import dtypes
 from . import _complex
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
 from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
+from .indexing import check_fits
 
 # ---- powers ----------------------------------------------------------------------------------------------------------------------
 
@@ -36,8 +37,9 @@ def pow(input: Array | Power, exponent: Array | Power) -> Array:
         tensor([   2, 1024])
     """
     if not isinstance(exponent, (int, float, complex)):
-        base = jnp.asarray(input, exponent.dtype)
-        return _pow_tensors(base, exponent)
+        if isinstance(input, int) and is_integral(exponent):  # as other numbers, it wraps around
+            input = np.asarray(input, np.int64).astype(exponent.dtype)
+        return _pow_tensors(jnp.asarray(input, exponent.dtype), exponent)
     assert not isinstance(input, (int, float, complex))
     return _pow_number(input, exponent)
 
@@ -50,6 +52,7 @@ def _pow_number(x: Array, exponent: Number) -> Array:
     if is_integral(x):
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
+        check_fits(exponent, x.dtype)
         return lax.integer_pow(x, int(exponent)) if exponent < 64 else _pow_tensors(x, jnp.asarray(exponent, x.dtype))
     if exponent == 0.5:
         return jnp.sqrt(x)

@@ -10,6 +10,7 @@ from jax import lax
 from .. import dtypes
 from ..engine.programs import warn
 from ..errors import broadcast_shapes
+from ..warned_once import outside
 from ._declare import Array, defvjp, guard_range, op
 from ._losses import checked, hinge, magnitude, number, reduced, reduction_of
 from ._matrix import cpp_name
@@ -22,7 +23,7 @@ def _same_sizes(input: Array, target: Array) -> None:
         warn(
             f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=2,
+            stacklevel=outside(),
         )
 
 
@@ -444,7 +445,7 @@ def kl_div(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-            stacklevel=2,
+            stacklevel=outside(),
         )
     _check_hinge(input)
     t, x = _aligned(target, input)

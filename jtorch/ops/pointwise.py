@@ -11,12 +11,11 @@ from jax import lax
 
 from .. import dtypes
 from . import _complex
-from ._declare import Array, Number, binary, defvjp, guard_range, pointwise, unary, without_derivative
+from ._declare import UNLESS_ROUNDED, Array, Number, binary, defvjp, guard_range, pointwise, unary, without_derivative
 from ._hosted import hosted
 from ._matrix import cpp_name
 from ._numeric import (
     conj,
-    default_float,
     is_bool,
     is_complex,
     is_float,
@@ -206,12 +205,14 @@ def _mul_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Arr
 defvjp(mul, _mul_rule)
 
 
-def _check_integer_divisor(other: Array) -> None:
-    if is_integral(other):
+def _check_integer_divisor(input: Array, other: Array) -> None:
+    if is_integral(other) and 0 not in jnp.broadcast_shapes(input.shape, other.shape):
         guard_range(other, None, None, RuntimeError, "ZeroDivisionError", hole=0)
 
 
-@binary(inplace=True, operators="/", aliases=("divide",), saves=("input", "other"), aten="div.Tensor_mode", wide=True)
+@binary(
+    promote=UNLESS_ROUNDED, inplace=True, operators="/", aliases=("divide",), saves=("input", "other"), aten="div.Tensor_mode", wide=True
+)
 def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Divides ``input`` by ``other``.
 
@@ -238,14 +239,14 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
         tensor([ 3, -3])
     """
     if rounding_mode is None:
-        return quotient(default_float(input), default_float(other))
+        return quotient(input, other)
     if rounding_mode == "floor":
         return floor_divide(input, other)
     if rounding_mode != "trunc":
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
     require("div_trunc_cpu", input, "if")
     if is_integral(input):
-        _check_integer_divisor(other)
+        _check_integer_divisor(input, other)
         return lax.div(*jnp.broadcast_arrays(input, other))
     return lax.stop_gradient(jnp.trunc(rounded(wide(input) / wide(other), input.dtype)))
 
@@ -306,7 +307,7 @@ def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     """
     require("div_floor_cpu", input, "if")
     if is_integral(input):
-        _check_integer_divisor(other)
+        _check_integer_divisor(input, other)
         return jnp.floor_divide(input, other)
     return lax.stop_gradient(_floor_quotient(wide(input), wide(other)).astype(input.dtype))
 
@@ -357,7 +358,7 @@ def remainder(input: Array | Number, other: Array | Number) -> Array:
         tensor([-2, -1])
     """
     require("remainder_cpu", input, "if")
-    _check_integer_divisor(other)
+    _check_integer_divisor(input, other)
     a, b = jnp.broadcast_arrays(wide(input), wide(other))
     mod = rem(a, b)
     if jnp.issubdtype(a.dtype, jnp.unsignedinteger):
@@ -390,7 +391,7 @@ def fmod(input: Array, other: Array | Number) -> Array:
         tensor([ 1, -1])
     """
     require("fmod_cpu", input, "if")
-    _check_integer_divisor(other)
+    _check_integer_divisor(input, other)
     return rem(*jnp.broadcast_arrays(wide(input), wide(other))).astype(input.dtype)
 
 

@@ -386,7 +386,10 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
         tensor([10.,  0., 50.])
     """
     x, axis, i, s = _added_slices("index_add_()", input, dim, index, source)
-    scaled = s & jnp.asarray(alpha).astype(bool) if s.dtype == np.bool_ else s * jnp.asarray(alpha).astype(s.dtype)
+    alpha = jnp.asarray(alpha).astype(s.dtype)
+    scaled = s & alpha if s.dtype == np.bool_ else s * alpha
+    if s.dtype.kind == "c":  # of which infinities times one are NaN
+        scaled = jnp.where(alpha == 1, s, scaled)
     return write(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..dtypes import from_np
+from ..engine import limits
 from ..errors import canonical_dim, canonical_dims
 from ._declare import Array, guard_range, op, reduction, shape
 from ._numeric import is_bool, is_float, is_integral, scalar_name
@@ -633,6 +634,7 @@ def unfold(
             f"Given input with spatial size ({h}, {w}), kernel_size={kernel}, dilation={dilate}, padding={pad}, "
             f"calculated shape of the array of sliding blocks as ({oh}, {ow}), but its components must be at least one."
         )
+    limits.check_size((n, c, h + 2 * pad[0], w + 2 * pad[1]), x.dtype.itemsize)
     x = jnp.pad(x, ((0, 0), (0, 0), (pad[0], pad[0]), (pad[1], pad[1])))
     # One axis after the other: kh + kw strided slices instead of kh * kw.
     rows = [lax.slice_in_dim(x, i * dilate[0], i * dilate[0] + (oh - 1) * step[0] + 1, step[0], axis=2) for i in range(kernel[0])]

@@ -10,6 +10,7 @@ from jax import lax
 
 from .. import dtypes
 from ..engine.programs import warn
+from ..warned_once import outside
 from ._declare import Array, guard, op
 from ._numeric import scalar_name
 from .fft import _c2c, _c2r, _complex, _over_xla, _r2c, _scaled
@@ -235,7 +236,7 @@ def istft(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
             "Please check your center and hop_length settings.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=outside(),
         )
         signal = lax.pad(signal, jnp.zeros((), signal.dtype), [(0, 0, 0), (0, end - start - signal.shape[1], 0)])
     return signal[0] if input.ndim == 2 else signal

@@ -12,12 +12,14 @@ from .. import dtypes
 from ..errors import canonical_dims
 from ._axes import category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, take_along, to_dtype
 from ._declare import Array, defvjp, guard_range, op, reduction
+from ._kernel import cast
 from ._matrix import product
 from ._numeric import default_float, is_complex, quotient, unsupported, wide
 from ._order import selected, sort_along
 from .reductions import shared_grad
 
 # ---- variance --------------------------------------------------------------------------------------------------------------------
+
 
 def _moments(input: Array, dims: tuple[int, ...], correction: float, message: str) -> tuple[Array, Array, Array, float]:
     """Mean (dimensions kept), the deviations from it, the summed squares of those, and the divisor."""
@@ -159,11 +161,9 @@ def _median_place(x: Array, axis: int, ignore_nan: bool) -> Array:
 
 
 def _median_whole(input: Array, ignore_nan: bool) -> Array:
+    if input.size == 0 and not is_complex(input):
+        return cast(jnp.full((), np.nan, np.float64), input.dtype)
     _ordered("median_cpu", input)
-    if input.size == 0:
-        if category(input.dtype) < dtypes.FLOATING:
-            return jnp.full((), np.iinfo(input.dtype).min, input.dtype)
-        return jnp.full((), np.nan, input.dtype)
     x = lax.reshape(input, (input.size,))
     return lax.reshape(selected(x, 0, _median_place(x, 0, ignore_nan))[0], ())
 

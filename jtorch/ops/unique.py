@@ -33,15 +33,19 @@ def _lexical_order(rows: Any) -> Any:
     if not rows.shape[1]:
         return np.arange(rows.shape[0])
     if rows.shape[1] == 1:
-        return np.argsort(rows[:, 0], kind="stable")
+        return np.argsort(_sortable(rows[:, 0]), kind="stable")
     keys = np.ascontiguousarray(_bytes_in_order(rows))
     return np.argsort(keys.view(f"V{keys.itemsize * keys.shape[1]}").reshape(-1), kind="stable")
 
 
+def _sortable(x: Any) -> Any:
+    """What sorts as ``x`` should, NaN last: NumPy does not know where to put that of bfloat16 and others that are not its own."""
+    return x.astype(np.float32) if x.dtype.kind == "V" else x
+
+
 def _bytes_in_order(x: Any) -> Any:
     """Big-endian integers whose bytes compare as the elements do, NaN as largest: sorting rows takes one comparison of bytes each."""
-    if x.dtype.kind == "V":  # bfloat16 and others that NumPy does not know
-        x = x.astype(np.float32)
+    x = _sortable(x)
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     top = unsigned.type(1 << (8 * unsigned.itemsize - 1))
     if x.dtype.kind == "f":
@@ -80,7 +84,7 @@ def _unique2(input: Array, sorted: bool = True, return_inverse: bool = False, re
     flat = input.reshape(-1)
     found = _by_counting(flat, return_inverse) if flat.dtype.kind in "iu" and flat.size else None
     if found is None and return_inverse:
-        order = np.argsort(flat, kind="stable")
+        order = np.argsort(_sortable(flat), kind="stable")
         ordered = flat[order]
         first = _first_of_runs(ordered)
         run, counts = _runs(first)
@@ -88,7 +92,7 @@ def _unique2(input: Array, sorted: bool = True, return_inverse: bool = False, re
         inverse[order] = run
         found = ordered[first], inverse, counts
     elif found is None:
-        ordered = np.sort(flat)
+        ordered = np.sort(_sortable(flat)).astype(flat.dtype, copy=False)
         first = _first_of_runs(ordered)
         found = ordered[first], None, _lengths(first) if return_counts else _NOTHING
     values, inverse, counts = found

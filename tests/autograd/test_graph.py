@@ -294,3 +294,13 @@ def test_anomalies_name_the_line() -> None:
         y = x.sqrt() * 0  # the line
         with pytest.warns(UserWarning, match="the line"), pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):
             y.sum().backward()
+
+
+def test_views_that_borrow_their_requirement_are_unused() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with torch.no_grad():
+        view = x[:2]
+    y = (x * x).sum()
+    assert view.requires_grad and torch.autograd.grad(y, [view, x], allow_unused=True, retain_graph=True)[0] is None
+    with pytest.raises(RuntimeError, match="index 0 appears to not have been used"):
+        torch.autograd.grad(y, view)

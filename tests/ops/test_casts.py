@@ -69,3 +69,7 @@ def test_resolutions() -> None:
     found = {d: torch.finfo(d).resolution for d in (torch.float8_e5m2, torch.bfloat16, torch.float16, torch.float32, torch.float64)}
     assert list(found.values()) == [1.0, 1e-2, 1e-3, 1e-6, 1e-15]
     assert repr(torch.iinfo(torch.uint32)) == "iinfo(min=0, max=4.29497e+09, dtype=uint32)"
+
+
+def test_the_class_of_tensors_names_the_default_dtype() -> None:
+    assert torch.tensor([1]).type(torch.Tensor).dtype is torch.float32

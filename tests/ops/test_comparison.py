@@ -70,3 +70,11 @@ def test_logic_counts_everything_but_zero_as_true() -> None:
     assert torch.logical_or(a, b).tolist() == [True, True, True]
     assert torch.logical_xor(a, b).tolist() == [True, True, False]
     assert torch.logical_not(a).tolist() == [True, False, False]
+
+
+def test_in_place_comparisons_with_complex_tensors_that_require_grad() -> None:
+    z = torch.tensor([1 + 0j, 2j], requires_grad=True)
+    x = torch.ones(2).eq_(z)
+    assert x.tolist() == [1, 0] and x.requires_grad
+    x.sum().backward()
+    assert z.grad.tolist() == [0, 0]

@@ -70,3 +70,10 @@ def test_trapezoid() -> None:
         torch.trapezoid(y, torch.arange(5))
     with pytest.raises(TypeError, match="invalid combination of arguments"):
         torch.trapezoid(y, y, dx=2)
+
+
+def test_trapezoid_of_infinities() -> None:
+    assert torch.trapezoid(torch.tensor([1.0, inf, 2.0])).item() == inf
+    for y in ([-inf], [inf, 3.0, 2.0]):  # half of what stands at the ends is taken from the sum
+        assert math.isnan(torch.trapezoid(torch.tensor(y)))
+    assert torch.trapezoid(torch.tensor([5.0])).item() == 0 and torch.trapezoid(torch.tensor([1, 2, 4])).item() == 4.5

@@ -83,3 +83,41 @@ def test_a_refused_argument_does_not_stand_for_an_equal_one() -> None:
     with pytest.raises(TypeError):
         torch.argsort(x, 1.0)  # type: ignore[arg-type]
     assert torch.argsort(x, 1).tolist() == [[1, 2, 0]]
+
+
+@pytest.mark.parametrize("make", [lambda n: n, torch.tensor], ids=["number", "tensor"])
+def test_true_division_does_not_wrap_numbers_around(make) -> None:
+    bytes_ = torch.tensor([158, 60], dtype=torch.uint8)
+    assert (bytes_ / make(-1)).tolist() == [-158, -60]
+    assert (bytes_ / make(300)).tolist() == pytest.approx([158 / 300, 0.2])
+    assert torch.div(torch.tensor([64, -64], dtype=torch.int8), make(1024)).tolist() == [0.0625, -0.0625]
+    assert (bytes_ / make(2)).dtype is torch.float32
+    # With a rounding mode the quotient stays an integer, and its divisor one of these.
+    assert torch.div(bytes_, make(258), rounding_mode="floor").tolist() == [79, 30]
+
+
+def test_number_divided_by_small_integers() -> None:
+    assert (-300 / torch.tensor([2, 3], dtype=torch.int8)).tolist() == [-150, -100]
+
+
+def test_powers_wrap_bases_around_and_refuse_exponents() -> None:
+    bytes_ = torch.tensor([1, 0, 2], dtype=torch.uint8)
+    assert ((-1) ** bytes_).tolist() == [255, 1, 1] and (300**bytes_).tolist() == [44, 1, 144]
+    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+        bytes_**70000
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("float32", "complex64"), ("float64", "complex128"), ("int64", "complex128")])
+def test_complex_tensors_without_dimensions_are_as_precise_as_the_others(kind: str, expected: str) -> None:
+    x, z = torch.ones(2, dtype=getattr(torch, kind)), torch.tensor(1 + 2j, dtype=torch.complex128)
+    expected = getattr(torch, expected)
+    assert torch.result_type(x, z) is expected
+    assert (x * z).dtype is (z - x).dtype is torch.where(x > 0, x, z).dtype is expected
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_nothing_divided_by_zero(name: str) -> None:
+    for nothing, zero in ((torch.zeros(0, 2, dtype=torch.int64), 0), (torch.zeros(0, 2, dtype=torch.uint8), torch.tensor(0))):
+        assert getattr(torch, name)(nothing, zero).shape == (0, 2)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        getattr(torch, name)(torch.ones(1, dtype=torch.int64), 0)

@@ -159,3 +159,8 @@ def test_scatter_reduce_takes_max_and_min_without_a_derivative() -> None:
     assert torch.zeros(2).scatter_reduce(0, index, src, "min", include_self=False).tolist() == [1.0, -2.0]
     with pytest.raises(RuntimeError, match="Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got max"):
         torch.zeros(2).scatter_reduce(0, index, src.requires_grad_(), "max").sum().backward()
+
+
+def test_index_add_leaves_complex_infinities() -> None:
+    source = torch.tensor([complex(np.inf, np.inf)])
+    assert torch.zeros(1, dtype=torch.complex64).index_add(0, torch.tensor([0]), source).tolist() == [complex(np.inf, np.inf)]

@@ -130,3 +130,8 @@ def test_fold_checks_the_number_of_blocks() -> None:
         RuntimeError, match=r"expected size of input's dimension 2 to match the calculated number of sliding blocks 1 \* 2 = 2"
     ):
         F.fold(torch.zeros(1, 4, 3), (2, 3), 2)
+
+
+def test_windows_of_impossible_paddings() -> None:
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        torch.nn.functional.unfold(torch.ones(1, 1, 4, 4), 2, padding=2**62)

@@ -106,3 +106,9 @@ def test_gradients_of_order_statistics() -> None:
 def test_errors(call, kind, text) -> None:
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_median_of_nothing() -> None:
+    for kind, expected in (("int64", -(2**63)), ("int32", -(2**31)), ("int16", 0), ("uint8", 0), ("bool", True)):
+        x = torch.empty(0, dtype=getattr(torch, kind))
+        assert x.median().item() == x.nanmedian().item() == expected

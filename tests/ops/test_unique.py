@@ -41,3 +41,11 @@ def test_empty_slices() -> None:
         torch.unique(torch.ones(0, 3), dim=1)
     with pytest.raises(NotImplementedError, match="\"unique\" not implemented for 'ComplexFloat'"):
         torch.unique(torch.tensor([1j]))
+
+
+def test_nan_of_halves_comes_last() -> None:
+    x = torch.tensor([float("nan"), 1.5, float("nan"), -2.0], dtype=torch.bfloat16)
+    values, inverse = torch.unique(x, return_inverse=True)
+    assert values.tolist()[:2] == torch.unique(x).tolist()[:2] == [-2, 1.5] and values.dtype is torch.bfloat16
+    assert values[2:].isnan().all() and values.shape == (4,) and inverse.tolist()[1::2] == [1, 0]
+    assert torch.unique(x[:, None], dim=0)[:2].tolist() == [[-2], [1.5]]

@@ -204,8 +204,8 @@ class _SpectralNorm(Module):
     def _power_method(self, weight_mat: Tensor, n_power_iterations: int) -> None:
         """Improves the singular vectors u and v in place."""
         for _ in range(n_power_iterations):
-            self._u.copy_(F.normalize(torch.mv(weight_mat, self._v), dim=0, eps=self.eps))
-            self._v.copy_(F.normalize(torch.mv(weight_mat.mH, self._u), dim=0, eps=self.eps))
+            F.normalize(torch.mv(weight_mat, self._v), dim=0, eps=self.eps, out=self._u)
+            F.normalize(torch.mv(weight_mat.mH, self._u), dim=0, eps=self.eps, out=self._v)
 
     def forward(self, weight: Tensor) -> Tensor:
         """``(*)`` -> the same shape; in training, u and v take a step."""

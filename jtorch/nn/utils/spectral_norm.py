@@ -50,8 +50,8 @@ class SpectralNorm:
         if do_power_iteration:
             with torch.no_grad():
                 for _ in range(self.n_power_iterations):
-                    v.copy_(F.normalize(torch.mv(matrix.t(), u), dim=0, eps=self.eps))
-                    u.copy_(F.normalize(torch.mv(matrix, v), dim=0, eps=self.eps))
+                    F.normalize(torch.mv(matrix.t(), u), dim=0, eps=self.eps, out=v)
+                    F.normalize(torch.mv(matrix, v), dim=0, eps=self.eps, out=u)
                 u, v = u.clone(), v.clone()  # the next iteration must not touch what autograd keeps of this one
         return weight / torch.dot(u, torch.mv(matrix, v))
 
