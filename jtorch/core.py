@@ -587,6 +587,8 @@ class Tensor(TensorBase):
         """
         if memory_format is None or str(memory_format) == "torch.contiguous_format":
             return self._strides is None or is_contiguous(self._aval.shape, self._strides)
+        if hasattr(self._v, "physical"):
+            raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
         return in_format(self._aval.shape, self.stride(), memory_format)
 
     # ---- plumbing --------------------------------------------------------------------------------------------------------------

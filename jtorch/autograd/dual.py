@@ -7,8 +7,10 @@ its tangent are taken apart, one node takes gradients of both to everything that
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..applying import converted
@@ -27,6 +29,25 @@ from .tape import FREED, Node, _Task, next_seq
 _new = object.__new__
 #: Levels of all transformations are numbered together: of several, the inner one handles a call first.
 orders = itertools.count(1).__next__
+
+
+class _Forward(threading.local):
+    """Whether calls on values with tangents give such values in this thread."""
+
+    def __init__(self) -> None:
+        self.enabled = True
+
+    @contextlib.contextmanager
+    def set_to(self, enabled: bool) -> Iterator[None]:
+        """A block in which they do, or do not."""
+        previous, self.enabled = self.enabled, enabled
+        try:
+            yield
+        finally:
+            self.enabled = previous
+
+
+FORWARD = _Forward()
 
 
 class Level:
@@ -79,7 +100,7 @@ class Dual(Lifted):
         mine = tuple([type(v) is Dual and v.level is level for v in ins])
         primals = [v.primal if m else v for v, m in zip(ins, mine, strict=True)]  # type: ignore[union-attr]
         out = record(call, primals, numbers)
-        if not level.alive or not call.extra.differentiable:
+        if not level.alive or not call.extra.differentiable or not FORWARD.enabled:
             return out
         shapes = shapes_of(call, tuple([v.aval for v in ins]), default_device()).outs
         outs: tuple[Aval, ...] = (shapes,) if type(shapes) is Aval else shapes  # type: ignore[assignment]

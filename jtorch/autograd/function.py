@@ -139,6 +139,11 @@ def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
+    if MODE.transforms and not overrides(function, "setup_context"):
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+            f"setup_context staticmethod. {_VMAP_DOCS}"
+        )
     tensors = [a if isinstance(a, Tensor) else None for a in args]
     for t in tensors:
         if t is not None and type(t) is not Tensor and (own := getattr(type(t), "_apply_function", None)) is not None:

@@ -36,6 +36,7 @@ class _Saving(threading.local):
 
     def __init__(self) -> None:
         self.hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
+        self.disabled: list[str] = []  # what blocks that allow no hooks say, the innermost last
         self.lenient = False  # whether what was saved may have been changed in place since
 
 
