@@ -14,6 +14,8 @@ import numpy as np
 import jtorch
 from jtorch import Tensor
 
+from ..dispatch import ACTIVE
+
 
 def tuple_of(found: Any) -> tuple[Any, ...]:
     """Several results or arguments as a tuple."""
@@ -49,8 +51,19 @@ def parts_of_outputs(outputs: Sequence[Any]) -> list[Part]:
 parts_of_inputs = parts_of_outputs
 
 
+def keeps_elsewhere(t: Tensor) -> bool:
+    """Whether a tensor's class has ``__torch_dispatch__``: its elements are read one by one, by operators."""
+    if type(t) is Tensor or ACTIVE.below is None:
+        return False
+    from ..aten.calling import handles
+
+    return handles(type(t))
+
+
 def array(t: Tensor) -> np.ndarray:
     """The elements in one dimension."""
+    if keeps_elsewhere(t):
+        return np.array([e.item() for e in t.detach().reshape(-1).unbind()], t.dtype.np)  # type: ignore[attr-defined]
     return t.detach().resolve_conj().resolve_neg().cpu().numpy().reshape(-1)  # type: ignore[attr-defined]
 
 
