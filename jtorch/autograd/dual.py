@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..applying import converted
-from ..core import Tensor, from_value
+from ..core import Tensor, from_value, lazy_bits
 from ..engine import SPECIAL, Aval, Call, Lifted, Value, record
 from ..engine.calls import shapes_of
 from ..engine.values import default_device
@@ -83,8 +83,9 @@ class Level:
 class Dual(Lifted):
     """A value and its tangent."""
 
-    __slots__ = ("level", "primal", "tangent")
+    __slots__ = ("given", "level", "primal", "tangent")
 
+    given: Any  # the tensor that the program gave as the tangent, if it is shown as it was given
     level: Level
     primal: Value
     tangent: Value
@@ -127,7 +128,7 @@ def dual(primal: Value, tangent: Value, level: Level) -> Dual:
     v = _new(Dual)
     v.aval = primal.aval
     v.array, v.index, v.meta, v.trace = None, 0, None, SPECIAL
-    v.primal, v.tangent, v.level = primal, tangent, level
+    v.primal, v.tangent, v.level, v.given = primal, tangent, level, None
     return v
 
 
@@ -145,7 +146,10 @@ def enter(primal: Tensor, tangent: Tensor, level: Level) -> Tensor:
     if t.aval.dtype != v.aval.dtype:
         tangent = converted(tangent, v.aval.torch_dtype)  # type: ignore[arg-type]
         t = tangent._read()
-    made = from_value(dual(v, t, level))
+    pair = dual(v, t, level)
+    if tangent._strides == primal._strides and lazy_bits(tangent) == lazy_bits(primal):
+        pair.given = tangent
+    made = from_value(pair)
     made._strides = primal._strides
     if MODE.enabled and (primal._rg or tangent._rg):
         made._node = _Entering(level, primal, tangent, made)

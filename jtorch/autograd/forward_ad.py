@@ -92,6 +92,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {number} is not supported."
         )
+    t = tangent._read()
+    if type(t) is dual.Dual and t.level is _levels[-1]:
+        raise RuntimeError(
+            f"Setting a forward grad that itself has a forward gradient at the same level{number} is not supported."
+        )
     return dual.enter(tensor, tangent, _levels[-1])
 
 
@@ -116,7 +121,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     number = _current_level if level is None else level
     if number < 0 or not _levels:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(*dual.leave(tensor, _levels[-1]))
+    primal, tangent = dual.leave(tensor, _levels[-1])
+    given = getattr(tensor._v, "given", None)  # as long as nothing was written into either
+    if given is not None and tangent is not None and given._read() is tangent._read():
+        tangent = given
+    return UnpackedDualTensor(primal, tangent)
 
 
 class dual_level(_Decorating):

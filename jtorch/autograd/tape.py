@@ -314,6 +314,7 @@ class _Task:
         self.roots: Sequence[Node] = ()
         self.done = False
         self.reached: set[int] | None = None
+        self.callbacks: list[Callable[[], Any]] = []  # what is to be called when the walk has come to its end
 
     def will_reach(self, end: Any) -> bool:
         """Whether the walk comes to a node, or adds a gradient to a leaf (given as its ``AccumulateGrad``)."""

@@ -1,4 +1,4 @@
-"""``autograd.functional``: what it says of functions and arguments that it cannot take, and tensors of classes with ``__torch_dispatch__``."""
+"""``autograd.functional``: what it says of functions and arguments, and tensors of classes with ``__torch_dispatch__``."""
 
 import pytest
 import torch
