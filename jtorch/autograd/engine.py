@@ -629,5 +629,9 @@ def _batched(outs: Any, targets: Any, given: Any, retain: bool | None, create_gr
             "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 so expected "
             "in_dim to satisfy 0 <= in_dim < 0."
         )
-    rows = iter(vmap(vjp)(*grads))
+    MODE.batching += 1
+    try:
+        rows = iter(vmap(vjp)(*grads))
+    finally:
+        MODE.batching -= 1
     return tuple([next(rows) if i in there else None for i in range(len(targets))])

@@ -139,7 +139,7 @@ def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
-    if MODE.transforms and not overrides(function, "setup_context"):
+    if len(MODE.transforms) > MODE.batching and not overrides(function, "setup_context"):
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
             f"setup_context staticmethod. {_VMAP_DOCS}"

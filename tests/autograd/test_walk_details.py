@@ -257,3 +257,56 @@ def test_names_of_the_engine():
 
     assert _vmap(lambda a: (a * 2, None), allow_none_pass_through=True)(torch.ones(2))[1] is None
     assert torch.jit._wait(torch.jit._fork(torch.neg, torch.tensor(3))).item() == -3
+
+
+def test_functions_in_batches_of_gradients_need_no_setup_context():
+    class Squared(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return Through.apply(g) * 2 * ctx.saved_tensors[0]
+
+    class Through(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = torch.tensor([3.0, 4.0], requires_grad=True)
+    (found,) = torch.autograd.grad(Squared.apply(x), x, torch.eye(2), is_grads_batched=True)
+    assert found.tolist() == [[6.0, 0.0], [0.0, 8.0]]
+
+
+def test_gradcheck_calls_functions_as_programs_do():
+    def hooked(x):
+        y = x.clone()
+        y.register_hook(lambda g: g + 0.01)
+        return y
+
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+        torch.autograd.gradcheck(hooked, (x,))
+
+    tangents = []
+
+    def second(x, y):
+        tangents.append(fw._current_level < 0 or fw.unpack_dual(y).tangent is not None)
+        return x * y
+
+    assert torch.autograd.gradcheck(second, (x, x.detach().clone().requires_grad_()), check_forward_ad=True, check_undefined_grad=False)
+    assert all(tangents)
+
+
+def test_views_in_inference_mode_require_no_gradients():
+    with torch.inference_mode():
+        x = torch.ones(2, 3, requires_grad=True)
+        assert x.requires_grad and not x.view(-1).requires_grad
