@@ -469,7 +469,7 @@ def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
 def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
     """Runs a value-dependent op on the host."""
     from .core import from_host
-    from .engine import SPECIAL
+    from .engine import SPECIAL, Lifted
 
     op = bound.op
     args: list[Any] = []
@@ -480,6 +480,8 @@ def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
         if not isinstance(x, Tensor):
             raise must_be_tensor(op.name, p.name, i + 1, x)
         v = x._read()
+        if v.trace is SPECIAL and isinstance(v, Lifted):
+            v = v.plain("a boolean mask" if op.name == "index_by_mask" else f"aten::{op.aten.partition('.')[0]}")
         if v.trace is SPECIAL and v.array is not None:
             raise RuntimeError(
                 f"{op.name}() has a result whose shape depends on values, which a JAX transformation does not know while tracing; use an "

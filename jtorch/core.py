@@ -457,6 +457,10 @@ class Tensor(TensorBase):
             self._sync()
         return self._rg
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
@@ -500,7 +504,11 @@ class Tensor(TensorBase):
         if base is not None and base._rg:
             if al.gen != al.counter.n and al.origin is None:  # type: ignore[union-attr]
                 refresh_history(self, al)  # type: ignore[arg-type]
-            elif not self._rg and self._aval.differentiable:
+                if self._retains and self._node is not None:
+                    from .writing import retain_again
+
+                    retain_again(self)
+            elif not self._rg and self._aval.differentiable and al.origin != "inference":  # type: ignore[union-attr]
                 # The base was told to require grad after this view was made: torch says that the view does too, and gives it no gradient.
                 self._rg = self._borrowed = True
 
@@ -585,6 +593,10 @@ class Tensor(TensorBase):
         made._al.counter = Counter(UNCOUNTED if self._inference else 0)  # type: ignore[union-attr]
         return made
 
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
@@ -612,6 +624,8 @@ class Tensor(TensorBase):
         """
         if memory_format is None or str(memory_format) == "torch.contiguous_format":
             return self._strides is None or is_contiguous(self._aval.shape, self._strides)
+        if hasattr(self._v, "physical"):
+            raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
         return in_format(self._aval.shape, self.stride(), memory_format)
 
     # ---- plumbing --------------------------------------------------------------------------------------------------------------

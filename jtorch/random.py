@@ -235,6 +235,35 @@ def examples() -> list[Any]:
     return [level for mode, level in _restrictions.modes if mode == "different"]
 
 
+def refuse_out(out: Any) -> None:
+    """Raises torch's error for random numbers that a ``vmap`` is to write into a tensor that is given."""
+    if out is not None and _restrictions.modes:
+        raise RuntimeError(
+            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as a workaround"
+        )
+
+
+def refuse_same(*tensors: Any) -> None:
+    """Raises torch's error where a ``vmap`` wants the same numbers for examples whose parameters differ."""
+    levels = [level for mode, level in _restrictions.modes if mode == "same"]
+    if not levels:
+        return
+    for t in tensors:
+        v = t._read()
+        while hasattr(v, "physical"):
+            if v.level in levels:
+                raise RuntimeError(
+                    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+                )
+            v = v.physical
+
+
+def refuse_vmap(operator: str) -> None:
+    """Raises torch's error for an operation that no ``vmap`` takes."""
+    if _restrictions.modes:
+        raise RuntimeError(f"vmap: we do not yet support {operator}. Please file an issue")
+
+
 def twister_of(generator: Generator | None) -> Twister:
     """The twister to draw from.
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from .engine import Aval, Call
 from .engine.programs import identity
-from .layouts import contiguous_strides
+from .errors import not_offered
+from .layouts import contiguous_strides, is_dense
 from .ops import complexes, memory_views  # noqa: F401  (declare what ``memory_steps`` takes)
 from .ops import views as view_ops
 from .ops._declare import OPS, Op
@@ -105,6 +106,8 @@ def memory_steps(
     if dtype != base.dtype:
         strides = strides or contiguous_strides(base.shape)
     if strides is not None:
+        if not is_dense(base.shape, strides):
+            raise not_offered("the memory of one example of a vmap", "between its elements lie those of the other examples")
         order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
         found.append(step_of(view_ops.VIEWS["_C._memory"], (order,)))
     itemsize, reach = base.dtype.itemsize, 0 if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])

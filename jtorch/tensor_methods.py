@@ -98,6 +98,12 @@ def clone(input: Any, *, memory_format: layouts.memory_format | None = layouts.p
         raise must_be_tensor("clone", "input", 1, input)
     r = preserve_layout(_copy(input), input)
     if memory_format is not None and memory_format is not layouts.preserve_format:
+        if memory_format is not layouts.contiguous_format and hasattr(r._v, "physical"):
+            named = "".join(word.capitalize() for word in str(memory_format).removeprefix("torch.").split("_"))
+            raise RuntimeError(
+                "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+                f"torch.contiguous_format (got {named})"
+            )
         strides = format_strides(input._aval.shape, memory_format)
         r._strides = None if strides == contiguous_strides(input._aval.shape) else strides
     return r

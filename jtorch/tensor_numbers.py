@@ -103,7 +103,7 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     """
     if force:
         return np.array(_data(detached(self), "numpy"))
-    if self._rg or self.requires_grad:
+    if MODE.enabled and (self._rg or self.requires_grad):
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.device.type != "cpu":
         raise TypeError(

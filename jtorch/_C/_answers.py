@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import weakref as _weakref
 from typing import Any
 
 from .. import devices as _devices
@@ -113,3 +114,28 @@ def _set_math_sdp_allow_fp16_bf16_reduction(value: bool) -> None:
     from ..backends.cuda import allow_fp16_bf16_reduction_math_sdp
 
     allow_fp16_bf16_reduction_math_sdp(value)
+
+
+class _WeakTensorRef:
+    """Refers to a tensor without keeping it alive."""
+
+    def __init__(self, tensor: _Tensor) -> None:
+        self._there = _weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._there() is None
+
+
+#: Whether programs asked to be told where a ``vmap`` runs example by example. None ever does here: JAX has a rule for every kernel.
+_FALLBACK_WARNINGS: list[bool] = [False]
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
+    """Whether warnings were asked for where a ``vmap`` runs example by example; there is nothing to warn of."""
+    return _FALLBACK_WARNINGS[0]
+
+
+def _debug_only_display_vmap_fallback_warnings(enabled: bool) -> None:
+    """Asks for warnings where a ``vmap`` runs example by example, which it never does."""
+    _FALLBACK_WARNINGS[0] = bool(enabled)

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _refusals
 from ..core import Tensor
+from ..engine import Lifted
 
 
 def is_batchedtensor(tensor: Tensor) -> bool:
@@ -41,6 +42,62 @@ def get_unwrapped(tensor: Tensor) -> Any:
     if is_batchedtensor(tensor):
         return _refusals.find(__name__, "_remove_batch_dim")(tensor)
     raise RuntimeError("No wrappers present!")
+
+
+def reshape_dim_into(src: int, dst: int, tensor: Tensor) -> Tensor:
+    """``tensor`` with dimension ``src`` merged into ``dst`` (counted without ``src``), as the slower of the two."""
+    moved: Any = tensor
+    ndim = moved.dim()
+    src %= ndim
+    dst %= ndim - 1
+    moved = moved.movedim(src, dst)
+    return moved.flatten(dst, dst + 1)
+
+
+def reshape_dim_outof(src: int, size1: int, tensor: Tensor) -> Tensor:
+    """``tensor`` with dimension ``src`` split into two, the first of ``size1``.
+
+    Raises:
+        RuntimeError: if the dimension is no multiple of ``size1``.
+    """
+    whole: Any = tensor
+    src %= whole.dim()
+    size = whole.shape[src]
+    if not size1 or size % size1:
+        raise RuntimeError(f"dimension {src} of size {size} cannot be split into {size1} parts of one size")
+    return whole.reshape(*whole.shape[:src], size1, size // size1, *whole.shape[src + 1 :])
+
+
+#: Whether a ``vmap`` may run example by example where it has no better rule. There always is one: the switch is kept and changes nothing.
+_FALLBACK: list[bool] = [True]
+
+
+def _is_vmap_fallback_enabled() -> bool:
+    """What ``_set_vmap_fallback_enabled`` was given last; True before."""
+    return _FALLBACK[0]
+
+
+def _set_vmap_fallback_enabled(enabled: bool) -> None:
+    """Changes nothing but what ``_is_vmap_fallback_enabled`` answers: no ``vmap`` runs example by example."""
+    _FALLBACK[0] = bool(enabled)
+
+
+def dlevel(tensor: Tensor) -> int:
+    """How many running transformations the tensor belongs to; -1 if its innermost one has ended.
+
+    Differs from torch: ``torch.func.grad`` and ``vjp`` record on the tape, and do not count.
+    """
+    from ..func.levels import RUNNING, Batched
+
+    v: Any = tensor._read()
+    if not isinstance(v, Lifted):
+        return 0
+    running = v.level in RUNNING if isinstance(v, Batched) else bool(v.level.alive)  # type: ignore[attr-defined]
+    count = 0
+    while running and isinstance(v, Lifted):
+        count += 1
+        v = v.physical if isinstance(v, Batched) else v.primal  # type: ignore[attr-defined]
+    return count if running else -1
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -15,6 +15,7 @@ from ..errors import canonical_dim
 from ..indexing import _check_mask, _consumed, _is_mask, _items, _number, _plain, _too_many
 from ..layouts import contiguous_format, preserve_format
 from ..ops.views import infer_size, view_strides
+from ..storage import Counter
 from .functions import route
 from .overloads import aten
 
@@ -200,7 +201,16 @@ def resolve_neg(self: Any) -> Any:
     return A.clone.default(self) if lazy_bits(self)[1] else self
 
 
-@route("Tensor.data.__get__", "detach")
+@route("Tensor.data.__get__")
+def data(self: Any) -> Any:
+    """``detach.default``, with a version of its own."""
+    made = A.detach.default(self)
+    if made is not self and isinstance(made, Tensor) and made._al is not None:
+        made._al.counter = Counter(0)
+    return made
+
+
+@route("detach")
 def detach(self: Any = None, *, input: Any = None) -> Any:
     """``detach.default``."""
     return A.detach.default(input if self is None else self)

@@ -31,6 +31,18 @@ _LATE = {
 }  # fmt: skip
 
 
+def kineto_available() -> bool:
+    """False: PyTorch's profiler library is not there."""
+    return False
+
+
+def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
+    """The sizes of a result and of its gradient, which for nested tensors are tables of sizes."""
+    if output.is_nested:
+        return output._nested_tensor_size(), grad._nested_tensor_size()
+    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
+
+
 def _profiler_enabled() -> bool:
     """False: PyTorch's profiler of operators is not there."""
     return False

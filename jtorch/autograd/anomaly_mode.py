@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import traceback
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from . import tape
+from .nodes import shown
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
 
 _state = {"on": False, "nan": True}
-_plain: dict[str, Any] = {}
+#: What the two kinds of nodes do while the checks are off.
+_plain: dict[type, tuple[Any, Any, Any]] = {}
+#: The nodes whose derivatives are being computed, the innermost last: what they record is induced by them.
+_running: list[tape.Node] = []
 
 
 def is_anomaly_enabled() -> bool:
@@ -29,32 +34,84 @@ def is_anomaly_check_nan_enabled() -> bool:
 def _set(on: bool, nan: bool) -> None:
     """Turns the checks on or off. While they are off, nodes run the code that they always run."""
     _state["on"], _state["nan"] = on, nan
+    from .function_node import FunctionNode
+
     if on and not _plain:
-        _plain["init"], _plain["apply"] = tape.Node.__init__, tape.Node.apply
-        tape.Node.__init__, tape.Node.apply = _remembering, _checking  # type: ignore[method-assign]
-    elif not on and _plain:
-        tape.Node.__init__, tape.Node.apply = _plain.pop("init"), _plain.pop("apply")  # type: ignore[method-assign]
+        for kind in (tape.Node, FunctionNode):
+            _plain[kind] = init, apply, apply_tracked = kind.__init__, kind.apply, kind.apply_tracked
+            kind.__init__ = _remembering(init)  # type: ignore[method-assign]
+            kind.apply, kind.apply_tracked = _checking(apply), _checking(apply_tracked)  # type: ignore[method-assign]
+    elif not on:
+        for kind, found in _plain.items():
+            kind.__init__, kind.apply, kind.apply_tracked = found  # type: ignore[attr-defined]
+        _plain.clear()
 
 
-def _remembering(node: tape.Node, *args: Any) -> None:
-    _plain["init"](node, *args)
-    node.metadata["traceback_"] = traceback.format_stack()[:-1]
+def _remembering(init: Callable[..., None]) -> Callable[..., None]:
+    """Nodes keep where they were made, and what they were made by."""
+
+    def made(node: tape.Node, *args: Any) -> None:
+        init(node, *args)
+        node.metadata["traceback_"] = traceback.format_stack()[:-1]
+        if _running:
+            node.metadata["parent_"] = shown(_running[-1])
+
+    return made
 
 
-def _checking(node: tape.Node, grads: list[Any]) -> list[Any]:
-    found = _plain["apply"](node, grads)
-    if _state["nan"]:
-        from ..engine import numbers_of
+def _checking(apply: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Nodes look for nan in what they give."""
 
-        for j, v in enumerate(found):
-            if v is not None and bool(np.isnan(numbers_of(v)).any()):
-                stack = node.metadata.get("traceback_")
-                if stack:
-                    warnings.warn(
-                        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=2
-                    )
-                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {j}th output.")
-    return found
+    def checked(node: tape.Node, grads: list[Any]) -> list[Any]:
+        _running.append(node)
+        try:
+            found = apply(node, grads)
+        except tape.Above:
+            raise
+        except Exception:
+            _tell(node)
+            raise
+        finally:
+            _running.pop()
+        if _state["nan"]:
+            from ..engine import numbers_of
+
+            for j, item in enumerate(found):
+                v = item[0] if type(item) is tuple else item
+                if v is not None and bool(np.isnan(numbers_of(v)).any()):
+                    _tell(node)
+                    raise RuntimeError(f"Function '{node.name()}' returned nan values in its {j}th output.")
+        return found
+
+    return checked
+
+
+def _tell(node: Any) -> None:
+    """Warns where a node, and what induced it, was made."""
+    stack = node.metadata.get("traceback_")
+    if not stack:
+        warnings.warn(
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass for more "
+            "information.",
+            stacklevel=3,
+        )
+        return
+    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=3)
+    while (parent := node.metadata.get("parent_")) is not None:
+        stack = parent.metadata.get("traceback_")
+        if not stack:
+            warnings.warn(
+                f"\n\nPrevious calculation was induced by {parent.name()}. No forward pass information available. Enable detect anomaly "
+                "during forward pass for more information.",
+                stacklevel=3,
+            )
+            return
+        warnings.warn(
+            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the previous calculation:\n"
+            f"{''.join(stack)}",
+            stacklevel=3,
+        )
+        node = parent
 
 
 class detect_anomaly:

@@ -49,7 +49,9 @@ def backward(
     """Asked about, then done by ``engine.backward``, whose documentation this function shows."""
     engine.refuse_inside()
     if ACTIVE.modes or not (_plain(tensors) and _plain(inputs)):
-        roots, targets = _several(tensors), _several(inputs)
+        tensors = roots = _several(tensors)
+        targets = _several(inputs)
+        inputs = None if inputs is None else targets
         operands = [t for t in (*roots, *targets) if hasattr(t, "__torch_function__")]
         if has_torch_function(operands):
             given = grad_tensors if grad_tensors is not None else grad_variables
@@ -70,13 +72,17 @@ def grad(
     materialize_grads: bool = False,
 ) -> Any:
     """Asked about, then done by ``engine.grad``, whose documentation this function shows."""
+    if type(inputs) is dict:
+        options = (grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        return dict(zip(inputs, grad(outputs, tuple(inputs.values()), *options), strict=True))
     if MODE.transforms:
         _check_inside(outputs, inputs, allow_unused or materialize_grads)
     if ACTIVE.modes or not (_plain(outputs) and _plain(inputs)):
-        roots, targets = _several(outputs), _several(inputs)
+        roots, targets = _several(outputs), _several(inputs)  # generators give what they have but once
+        outputs, inputs = roots, targets
         operands = [t for t in (*roots, *targets) if hasattr(t, "__torch_function__")]
         if has_torch_function(operands):
-            found = handle_torch_function(
+            return handle_torch_function(
                 grad,
                 operands,
                 roots,
@@ -89,7 +95,6 @@ def grad(
                 is_grads_batched=is_grads_batched,
                 materialize_grads=materialize_grads,
             )
-            return dict(zip(inputs, found, strict=True)) if type(inputs) is dict else found
     return engine.grad(
         outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
     )

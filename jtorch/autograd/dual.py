@@ -7,12 +7,14 @@ its tangent are taken apart, one node takes gradients of both to everything that
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..applying import converted
-from ..core import Tensor, from_value
+from ..core import Tensor, from_value, lazy_bits
 from ..engine import SPECIAL, Aval, Call, Lifted, Value, record
 from ..engine.calls import shapes_of
 from ..engine.values import default_device
@@ -27,6 +29,25 @@ from .tape import FREED, Node, _Task, next_seq
 _new = object.__new__
 #: Levels of all transformations are numbered together: of several, the inner one handles a call first.
 orders = itertools.count(1).__next__
+
+
+class _Forward(threading.local):
+    """Whether calls on values with tangents give such values in this thread."""
+
+    def __init__(self) -> None:
+        self.enabled = True
+
+    @contextlib.contextmanager
+    def set_to(self, enabled: bool) -> Iterator[None]:
+        """A block in which they do, or do not."""
+        previous, self.enabled = self.enabled, enabled
+        try:
+            yield
+        finally:
+            self.enabled = previous
+
+
+FORWARD = _Forward()
 
 
 class Level:
@@ -62,8 +83,9 @@ class Level:
 class Dual(Lifted):
     """A value and its tangent."""
 
-    __slots__ = ("level", "primal", "tangent")
+    __slots__ = ("given", "level", "primal", "tangent")
 
+    given: Any  # the tensor that the program gave as the tangent, if it is shown as it was given
     level: Level
     primal: Value
     tangent: Value
@@ -79,7 +101,7 @@ class Dual(Lifted):
         mine = tuple([type(v) is Dual and v.level is level for v in ins])
         primals = [v.primal if m else v for v, m in zip(ins, mine, strict=True)]  # type: ignore[union-attr]
         out = record(call, primals, numbers)
-        if not level.alive or not call.extra.differentiable:
+        if not level.alive or not call.extra.differentiable or not FORWARD.enabled:
             return out
         shapes = shapes_of(call, tuple([v.aval for v in ins]), default_device()).outs
         outs: tuple[Aval, ...] = (shapes,) if type(shapes) is Aval else shapes  # type: ignore[assignment]
@@ -106,7 +128,7 @@ def dual(primal: Value, tangent: Value, level: Level) -> Dual:
     v = _new(Dual)
     v.aval = primal.aval
     v.array, v.index, v.meta, v.trace = None, 0, None, SPECIAL
-    v.primal, v.tangent, v.level = primal, tangent, level
+    v.primal, v.tangent, v.level, v.given = primal, tangent, level, None
     return v
 
 
@@ -124,7 +146,10 @@ def enter(primal: Tensor, tangent: Tensor, level: Level) -> Tensor:
     if t.aval.dtype != v.aval.dtype:
         tangent = converted(tangent, v.aval.torch_dtype)  # type: ignore[arg-type]
         t = tangent._read()
-    made = from_value(dual(v, t, level))
+    pair = dual(v, t, level)
+    if tangent._strides == primal._strides and lazy_bits(tangent) == lazy_bits(primal):
+        pair.given = tangent
+    made = from_value(pair)
     made._strides = primal._strides
     if MODE.enabled and (primal._rg or tangent._rg):
         made._node = _Entering(level, primal, tangent, made)

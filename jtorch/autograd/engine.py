@@ -230,6 +230,8 @@ def backward(
                 found = task.captured.get((id(t._node), t._nr))
                 if found is not None:
                     accumulate(t, found, create_graph)
+        if task.callbacks:
+            _call_back(task)
     finally:
         MODE.enabled = enabled
         _left(task)
@@ -254,6 +256,23 @@ CYCLE = (
     "leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset "
     "the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
 )
+
+
+def queue_callback(callback: Any) -> None:
+    """Calls a function when the walk that is going on has come to its end.
+
+    Raises:
+        RuntimeError: if none is.
+    """
+    if not _WALKS.stack:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _WALKS.stack[-1].callbacks.append(callback)
+
+
+def _call_back(task: _Task) -> None:
+    """Calls what was queued in a walk, and what that queues."""
+    for callback in task.callbacks:  # which may grow
+        callback()
 
 
 def _left(task: _Task) -> None:
@@ -370,12 +389,13 @@ def check_changed(hook: Any, before: Tensor, after: Any) -> None:
         raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the size of value")
 
 
-def run_tensor_hooks(hooks: dict[int, Any], t: Tensor) -> Tensor:
+def run_tensor_hooks(hooks: dict[int, Any], t: Any) -> Any:
     """Runs a tensor's hooks in order; each may replace the gradient."""
     for hook in list(hooks.values()):
         result = hook(t)
         if result is not None:
-            check_changed(hook, t, result)
+            if t is not None:
+                check_changed(hook, t, result)
             t = result
     return t
 
@@ -388,8 +408,9 @@ class _Hooks:
         """Runs the hooks of a node's results, as ``Tensor.register_hook`` added them."""
         grads = list(grads)
         for j, hooks in node.rare.tensor_hooks.items():  # type: ignore[union-attr]
-            if hooks and grads[j] is not None:
-                grads[j] = _item(run_tensor_hooks(hooks, _tensor(grads[j], task.create_graph)), task.create_graph)
+            if hooks:  # which are told, too, that no gradient came for this result while one did for another
+                found = run_tensor_hooks(hooks, None if grads[j] is None else _tensor(grads[j], task.create_graph))
+                grads[j] = None if found is None else _item(found, task.create_graph)
         return grads
 
     @staticmethod
@@ -571,6 +592,8 @@ def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) 
             if type(edge) is not tuple and edge._hooks:
                 r = run_tensor_hooks(edge._hooks, r)
             found.append(r)
+        if task.callbacks:
+            _call_back(task)
         return tuple(found)
     finally:
         MODE.enabled = enabled
@@ -610,5 +633,9 @@ def _batched(outs: Any, targets: Any, given: Any, retain: bool | None, create_gr
             "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 so expected "
             "in_dim to satisfy 0 <= in_dim < 0."
         )
-    rows = iter(vmap(vjp)(*grads))
+    MODE.batching += 1
+    try:
+        rows = iter(vmap(vjp)(*grads))
+    finally:
+        MODE.batching -= 1
     return tuple([next(rows) if i in there else None for i in range(len(targets))])

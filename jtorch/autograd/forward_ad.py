@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, NamedTuple
 
 from ..core import Tensor
@@ -15,12 +14,6 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 _current_level = -1
 
 
-class _State(threading.local):
-    def __init__(self) -> None:
-        self.enabled = True
-
-
-_STATE = _State()
 _levels: list[dual.Level] = []
 
 
@@ -92,12 +85,17 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if number < 0 or not _levels:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     check_pair(tensor, tangent)
-    if not _STATE.enabled:
+    if not dual.FORWARD.enabled:
         return tensor
     v = tensor._read()
     if type(v) is dual.Dual and v.level is _levels[-1]:
         raise RuntimeError(
             f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {number} is not supported."
+        )
+    t = tangent._read()
+    if type(t) is dual.Dual and t.level is _levels[-1]:
+        raise RuntimeError(
+            f"Setting a forward grad that itself has a forward gradient at the same level{number} is not supported."
         )
     return dual.enter(tensor, tangent, _levels[-1])
 
@@ -123,7 +121,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     number = _current_level if level is None else level
     if number < 0 or not _levels:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(*dual.leave(tensor, _levels[-1]))
+    primal, tangent = dual.leave(tensor, _levels[-1])
+    given = getattr(tensor._v, "given", None)  # as long as nothing was written into either
+    if given is not None and tangent is not None and given._read() is tangent._read():
+        tangent = given
+    return UnpackedDualTensor(primal, tangent)
 
 
 class dual_level(_Decorating):
@@ -146,21 +148,21 @@ class dual_level(_Decorating):
 
 
 def _is_fwd_grad_enabled() -> bool:
-    return _STATE.enabled
+    return dual.FORWARD.enabled
 
 
 class _set_fwd_grad_enabled(_Decorating):
-    """Sets whether ``make_dual`` gives tangents, until the end of the block."""
+    """Sets whether ``make_dual`` and what is computed of its results give tangents, until the end of the block."""
 
     def __init__(self, mode: bool) -> None:
-        self.mode, self.previous = mode, _STATE.enabled
-        _STATE.enabled = mode
+        self.mode, self.previous = mode, dual.FORWARD.enabled
+        dual.FORWARD.enabled = mode
 
     def __enter__(self) -> None:
-        _STATE.enabled = self.mode
+        dual.FORWARD.enabled = self.mode
 
     def __exit__(self, *exc: Any) -> None:
-        _STATE.enabled = self.previous
+        dual.FORWARD.enabled = self.previous
 
     def clone(self) -> Any:
         """Another one like it, for one more entering."""

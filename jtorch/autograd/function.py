@@ -15,7 +15,7 @@ from typing import Any
 from ..core import Tensor, detached, from_value, same_memory
 from ..engine import Lifted
 from ..writing import bump
-from .dual import Dual, Level, dual, enter, leave, zeros_like
+from .dual import Dual, Level, enter, leave, zeros_like
 from .function_node import FunctionCtx as FunctionCtx
 from .function_node import FunctionNode, context_class
 from .grad_mode import MODE
@@ -139,6 +139,11 @@ def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
+    if len(MODE.transforms) > MODE.batching and not overrides(function, "setup_context"):
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+            f"setup_context staticmethod. {_VMAP_DOCS}"
+        )
     tensors = [a if isinstance(a, Tensor) else None for a in args]
     for t in tensors:
         if t is not None and type(t) is not Tensor and (own := getattr(type(t), "_apply_function", None)) is not None:
@@ -156,8 +161,8 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
     return _run(function, args, tensors)[0]
 
 
-def _run(function: type[Function], args: tuple[Any, ...], tensors: Sequence[Any]) -> tuple[Any, Any]:
-    """The result of a ``Function`` and its context."""
+def _run(function: type[Function], args: tuple[Any, ...], tensors: Sequence[Any]) -> tuple[Any, Any, tuple[Any, Any]]:
+    """The result of a ``Function``, its context, and the tensors that it marked as dirty and as not differentiable."""
     ctx = function._backward_cls()  # type: ignore[attr-defined]
     ctx.needs_input_grad = needs = tuple([t is not None and t._rg for t in tensors])
     tracked = MODE.enabled and any(needs)
@@ -173,11 +178,12 @@ def _run(function: type[Function], args: tuple[Any, ...], tensors: Sequence[Any]
     several = isinstance(output, (tuple, list))
     outputs = list(output) if several else [output]
     _check_dirty(ctx, outputs, tensors)
+    marked = (ctx._dirty, ctx._non_differentiable)
     if tracked:
         made = _record(function, ctx, args, tensors, outputs)
     else:
         made = [_plain(o, ctx, tensors) for o in outputs]
-    return (tuple(made) if several else made[0]), ctx
+    return (tuple(made) if several else made[0]), ctx, marked
 
 
 def _plain(o: Any, ctx: Any, tensors: Sequence[Any]) -> Any:
@@ -231,30 +237,40 @@ def _forward_mode(function: type[Function], args: tuple[Any, ...], level: Level)
     """Runs ``forward`` on values, and ``jvp`` on their tangents."""
     pairs = [leave(a, level) if isinstance(a, Tensor) else (a, None) for a in args]
     values = tuple([p for p, _ in pairs])
-    output, ctx = _run(function, values, [v if isinstance(v, Tensor) else None for v in values])
+    output, ctx, (dirty, quiet) = _run(function, values, [v if isinstance(v, Tensor) else None for v in values])
     if not overrides(function, "jvp"):
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
     given = []
     for v, t in pairs:
         missing = t is None and isinstance(v, Tensor) and v._aval.differentiable and ctx._materialize
         given.append(from_value(zeros_like(v._read())) if missing else t)
-    ctx._for_jvp = ctx._forward_saved or ctx._to_save
-    tangents = function.jvp(ctx, *given)
+    ctx._for_jvp = ctx._forward_saved
+    try:
+        tangents = function.jvp(ctx, *given)
+    finally:
+        ctx._for_jvp = None
     several = isinstance(output, tuple)
     outputs = output if several else (output,)
     found = tangents if isinstance(tangents, tuple) else (tangents,)
     made = []
     for o, t in zip(outputs, found, strict=False):
-        if not isinstance(o, Tensor) or t is None or not o._aval.differentiable or any(o is n for n in ctx._non_differentiable):
+        if not isinstance(o, Tensor) or t is None or not o._aval.differentiable or any(o is n for n in quiet):
             made.append(o)
             continue
         if tuple(t.shape) != o._aval.shape:
             raise RuntimeError(
                 f"{function._backward_cls.__name__}: jvp gave a tangent of shape {list(t.shape)} for an output of shape {list(o.shape)}"  # type: ignore[attr-defined]
             )
-        if any(o is d for d in ctx._dirty):  # written in place: the tensor itself gets the tangent
+        if any(o is d for d in dirty):  # written in place: the tensor itself gets the tangent
+            if not any(t is g for g in given):
+                raise RuntimeError(
+                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
+                    "inplace, then the jvp function must modify the corresponding gradient inplace."
+                )
             target = next(a for a, (v, _) in zip(args, pairs, strict=True) if v is o)
-            target._v, target._al = dual(o._read(), t._read(), level), None
+            pair = enter(o, t, level)
+            target._v, target._al = pair._v, None
+            target._node, target._nr, target._rg = pair._node, pair._nr, pair._rg
             made.append(target)
         else:
             made.append(enter(o, t, level))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -79,7 +80,27 @@ class FunctionCtx:
             raise RuntimeError(FREED)
         return node.unpack_saved()
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of ``saved_tensors``."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        """What ``save_for_backward`` was given, as objects that hooks can be put on.
+
+        Raises:
+            RuntimeError: after the graph was freed.
+        """
+        from .saved import SavedInput
+
+        node = None if self._node is None else self._node()
+        if node is None:
+            return ()
+        if node.freed:
+            raise RuntimeError(FREED)
+        return tuple([SavedInput._of(node, i) for i in range(len(node.stored))])
 
     def __getattr__(self, name: str) -> Any:
         """The public side of the node, which in torch is the same object."""

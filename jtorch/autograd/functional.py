@@ -11,6 +11,7 @@ from jtorch import Tensor
 from ..core import requiring
 from .engine import grad as tape_grad
 from .grad_mode import MODE, enable_grad
+from .jacobians import keeps_elsewhere
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -90,8 +91,9 @@ def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
         if not o.requires_grad:
             if what == "jacobian":
                 raise RuntimeError(
-                    f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is not "
-                    "allowed in strict mode when create_graph=True."
+                    f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is "
+                    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+                    "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for example)."
                 )
             raise RuntimeError(
                 f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable "
@@ -99,7 +101,7 @@ def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
             )
 
 
-def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: str) -> tuple[Any, ...]:
+def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: str, create_graph: bool = False) -> tuple[Any, ...]:
     """Zeros for missing gradients.
 
     Raises:
@@ -118,8 +120,16 @@ def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: s
                     raise RuntimeError(
                         f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode."
                     )
-                raise RuntimeError(f"Output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+                raise RuntimeError(
+                    f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+                )
             g = jtorch.zeros_like(r)
+        elif strict and create_graph and not g.requires_grad:
+            what = "hessian" if "double" in stage and stage != "double_back_trick" else "jacobian"
+            raise RuntimeError(
+                f"The {what} of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
+                "create_graph=True."
+            )
         found.append(g)
     return tuple(found)
 
@@ -140,7 +150,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         _need_history(outputs, "outputs", strict)
         vectors = _directions(v, outputs, outs_several, "vjp")
     with jtorch.set_grad_enabled(create_graph or MODE.enabled):
-        found = _filled(_grad(outputs, own, vectors, create_graph), own, strict, "back")
+        found = _filled(_grad(outputs, own, vectors, create_graph), own, strict, "back", create_graph)
     return _one_or_all(_released(outputs, create_graph), outs_several), _one_or_all(_released(found, create_graph), several)
 
 
@@ -163,7 +173,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         back = _filled(_grad(outputs, own, slots, True), own, strict, "back")
         _need_history(back, "outputs", strict)
     with jtorch.set_grad_enabled(create_graph or MODE.enabled):
-        found = _filled(_grad(back, slots, vectors, create_graph), outputs, strict, "double_back_trick")
+        found = _filled(_grad(back, slots, vectors, create_graph), outputs, strict, "double_back_trick", create_graph)
     return _one_or_all(_released(outputs, create_graph), outs_several), _one_or_all(_released(found, create_graph), outs_several)
 
 
@@ -209,17 +219,19 @@ def jacobian(
             )
         if not vectorize:
             raise NotImplementedError(
-                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
             )
-    if strict and vectorize:
-        raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
-            "`strict=False` or `vectorize=False`."
-        )
     with enable_grad():
         several, given = _tuple(inputs, "inputs", "jacobian")
         own = _owned(given, create_graph, True)
-        if vectorize:
+        if vectorize and strict:
+            _need_history(_tuple(func(*own), "outputs of the user-provided function", "jacobian")[1], "outputs", strict)
+            raise RuntimeError(
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
+                "`strict=False` or `vectorize=False`."
+            )
+        # What one operator after the other sees cannot be batched underneath: wrappers are walked to row by row.
+        if vectorize and not any(keeps_elsewhere(x) for x in own):
             found, outs_several = _vectorized(func, own, create_graph, strategy)
         else:
             outs_several, outputs = _tuple(func(*own), "outputs of the user-provided function", "jacobian")
@@ -228,6 +240,19 @@ def jacobian(
     found = _released(found, create_graph)
     picked = tuple([_one_or_all(row, several) for row in found])
     return _one_or_all(picked, outs_several)
+
+
+def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
+    """For each tensor of ``tensor_numels`` elements the columns of the identity matrix over the elements of all that are its own."""
+    total = sum(tensor_numels)
+    found = []
+    at = 0
+    for t, n in zip(tensors, tensor_numels, strict=True):
+        column = t.new_zeros(total, n)  # type: ignore[attr-defined]
+        column.diagonal(-at).fill_(1)
+        found.append(column)
+        at += n
+    return tuple(found)
 
 
 def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[Any, ...]:
@@ -264,7 +289,10 @@ def _vectorized(func: Callable[..., Any], own: Sequence[Any], create_graph: bool
     def as_tuple(*xs: Any) -> tuple[Any, ...]:
         MODE.starts.append(0)  # torch has no transformation here, and lets the function write into what it captured
         try:
-            several, found = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+            if strategy == "forward-mode":
+                several, found = _tuple(func(*xs), "outputs", "None")
+            else:
+                several, found = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
         finally:
             MODE.starts.pop()
         outs.append(several)
@@ -298,34 +326,33 @@ def hessian(
     several, given = _tuple(inputs, "inputs", "hessian")
 
     def checked(*xs: Any) -> Any:
-        out = func(*xs)
-        _check_scalar(out, "hessian")
+        out = _scalar(func(*xs), "hessian")
+        _need_history((out,), "outputs", strict)
         return out.reshape(()) if out.dim() else out
 
     def gradient(*xs: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":
             xs = tuple([requiring(x) if x.is_leaf and not x.requires_grad else x for x in xs])
         found = jacobian(checked, xs, create_graph=True)
-        return tuple([_checked_dependence(g, i, strict) for i, g in enumerate(found)])
+        _need_history(found, "jacobian", strict)
+        return found
 
     found = jacobian(gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy)
     return found if several else found[0][0]
 
 
-def _checked_dependence(g: Any, i: int, strict: bool) -> Any:
-    if strict and not g.requires_grad:
-        raise RuntimeError(
-            f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is not allowed in "
-            "strict mode."
-        )
-    return g
+def _scalar(out: Any, function: str) -> Any:
+    """The one tensor that a function gave.
 
-
-def _check_scalar(out: Any, function: str) -> None:
-    if not isinstance(out, Tensor):
+    Raises:
+        TypeError, RuntimeError: if it gave something else.
+    """
+    several, found = _tuple(out, "outputs of the user-provided function", function)
+    if several:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")
-    if out.numel() != 1:
+    if found[0].numel() != 1:
         raise RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element")
+    return found[0]
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
@@ -341,8 +368,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         several, given = _tuple(inputs, "inputs", "vhp")
         own = _owned(given, create_graph, True)
         vectors = _directions(v, own, several, "vhp")
-        output = func(*own)
-        _check_scalar(output, "vhp")
+        output = _scalar(func(*own), "vhp")
         _need_history((output,), "outputs", strict)
         first = _filled(_grad((output,), own, None, True), own, strict, "back")
         _need_history(first, "jacobian", strict)
@@ -363,8 +389,7 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         several, given = _tuple(inputs, "inputs", "hvp")
         own = _owned(given, create_graph, True)
         vectors = _directions(v, own, several, "hvp")
-        output = func(*own)
-        _check_scalar(output, "hvp")
+        output = _scalar(func(*own), "hvp")
         _need_history((output,), "outputs", strict)
         first = _filled(_grad((output,), own, None, True), own, strict, "back")
         _need_history(first, "jacobian", strict)

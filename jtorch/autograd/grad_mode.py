@@ -27,6 +27,7 @@ class _Mode(threading.local):
         self.shown = True
         self.transforms: list[Any] = []
         self.starts: list[int] = []
+        self.batching = 0  # how many of them are the engine's own, for batches of gradients
 
     def get(self) -> bool:
         """Whether a program that asks is told that recording is on."""

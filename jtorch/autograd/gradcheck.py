@@ -12,10 +12,19 @@ import jtorch
 from jtorch import Tensor
 
 from .engine import grad as tape_grad
-from .grad_mode import enable_grad
+from .grad_mode import MODE, enable_grad
 from .jacobians import Differences, Part, analytical, forward, parts_of_inputs, parts_of_outputs, tuple_of
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+def _batched(function: Callable[..., Any], vectors: Any) -> Any:
+    """``function`` of all vectors at once, which may call any ``Function``."""
+    MODE.batching += 1
+    try:
+        return jtorch.func.vmap(function)(vectors)
+    finally:
+        MODE.batching -= 1
 
 
 class GradcheckError(RuntimeError):
@@ -308,7 +317,7 @@ class _Check:
                 return tuple([jtorch.zeros_like(x) if g is None else g for g, x in zip(found, self.checked, strict=True)])
 
             try:
-                found = jtorch.func.vmap(walk)(vectors)
+                found = _batched(walk, vectors)
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}") from error
             expected = [jtorch.stack(column) for column in zip(*[walk(v) for v in vectors], strict=True)]
@@ -349,7 +358,7 @@ class _Check:
                 return jtorch.func.jvp(of_one, (x.detach(),), (t,))[1]
 
             try:
-                found = jtorch.func.vmap(push)(vectors)
+                found = _batched(push, vectors)
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}") from error
             expected = [jtorch.stack(column) for column in zip(*[push(v) for v in vectors], strict=True)]

@@ -158,15 +158,12 @@ class saved_tensors_hooks:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        if _disabled:
-            raise RuntimeError(_disabled[-1])
+        if SAVING.disabled:
+            raise RuntimeError(SAVING.disabled[-1])
         SAVING.hooks = [*SAVING.hooks, (self.pack_hook, self.unpack_hook)]
 
     def __exit__(self, *exc: object) -> None:
         SAVING.hooks = SAVING.hooks[:-1]
-
-
-_disabled: list[str] = []
 
 
 @contextlib.contextmanager
@@ -184,11 +181,11 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """
     if SAVING.hooks:
         raise RuntimeError(error_message)
-    _disabled.append(error_message)
+    SAVING.disabled.append(error_message)
     try:
         yield
     finally:
-        _disabled.pop()
+        SAVING.disabled.pop()
 
 
 class save_on_cpu(saved_tensors_hooks):

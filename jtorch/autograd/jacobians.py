@@ -14,6 +14,8 @@ import numpy as np
 import jtorch
 from jtorch import Tensor
 
+from ..dispatch import ACTIVE
+
 
 def tuple_of(found: Any) -> tuple[Any, ...]:
     """Several results or arguments as a tuple."""
@@ -49,8 +51,19 @@ def parts_of_outputs(outputs: Sequence[Any]) -> list[Part]:
 parts_of_inputs = parts_of_outputs
 
 
+def keeps_elsewhere(t: Tensor) -> bool:
+    """Whether a tensor's class has ``__torch_dispatch__``: its elements are read one by one, by operators."""
+    if type(t) is Tensor or ACTIVE.below is None:
+        return False
+    from ..aten.calling import handles
+
+    return handles(type(t))
+
+
 def array(t: Tensor) -> np.ndarray:
     """The elements in one dimension."""
+    if keeps_elsewhere(t):
+        return np.array([e.item() for e in t.detach().reshape(-1).unbind()], t.dtype.np)  # type: ignore[attr-defined]
     return t.detach().resolve_conj().resolve_neg().cpu().numpy().reshape(-1)  # type: ignore[attr-defined]
 
 
@@ -75,10 +88,13 @@ class Differences:
         before = array(data).copy()
         shape = tuple(x.shape)
         found = []
-        with jtorch.no_grad():
-            for sign in (1, -1):
+        for sign in (1, -1):
+            with jtorch.no_grad():
                 data.copy_(jtorch.from_numpy((before + sign * self.eps * step).astype(before.dtype).reshape(shape)))  # type: ignore[attr-defined]
-                found.append([o.clone() if isinstance(o, Tensor) else o for o in self.outputs()])
+            outputs = self.outputs()  # recorded, as when it is called otherwise: it may put hooks on what it computes
+            with jtorch.no_grad():
+                found.append([o.clone() if isinstance(o, Tensor) else o for o in outputs])
+        with jtorch.no_grad():
             data.copy_(jtorch.from_numpy(before.reshape(shape)))  # type: ignore[attr-defined]
         for a, b in zip(*found, strict=True):
             for what in ("shape", "dtype"):
@@ -152,6 +168,16 @@ def analytical(
     return made, types_fit, sizes_fit
 
 
+def _dual(x: Any, tangent: Tensor | None) -> Any:
+    """An input with that tangent, or with zeros; what has no derivative as it is."""
+    from . import forward_ad
+
+    if not isinstance(x, Tensor) or not x.requires_grad:
+        return x
+    own = x.detach().requires_grad_()  # type: ignore[attr-defined]
+    return forward_ad.make_dual(own, jtorch.zeros_like(own.detach()) if tangent is None else tangent)
+
+
 def forward(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, place: int, part: Part, u: Tensor | None) -> Tensor:
     """The derivative of one output by one part of an input in forward mode: whole, or along ``u``."""
     from . import forward_ad
@@ -162,8 +188,8 @@ def forward(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, place: i
     output: Any = None
     for step in steps:
         with forward_ad.dual_level():
-            dual = forward_ad.make_dual(x.detach().requires_grad_(), step)
-            primal, tangent = forward_ad.unpack_dual(tuple_of(func(*[dual if y is x else y for y in inputs]))[place])
+            duals = [_dual(y, step if y is x else None) for y in inputs]
+            primal, tangent = forward_ad.unpack_dual(tuple_of(func(*duals))[place])
             output = primal.detach()
             rows.append((jtorch.zeros_like(output) if tangent is None else tangent.detach()).reshape(-1))
     if u is not None:

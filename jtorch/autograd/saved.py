@@ -73,7 +73,7 @@ def saved_attribute(node: Any, attribute: str) -> Any:
         return found[0]
     place, edge = found
     if raw:
-        return SavedTensor(node, place, edge)
+        return SavedTensor._of(node, place, edge)
     return _tensor(node, place, edge)
 
 
@@ -82,7 +82,11 @@ def _tensor(node: Any, place: int, edge: Any) -> Any:
         raise RuntimeError(FREED)
     if node.hooked is not None:
         packed, unpack = node.hooked[place]
-        return unpack(packed)
+        found = unpack(packed)
+        if type(edge) is tuple and found._node is None:
+            found = SAVING.wrap(found._read())
+            found._node, found._nr, found._rg = edge[0], edge[1], True
+        return found
     value = node.saved[place]
     if edge is not None and type(edge) is not tuple and edge._v is value:
         return edge  # the leaf itself
@@ -95,8 +99,18 @@ def _tensor(node: Any, place: int, edge: Any) -> Any:
 class SavedTensor:
     """One saved tensor of a node, as ``grad_fn._raw_saved_<name>``."""
 
-    def __init__(self, node: Any, place: int, edge: Any) -> None:
-        self._node, self._place, self._edge = node, place, edge
+    _node: Any
+    _place: int
+    _edge: Any
+
+    def __init__(self, *args: Any) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    @classmethod
+    def _of(cls, node: Any, place: int, edge: Any = None) -> Any:
+        made = object.__new__(cls)
+        made._node, made._place, made._edge = node, place, edge
+        return made
 
     @property
     def data(self) -> Any:
@@ -104,12 +118,21 @@ class SavedTensor:
         node = self._node
         return node.hooked[self._place][0] if node.hooked is not None else _tensor(node, self._place, self._edge)
 
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+    @staticmethod
+    def _check_hooks(*hooks: Any) -> None:
+        if not all(map(callable, hooks)):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported:\n    1. (self: "
+                "torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None"
+            )
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any = None) -> None:
         """Packs the saved tensor now; ``backward`` unpacks it.
 
         Raises:
             RuntimeError: if it has hooks already, or the graph was freed.
         """
+        self._check_hooks(pack_hook, unpack_hook)
         node = self._node
         if node.saved is None:
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + FREED)
@@ -117,11 +140,40 @@ class SavedTensor:
             node.hooked = [(v, _plain) for v in map(SAVING.wrap, node.saved)]
             node.saved = []
         if node.hooked[self._place][1] is not _plain:
-            raise RuntimeError(
-                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a "
-                "time."
-            )
+            raise RuntimeError(_SET)
         node.hooked[self._place] = (pack_hook(node.hooked[self._place][0]), unpack_hook)
+
+
+class SavedInput(SavedTensor):
+    """One of the tensors that a ``Function`` saved."""
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor, or what a pack hook made of it."""
+        return self._node.stored[self._place][0]
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any = None) -> None:
+        """Packs the saved tensor now; ``backward`` unpacks it.
+
+        Raises:
+            RuntimeError: if it is None or has hooks already, or the graph was freed.
+            TypeError: if the hooks cannot be called.
+        """
+        self._check_hooks(pack_hook, unpack_hook)
+        node = self._node
+        if node.freed:
+            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + FREED)
+        t, _, place, hook = node.stored[self._place]
+        if t is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if hook is not None:
+            raise RuntimeError(_SET)
+        stored = list(node.stored)
+        stored[self._place] = (pack_hook(t), t._edge() if place is None else None, place, unpack_hook)
+        node.stored = tuple(stored)
+
+
+_SET = "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
 
 
 def _plain(t: Any) -> Any:

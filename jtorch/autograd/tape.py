@@ -36,6 +36,7 @@ class _Saving(threading.local):
 
     def __init__(self) -> None:
         self.hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
+        self.disabled: list[str] = []  # what blocks that allow no hooks say, the innermost last
         self.lenient = False  # whether what was saved may have been changed in place since
 
 
@@ -313,6 +314,7 @@ class _Task:
         self.roots: Sequence[Node] = ()
         self.done = False
         self.reached: set[int] | None = None
+        self.callbacks: list[Callable[[], Any]] = []  # what is to be called when the walk has come to its end
 
     def will_reach(self, end: Any) -> bool:
         """Whether the walk comes to a node, or adds a gradient to a leaf (given as its ``AccumulateGrad``)."""

@@ -5,11 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import Tensor
+from .engine import queue_callback
 
 __all__ = ["Variable"]
 
 
+class _Engine:
+    """What programs do with the engine itself."""
+
+    @staticmethod
+    def queue_callback(callback: Any) -> None:
+        """Calls a function when the ``backward`` that is going on has come to its end.
+
+        Raises:
+            RuntimeError: if none is.
+        """
+        queue_callback(callback)
+
+
 class _Meta(type):
+    _execution_engine = _Engine()
+
     def __instancecheck__(cls, other: object) -> bool:
         return isinstance(other, Tensor)
 

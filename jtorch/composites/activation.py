@@ -10,6 +10,7 @@ from ..core import Tensor
 from ..engine import META, SPECIAL
 from ..errors import must_be_tensor
 from ..functional import _C, PUBLIC
+from ..random import refuse_vmap
 from ..writing import check_inplace
 
 
@@ -33,6 +34,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
         raise must_be_tensor("rrelu", "input", 1, input)
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    refuse_vmap("aten::rrelu")
     if not training:
         return PUBLIC["nn.functional.leaky_relu"](input, (lower + upper) / 2)
     v = input._read()

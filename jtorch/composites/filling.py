@@ -20,7 +20,7 @@ from ..binding import composite
 from ..core import Tensor, contiguous_strides, from_value, is_contiguous
 from ..engine import META, concrete, default_device, forking, limits, meta_value, numbers_of, outside_jax, put, values
 from ..errors import must_be_tensor
-from ..random import Generator, examples, next_key, twister_of
+from ..random import Generator, examples, next_key, refuse_same, twister_of
 from ..warned_once import warn_once
 from ..writing import check_inplace
 
@@ -111,13 +111,31 @@ def numbers(
     if apart:
         found = np.stack([drawn(draw, twister, shape, strides) for _ in range(math.prod(sizes))]).reshape(*sizes, *shape)
     else:
-        if strides is not None:  # examples lie one after the other
-            strides = (*(s * math.prod(shape) for s in contiguous_strides(tuple(sizes))), *strides)
+        if strides is not None:
+            strides = whole_strides(sizes, shape, strides)
         found = drawn(draw, twister, (*sizes, *shape), strides)
     made = taken(found.astype(dtype, copy=False), device)
     for level in levels:
         made = level.spread(made)
     return made
+
+
+def whole_strides(sizes: Sequence[int], shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Strides of all examples of a ``vmap``, of which one has the given ones: where its elements lie apart, others lie in between."""
+    found: dict[int, int] = {}
+    reach = 1
+    for stride, size in sorted(zip(strides, shape, strict=True)):
+        for i in reversed(range(len(sizes))):
+            if i not in found and size != 1 and reach * sizes[i] <= stride and not stride % (reach * sizes[i]):
+                found[i] = reach
+                reach *= sizes[i]
+        if size != 1:
+            reach = stride * size
+    for i in reversed(range(len(sizes))):
+        if i not in found:
+            found[i] = reach
+            reach *= sizes[i]
+    return (*(found[i] for i in range(len(sizes))), *strides)
 
 
 def blank(like: Tensor, shape: Sequence[int]) -> Any:
@@ -164,14 +182,11 @@ def sampled(sample: Callable[..., np.ndarray], by_key: Callable[..., Any], gener
         RuntimeError: if a ``vmap`` wants the same numbers for examples that differ.
     """
     twister = twister_of(generator)
+    refuse_same(*tensors)
     levels = examples()
     whole = [t.detach() for t in tensors]
     for level in reversed(levels):
         whole = [level.gathered(t) for t in whole]
-    if any(map(is_example, whole)):
-        raise RuntimeError(
-            "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
-        )
     key = key_for(generator)
     if key is None and any(map(is_traced, whole)):
         raise RuntimeError(f"random numbers that depend on values which JAX traces can only come from a key: {_WITH_KEY}")
@@ -216,7 +231,9 @@ def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
         twister_of(generator)  # refused there too
         return self
     _check_overlap(self)
-    return _put(name, self, numbers(draw, generator, self._aval.shape, strides_of(self), _np(self), self.device))
+    # Where examples get the same numbers, these are drawn for one of them by itself.
+    strides = strides_of(self) if examples() or not is_example(self) else None
+    return _put(name, self, numbers(draw, generator, self._aval.shape, strides, _np(self), self.device))
 
 
 def _put(name: str, self: Any, fresh: Tensor) -> Any:
@@ -442,7 +459,7 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
         _check_real("bernoulli_tensor_cpu_self_", self)
         if p.is_meta:  # type: ignore[attr-defined]
             return self
-        if is_example(p) or is_traced(p):
+        if is_example(p) or examples() or is_traced(p):
             return _bernoulli_of_examples(self, p, generator)
         return fill("bernoulli_", self, generator, _bernoulli_each(p, self._aval.shape, strides_of(self)))
     if not 0 <= p <= 1:
@@ -459,10 +476,22 @@ def _check_real(kernel: str, t: Any) -> None:
 def _bernoulli_of_examples(self: Any, p: Tensor, generator: Any) -> Any:
     """``bernoulli_`` with the probabilities of all examples of a ``vmap``."""
     check_inplace(self)
+    twister_of(generator)
+    refuse_same(p)
+    if is_example(p) and not p._read().may_replace(self._read()):  # type: ignore[attr-defined]
+        raise RuntimeError(
+            "vmap: inplace bernoulli(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
+            "elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try "
+            "to use out-of-place operators instead of inplace bernoulli. If said operator is being called inside the PyTorch framework, "
+            "please file a bug report instead."
+        )
+    strides = whole_strides([level.size for level in examples()], self._aval.shape, strides_of(self))
 
     def sample(twister: Twister, each: np.ndarray) -> np.ndarray:
         _check_probabilities(each)
-        return _sampling.below_each(twister, each.reshape(-1)).reshape(each.shape)
+        order = sorted(range(each.ndim), key=lambda d: -strides[d])
+        flat = each.transpose(order)
+        return _sampling.below_each(twister, flat.reshape(-1)).reshape(flat.shape).transpose(np.argsort(order))
 
     made = sampled(sample, _key_sampling.below_each, generator, p.expand(self.shape))  # type: ignore[attr-defined]
     return _put("bernoulli_", self, made.to(self.dtype))  # type: ignore[attr-defined]

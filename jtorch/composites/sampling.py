@@ -18,7 +18,7 @@ from ..engine import META, limits
 from ..errors import broadcast_shapes, check_long, check_longs, must_be_tensor
 from ..factories import check_dtype, check_options
 from ..functional import _C, PUBLIC
-from ..random import twister_of
+from ..random import examples, refuse_out, refuse_same, twister_of
 from .filling import (
     Draw,
     blank,
@@ -37,6 +37,7 @@ from .filling import (
     strides_of,
     taken,
     uniform_draw,
+    whole_strides,
 )  # fmt: skip
 
 # ---- factories -------------------------------------------------------------------------------------------------------------------
@@ -78,6 +79,7 @@ def _made(
 ) -> Any:
     """A new tensor of drawn numbers, or ``out`` filled with them."""
     check_options(name, layout, False)
+    refuse_out(out)
     if out is None and devices.placement(device) == META:
         twister_of(generator)  # refused there too
         limits.check_size(shape, dtype.np.itemsize, META)
@@ -216,7 +218,12 @@ def randperm(
 
 
 def _like(input: Any, options: dict[str, Any], requires_grad: bool, filled: Callable[[Any], Any]) -> Any:
-    made = filled(PUBLIC["empty_like"](input, **options))._written(0)
+    made = PUBLIC["empty_like"](input, **options)
+    if examples() and not is_example(made):
+        made = blank(made, made.shape)
+    elif is_example(made) and made.dtype is input.dtype and made._al is None:
+        made._strides = input._strides  # as other examples, so do those of the result lie in between its elements
+    made = filled(made)._written(0)
     return requiring(made) if requires_grad else made
 
 
@@ -322,6 +329,7 @@ def normal(
         tensor([-2.1788,  0.5684])
     """
     del pin_memory
+    refuse_out(out)
     if size is not None:
         kind = _wanted("normal", dtype, out, dtypes.get_default_dtype())
         draw = normal_draw(kind, float(mean), float(std))
@@ -330,6 +338,8 @@ def normal(
         raise must_be_tensor("normal", "mean", 1, mean)
     tensors = [t.detach() for t in (mean, std) if isinstance(t, Tensor)]  # type: ignore[attr-defined]
     shape = broadcast_shapes(*(t._aval.shape for t in tensors))
+    twister_of(generator)
+    refuse_same(*tensors)
     noise = blank(tensors[0], shape)
     if not isinstance(std, Tensor):
         return _finished("normal", "NormalBackward1", noise.normal_(0, std, generator=generator) + tensors[0], out, mean)
@@ -359,7 +369,10 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     """
     if isinstance(p, Tensor):
         raise TypeError("bernoulli() received an invalid combination of arguments - got (Tensor, Tensor)")
+    refuse_out(out)
     source = input.detach()
+    twister_of(generator)
+    refuse_same(source)
     made = blank(source, source.shape)
     made.bernoulli_(source if p is None else p, generator=generator)._written(0)
     return _finished("bernoulli", "BernoulliBackward0", made, out, input)
@@ -402,6 +415,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         >>> torch.multinomial(torch.tensor([0.0, 3.0, 1.0]), 4, replacement=True)
         tensor([2, 1, 1, 2])
     """
+    refuse_out(out)
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not input.dtype.is_floating_point:
@@ -415,7 +429,11 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     if input.is_meta:
         return _finished("multinomial", "MultinomialBackward0", input.new_empty((*input.shape[:-1], num_samples), dtype=dtypes.int64), out)
-    order = strides_of(PUBLIC["empty_like"](input.detach()))  # expanded dimensions have an order there
+    if is_example(input):
+        # Examples of one dimension are the rows of a matrix, drawn in the order of its memory; those of two are put one after the other.
+        order = whole_strides([level.size for level in examples()], input._aval.shape, strides_of(input)) if input.ndim == 1 else ()
+    else:
+        order = strides_of(PUBLIC["empty_like"](input.detach()))  # expanded dimensions have an order there
     limits.check_size((*input.shape[:-1], num_samples), 8)
     made = sampled(
         lambda twister, p: _categories(twister, p, num_samples, replacement, order),

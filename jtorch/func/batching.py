@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
-from ..random import restricted
-from .levels import Level, enter, leave
+from ..random import default_generator, restricted
+from .levels import Level, enter, leave, looked_at
 from .trees import broadcast_and_flatten, flatten, unflatten
 
 
@@ -128,24 +128,50 @@ def _run(
     level = Level(size, randomness)
     with level, restricted(randomness, level):
         inside = [a if d is None else enter(a, d, level) for a, d in zip(flat, dims, strict=True)]
+        came = {id(t): (a, d, t, t._read()) for a, d, t in zip(flat, dims, inside, strict=True) if d is not None}
         MODE.transforms.append(None)
         try:
             result = func(*unflatten(inside, spec), **kwargs)
         finally:
             MODE.transforms.pop()
         outs, out_spec, places = _outputs(out_dims, result, func)
-    leaving = iter(leave([o for o, d in zip(outs, places, strict=True) if d is not None], level))
+    _give_back(came.values(), level)
+    views = {id(o): _as_view(o, came) for o, d in zip(outs, places, strict=True) if d is not None}
+    leaving = iter(leave([o for o, d in zip(outs, places, strict=True) if d is not None and views[id(o)] is None], level))
     made = []
     for o, d in zip(outs, places, strict=True):
         if d is None:
             _check_not_batched(o, level, func)
             made.append(o)
+        elif views[id(o)] is not None:
+            found = views[id(o)]
+            made.append(found.movedim(0, d) if d else found)
         else:
             t = next(leaving)
             if MODE.inference and t._al is None:
                 t._uncount()
             made.append(t.movedim(0, d) if d else t)  # type: ignore[attr-defined]
     return unflatten(made, out_spec)
+
+
+def _as_view(o: Any, came: dict[int, Any]) -> Any:
+    """A result that is an argument or a view of one, as such a view of all examples along the first axis; None for others."""
+    if id(o) in came:
+        a, dim, _, _ = came[id(o)]
+        return a.movedim(dim, 0) if dim else a
+    if o._al is not None and o._al.chain:
+        for a, dim, example, _ in came.values():
+            found = looked_at(o, example, a.movedim(dim, 0) if dim else a)
+            if found is not None:
+                return found
+    return None
+
+
+def _give_back(came: Iterable[tuple[Any, int, Tensor, Any]], level: Level) -> None:
+    """Writes what the function wrote into its arguments into those of all examples."""
+    for a, dim, t, before in came:
+        if t._read() is not before and t.dim() + 1 == a.dim():
+            a.movedim(dim, 0).copy_(leave([t], level)[0])
 
 
 def _check_not_batched(out: Any, level: Level, func: Callable[..., Any]) -> None:
@@ -168,8 +194,11 @@ def _in_chunks(
 
     parts = []
     out_spec = places = None
+    state = default_generator.get_state() if randomness == "same" else None
     for start in range(0, size, chunk):
         n = min(chunk, size - start)
+        if state is not None:
+            default_generator.set_state(state)
         piece = [a if d is None else a.narrow(d, start, n) for a, d in zip(flat, dims, strict=True)]
         found = _run(func, n, dims, piece, spec, out_dims, randomness, kwargs)
         outs, out_spec, places = _outputs(out_dims, found, func)

@@ -19,10 +19,13 @@ from ..autograd.ends import ends_of
 from ..autograd.engine import _add_pairs, _add_values, _item, _tensor
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import FREED, Node, _Task, next_seq
-from ..core import Tensor, from_value
+from ..core import Tensor, from_value, view
 from ..engine import SPECIAL, Call, Guarded, Lifted, Value, aval_of, record
+from ..engine.calls import shapes_of
 from ..engine.programs import identity
+from ..layouts import contiguous_strides
 from ..ops._kernel import caches
+from ..storage import Step
 from .trees import broadcast_and_flatten, flatten, unflatten
 
 _new = object.__new__
@@ -121,6 +124,16 @@ class Batched(Lifted):
                 "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
                 "please file an issue at https://github.com/pytorch/pytorch/issues ."
             )
+        if what.startswith("aten::"):
+            return RuntimeError(
+                f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {what}. Please file an "
+                "issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+            )
+        if what == "a boolean mask":
+            return RuntimeError(
+                "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
+                "boolean mask."
+            )
         return RuntimeError(UNREADABLE)
 
 
@@ -196,9 +209,34 @@ def enter(t: Tensor, dim: int, level: Level) -> Tensor:
     """One example of ``t``, whose examples lie along ``dim``."""
     moved = t.movedim(dim, 0) if dim else t  # type: ignore[attr-defined]
     found = from_value(batched(moved._read(), level))
+    strides = moved._strides
+    if strides is not None and strides[1:] != contiguous_strides(found._aval.shape):
+        found._strides = strides[1:]  # what views of an example are possible follows from where its elements lie
     if MODE.enabled and moved.requires_grad:
         found._rg = True
         level.sources[id(found)] = (found, moved)
+    return found
+
+
+def looked_at(t: Tensor, example: Tensor, source: Any) -> Tensor | None:
+    """All examples of ``t`` as a view of ``source``, whose first axis goes over them, if ``t`` is a view of ``example``; None otherwise.
+
+    What is part of a graph is none: its history leads through the examples.
+    """
+    al, mine = t._al, example._al
+    if al is None or mine is None or al.storage is not mine.storage or t._rg or not al.chain:
+        return None
+    found: Any = source
+    for at, step in enumerate(al.chain):
+        put = step.put and vmapped(step.put, (True, True), len(step.numbers))
+        whole = Step(vmapped(step.get, (True,), len(step.numbers)), put, step.numbers, step.geometric, step.bits)
+        aval: Any = shapes_of(whole.get, (found._aval,), found._aval.device).outs
+        strides, offset = contiguous_strides(aval.shape), 0
+        if at == len(al.chain) - 1:
+            wide, narrow = source._aval.dtype.itemsize, aval.dtype.itemsize
+            strides = (source.stride(0) * wide // narrow, *(t._strides or contiguous_strides(t._aval.shape)))
+            offset = source.storage_offset() * wide // narrow + al.offset
+        found = view(found, whole, strides, offset)
     return found
 
 

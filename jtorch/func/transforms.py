@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from .. import dtypes, writing
-from ..autograd.dual import Level, enter, leave
+from ..autograd.dual import FORWARD, Level, enter, leave
 from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
 from ..autograd.grad_mode import MODE, enable_grad
-from ..autograd.tape import next_seq
+from ..autograd.tape import SAVING, next_seq
 from ..core import BIRTHS, Tensor, born, from_value
 from ..engine import Lifted
 from .batching import vmap
@@ -44,6 +44,27 @@ def inside(transform: Any = None, start: int | None = None) -> Iterator[None]:
             MODE.starts.pop()
             BIRTHS.pop()
         MODE.transforms.pop()
+
+
+_NO_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+)
+
+
+@contextmanager
+def _without_hooks() -> Iterator[None]:
+    """A block in which nothing saved for ``backward`` goes through hooks.
+
+    Raises:
+        RuntimeError: if there are some, or when some are entered inside.
+    """
+    if SAVING.hooks:
+        raise RuntimeError(_NO_HOOKS)
+    SAVING.disabled.append(_NO_HOOKS)
+    try:
+        yield
+    finally:
+        SAVING.disabled.pop()
 
 
 class _Inputs:
@@ -165,6 +186,9 @@ def _split_aux(found: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
         return found, None
     if not isinstance(found, tuple) or len(found) != 2:
         raise RuntimeError(f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    for x in flatten(found[1])[0]:
+        if not isinstance(x, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
     return found
 
 
@@ -204,7 +228,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         flat, spec = flatten(chosen)
         inputs = _Inputs(flat)
         with enable_grad():
-            with inside(inputs, inputs.birth):
+            with inside(inputs, inputs.birth), _without_hooks():
                 found = func(*replaced(unflatten(inputs.tensors, spec)), **kwargs)
             output, aux = _split_aux(found, has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
@@ -243,10 +267,10 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 class _Pull:
     """The results of a function at some inputs, ready to be differentiated."""
 
-    def __init__(self, func: Callable[..., Any], primals: Any, has_aux: bool, what: str) -> None:
+    def __init__(self, func: Callable[..., Any], primals: Any, has_aux: bool, what: str, hooks: bool = False) -> None:
         flat, self.spec = flatten(primals)
         self.inputs = _Inputs(flat)
-        with enable_grad(), inside(self.inputs, self.inputs.birth):
+        with enable_grad(), inside(self.inputs, self.inputs.birth), nullcontext() if hooks else _without_hooks():
             found, aux = _split_aux(func(*unflatten(self.inputs.tensors, self.spec)), has_aux, what)
         self.aux = self.inputs.settled(aux)
         self.outputs, self.out_spec = flatten(found)
@@ -383,8 +407,9 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         duals = [enter(p, t, level) for p, t in zip(flat, directions, strict=True)]
         for t in duals:
             t._birth = born()
+        came = [x._read() for x in duals]
         wide = max((t.dtype for t in directions if t.dtype in _WIDE), key=_WIDE.index, default=None)
-        with inside(start=start):
+        with inside(start=start), FORWARD.set_to(True):
             found, aux = _split_aux(func(*unflatten(duals, flatten(primals)[1])), has_aux, what)
         outputs, spec = flatten(found)
         _check_some(outputs, what)
@@ -395,6 +420,10 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         if has_aux:
             flat_aux, aux_spec = flatten(aux)
             aux = unflatten([leave(x, level)[0] if isinstance(x, Tensor) else x for x in flat_aux], aux_spec)
+        written = [(p, t, leave(x, level)) for p, t, x, v in zip(flat, directions, duals, came, strict=True) if x._read() is not v]
+    for p, t, (value, derivative) in written:
+        _give_back(p, value)
+        _give_back(t, _zeros_like(t) if derivative is None else derivative)
     if strict and any(t is None for _, t in pairs):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
@@ -402,6 +431,12 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     value = unflatten([p for p, _ in pairs], spec)
     derivative = unflatten([_zeros_like(p) if t is None else t for p, t in pairs], spec)
     return (value, derivative, aux) if has_aux else (value, derivative)
+
+
+def _give_back(given: Any, now: Any) -> None:
+    """Writes what a function made of its argument into the caller's."""
+    if given.shape == now.shape:
+        given.copy_(now)
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -417,7 +452,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     for x in _check_primals(primals, what):
         if not x._aval.differentiable:
             raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
-    pull = _Pull(func, primals, False, what)
+    pull = _Pull(func, primals, False, what, True)
 
     def jvp_fn(*tangents: Any) -> Any:
         flat, spec = flatten(tangents)

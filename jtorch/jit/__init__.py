@@ -291,6 +291,9 @@ def onednn_fusion_enabled() -> bool:
     return False
 
 
+_fork, _wait = fork, wait
+
+
 def __getattr__(name: str) -> Any:
     if name == "isinstance":  # not a global, where it would hide Python's own
         return isinstance_

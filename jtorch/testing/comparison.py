@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import jtorch as torch
+from jtorch.autograd.jacobians import keeps_elsewhere
 
 _TOLERANCES = {
     torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7),
@@ -186,7 +187,8 @@ def _exact(t: Any) -> np.ndarray:
     t = t.detach().cpu()
     if t.dtype in (torch.bfloat16, torch.float16):
         t = t.to(torch.float32)
-    a = t.numpy()
+    # What a class keeps elsewhere is read element by element.
+    a = np.array([e.item() for e in t.reshape(-1).unbind()], t.dtype.np).reshape(t.shape) if keeps_elsewhere(t) else t.numpy()
     if a.dtype == np.bool_:
         a = a.astype(np.int64)
     return a.astype(np.int64) if a.dtype.kind in "iu" and a.dtype.itemsize < 8 else a

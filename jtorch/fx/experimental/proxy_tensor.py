@@ -210,7 +210,8 @@ def make_fx(
         nested = any(not spec.is_leaf() for spec in in_specs)
         # A result in a tuple stays one; of an argument that is nested, the graph has flat inputs and outputs.
         output = flat if nested else tuple(result) if type(result) is not tuple and isinstance(result, tuple) else result
-        tracer.create_node("output", "output", (tracer.create_arg(output),), {})
+        returned = getattr(f, "__annotations__", {}).get("return")
+        tracer.create_node("output", "output", (tracer.create_arg(output),), {}, type_expr=returned)
         if nested:
             tracer.graph.set_codegen(_PyTreeCodeGen(_Info(names, in_spec, out_spec)))
         return GraphModule(tracer.root, tracer.graph, getattr(f, "__name__", type(f).__name__))

@@ -1,0 +1,25 @@
+"""What programs reach for in ``torch._C._autograd``: saved tensors, and whether they may pass through hooks."""
+
+from __future__ import annotations
+
+from .. import _refusals
+from ..autograd.saved import SavedTensor as SavedTensor
+from ..autograd.tape import SAVING
+
+
+def _saved_tensors_hooks_is_enabled() -> bool:
+    """Whether ``saved_tensors_hooks`` may be entered here."""
+    return not SAVING.disabled
+
+
+def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
+    """What entering it raises, or None."""
+    return SAVING.disabled[-1] if SAVING.disabled else None
+
+
+def kineto_available() -> bool:
+    """False: PyTorch's profiler library is not there."""
+    return False
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -1,0 +1,35 @@
+"""Nodes of the graph that programs name in ``torch._C._functions``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _refusals
+from ..autograd.accumulate import AccumulateGrad as AccumulateGrad
+from ..autograd.function import Function
+
+
+class UndefinedGradBackward(Function):
+    """The identity, whose gradient is nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        """Copies of the tensors."""
+        ctx.set_materialize_grads(False)
+        found = tuple([t.view_as(t) for t in tensors])
+        return found if len(found) > 1 else found[0]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """None for each."""
+        return (None,) * len(grads)
+
+
+class UndefinedGrad:
+    """Gives tensors whose gradients go nowhere."""
+
+    def __call__(self, *tensors: Any) -> Any:
+        return UndefinedGradBackward.apply(*tensors)
+
+
+__getattr__ = _refusals.missing(__name__)

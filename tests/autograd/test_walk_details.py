@@ -1,0 +1,312 @@
+"""What a walk tells programs: callbacks at its end, hooks of results without gradients, saved tensors, anomalies, tangents."""
+
+import threading
+import warnings
+
+import pytest
+
+import jtorch as torch
+from jtorch.autograd import Function, Variable, detect_anomaly
+from jtorch.autograd import forward_ad as fw
+
+
+def test_callbacks_run_at_the_end_of_the_walk():
+    called = []
+    engine = Variable._execution_engine
+
+    class Queuing(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            engine.queue_callback(lambda: (called.append(x.grad is not None), engine.queue_callback(lambda: called.append("last"))))
+            called.append("walk")
+            return g
+
+    x = torch.ones(2, requires_grad=True)
+    Queuing.apply(x).sum().backward()
+    assert called == ["walk", True, "last"]
+    with pytest.raises(RuntimeError, match="only be installed during backward pass"):
+        engine.queue_callback(print)
+
+
+def test_callbacks_of_a_walk_within_a_walk_run_at_its_end():
+    order = []
+
+    class Inner(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            Variable._execution_engine.queue_callback(lambda: order.append("inner done"))
+            return g
+
+    class Outer(Inner):
+        @staticmethod
+        def backward(ctx, g):
+            with torch.enable_grad():
+                Inner.apply(torch.ones(1, requires_grad=True)).backward()
+            order.append("outer goes on")
+            return g
+
+    Outer.apply(torch.ones(1, requires_grad=True)).backward()
+    assert order == ["inner done", "outer goes on"]
+
+
+def test_hooks_of_other_results_are_told_of_no_gradient():
+    seen = []
+    parts = torch.ones(3, requires_grad=True).unbind()
+    parts[0].register_hook(seen.append)
+    parts[1].backward(retain_graph=True)
+    parts[0].backward()
+    assert seen[0] is None and seen[1].item() == 1.0
+
+
+def test_views_that_keep_their_gradients_do_so_after_changes_of_their_base():
+    base = torch.tensor([1.0], requires_grad=True).clone()
+    view, other = base[:], base[:]
+    view.retain_grad()
+    other.retain_grad()
+    view.mul_(2)
+    (view + other).sum().backward()
+    assert view.grad.tolist() == other.grad.tolist() == [1.0]
+
+
+class Saving(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x, None)
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+def test_saved_inputs_can_be_packed():
+    x = torch.tensor([3.0], requires_grad=True)
+    y = Saving.apply(x)
+    first, nothing = y.grad_fn._raw_saved_tensors
+    assert isinstance(first, torch._C._autograd.SavedTensor)
+    with pytest.raises(RuntimeError, match="value None is forbidden"):
+        nothing.register_hooks(lambda t: t, lambda t: t)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        first.register_hooks(1, 1)
+    first.register_hooks(lambda t: t * 2, lambda t: t)
+    with pytest.raises(RuntimeError, match="already been set"):
+        first.register_hooks(lambda t: t, lambda t: t)
+    y.backward()
+    assert x.grad.tolist() == [6.0]
+    with pytest.raises(RuntimeError, match="already been freed"):
+        _ = y.grad_fn._raw_saved_tensors
+    with pytest.raises(RuntimeError, match="from Python is forbidden"):
+        torch.autograd.SavedTensor()
+
+
+def test_saved_variables_are_deprecated():
+    y = Saving.apply(torch.ones(1, requires_grad=True))
+    with pytest.warns(DeprecationWarning, match="use 'saved_tensors'"):
+        assert len(y.grad_fn.saved_variables) == 2
+
+
+def test_saved_results_keep_their_node_through_hooks():
+    y = torch.ones(2, requires_grad=True).exp()
+    y.grad_fn._raw_saved_result.register_hooks(lambda t: t, lambda t: t)
+    assert y.grad_fn._saved_result.grad_fn is y.grad_fn
+
+
+class NotANumber(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return g / 0 * 0
+
+
+class Nested(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return NotANumber.apply(g)
+
+
+def test_anomalies_of_functions():
+    x = torch.ones(2, requires_grad=True)
+    out = NotANumber.apply(x).sum()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError, match="'NotANumberBackward' returned nan values in its 0th output"), detect_anomaly():
+            out.backward()
+    assert "No forward pass information" in str(seen[-1].message)
+
+
+def test_anomalies_name_what_induced_them():
+    x = torch.ones(2, requires_grad=True)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError, match="'NotANumberBackward'"), detect_anomaly():
+            (g,) = torch.autograd.grad(Nested.apply(x), x, torch.ones(2, requires_grad=True), create_graph=True)
+            g.sum().backward()
+    words = [str(w.message) for w in seen]
+    assert "NotANumber.apply" in words[-2] and "induced by NestedBackward" in words[-1] and "Nested.apply" in words[-1]
+
+
+def test_tangents_are_the_tensors_that_were_given():
+    x, t = torch.rand(2, 3), torch.rand(2, 3)
+    with fw.dual_level():
+        assert fw.unpack_dual(fw.make_dual(x, t)).tangent is t
+        assert fw.unpack_dual(fw.make_dual(x, torch.rand(3, 2).t())).tangent.shape == (2, 3)
+        z = torch.rand(2, dtype=torch.complex64)
+        assert fw.unpack_dual(fw.make_dual(z, z.conj())).tangent is not z
+        y = fw.make_dual(x, t)
+        y.mul_(2)
+        assert torch.equal(fw.unpack_dual(y).tangent, 2 * t) and torch.equal(fw.unpack_dual(fw.make_dual(x, t)).tangent, t)
+        with pytest.raises(RuntimeError, match="itself has a forward gradient"):
+            fw.make_dual(torch.rand(2, 3), y)
+
+
+class InPlace(Function):
+    @staticmethod
+    def forward(ctx, x, faithful):
+        ctx.mark_dirty(x)
+        ctx.faithful = faithful
+        return x.mul_(2)
+
+    @staticmethod
+    def jvp(ctx, t, _):
+        return t.mul_(2) if ctx.faithful else 2 * t
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_functions_that_write_have_to_write_into_tangents(requires_grad):
+    with fw.dual_level():
+        x = fw.make_dual(torch.ones(2, requires_grad=requires_grad).clone(), torch.ones(2))
+        found = InPlace.apply(x, True)
+        assert found is x and fw.unpack_dual(x).tangent.tolist() == [2.0, 2.0] and x.requires_grad == requires_grad
+        with pytest.raises(RuntimeError, match="not modifying the forward mode gradients inplace"):
+            InPlace.apply(fw.make_dual(torch.ones(2), torch.ones(2)), False)
+
+
+def test_jvp_sees_what_was_saved_for_it_alone():
+    seen = []
+
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            seen.append(len(ctx.saved_tensors))
+            return 2 * t
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(len(ctx.saved_tensors))
+            return 2 * g
+
+    with fw.dual_level():
+        Twice.apply(fw.make_dual(torch.ones(1, requires_grad=True), torch.ones(1))).backward()
+    assert seen == [0, 1]
+
+
+def test_what_cannot_be_deleted():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Delete tensor instead"):
+        del x.data
+    with pytest.raises(RuntimeError, match="must be a bool"):
+        del x.requires_grad
+
+
+def test_numpy_where_nothing_is_recorded():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert x.numpy().tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+
+
+def test_names_of_the_engine():
+    x = torch.ones(1, requires_grad=True)
+    assert isinstance((x + 1).grad_fn.next_functions[0][0], torch._C._functions.AccumulateGrad)
+    torch._C._functions.UndefinedGrad()(x).backward()
+    assert x.grad is None
+    ref = torch._C._WeakTensorRef(x)
+    assert not ref.expired()
+    del x
+    assert ref.expired()
+    assert torch._C._autograd._saved_tensors_hooks_is_enabled()
+    with torch.autograd.graph.disable_saved_tensors_hooks("not now"):
+        assert torch._C._autograd._saved_tensors_hooks_get_disabled_error_message() == "not now"
+        others = []
+        thread = threading.Thread(target=lambda: others.append(torch._C._autograd._saved_tensors_hooks_is_enabled()))
+        thread.start()
+        thread.join()
+        assert others == [True] and not torch._C._autograd._saved_tensors_hooks_is_enabled()
+    from jtorch._vmap_internals import _vmap
+
+    assert _vmap(lambda a: (a * 2, None), allow_none_pass_through=True)(torch.ones(2))[1] is None
+    assert torch.jit._wait(torch.jit._fork(torch.neg, torch.tensor(3))).item() == -3
+
+
+def test_functions_in_batches_of_gradients_need_no_setup_context():
+    class Squared(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return Through.apply(g) * 2 * ctx.saved_tensors[0]
+
+    class Through(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = torch.tensor([3.0, 4.0], requires_grad=True)
+    (found,) = torch.autograd.grad(Squared.apply(x), x, torch.eye(2), is_grads_batched=True)
+    assert found.tolist() == [[6.0, 0.0], [0.0, 8.0]]
+
+
+def test_gradcheck_calls_functions_as_programs_do():
+    def hooked(x):
+        y = x.clone()
+        y.register_hook(lambda g: g + 0.01)
+        return y
+
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+        torch.autograd.gradcheck(hooked, (x,))
+
+    tangents = []
+
+    def second(x, y):
+        tangents.append(fw._current_level < 0 or fw.unpack_dual(y).tangent is not None)
+        return x * y
+
+    assert torch.autograd.gradcheck(second, (x, x.detach().clone().requires_grad_()), check_forward_ad=True, check_undefined_grad=False)
+    assert all(tangents)
+
+
+def test_views_in_inference_mode_require_no_gradients():
+    with torch.inference_mode():
+        x = torch.ones(2, 3, requires_grad=True)
+        assert x.requires_grad and not x.view(-1).requires_grad
