@@ -78,6 +78,8 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("__"):
         import importlib
 
+        if name in ("_nn", "_functorch"):
+            return importlib.import_module(f"{__package__}.{name}")
         for module in ("_answers", "_keys"):
             found = importlib.import_module(f"{__package__}.{module}")
             if hasattr(found, name):
