@@ -122,6 +122,10 @@ _LAZY_NAMES = {
     "wait": "jit",
     "get_autocast_dtype": "amp", "set_autocast_dtype": "amp", "is_autocast_enabled": "amp", "set_autocast_enabled": "amp",
     "is_autocast_cache_enabled": "amp", "set_autocast_cache_enabled": "amp", "clear_autocast_cache": "amp",
+    **dict.fromkeys((
+        "_nested_from_padded", "_nested_from_padded_and_nested_example", "_nested_tensor_from_mask",
+        "_nested_tensor_from_mask_left_aligned",
+    ), "wrappers.nested.from_dense"),
     "get_autocast_gpu_dtype": "amp", "get_autocast_cpu_dtype": "amp", "is_autocast_cpu_enabled": "amp",
     **dict.fromkeys((
         "is_autocast_available", "autocast_increment_nesting", "autocast_decrement_nesting", "set_autocast_cpu_enabled",

@@ -105,7 +105,10 @@ class _Loader(importlib.abc.Loader):
         own = _own(module.__name__)
         module.__doc__ = f"``torch.{own}``: what it holds is not offered, and says so when it is used."
         listed = _refused.names().get(own, {})
-        module.__all__ = [name for name in listed if not name.startswith("_")]  # type: ignore[attr-defined]
+        if own in _refused.SAME:
+            module.__all__ = list(importlib.import_module(f"{_ROOT}.{_refused.SAME[own]}").__dict__.get("__all__", ()))  # type: ignore[attr-defined]
+        else:
+            module.__all__ = [name for name in listed if not name.startswith("_")]  # type: ignore[attr-defined]
         module.__getattr__ = missing(f"{_ROOT}.{own}")  # type: ignore[method-assign]
 
 

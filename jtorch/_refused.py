@@ -106,7 +106,6 @@ _LINES: dict[str, str] = {
             default_observer default_per_channel_weight_observer default_weight_observer fuse_modules fuse_modules_qat
             get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic
         ao.quantization.fx._decomposed: quantize_per_tensor dequantize_per_tensor
-        nn.quantized: FloatFunctional
         _utils: _rebuild_qtensor
         : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor
     """,
@@ -213,10 +212,21 @@ SAME = {
     "distributed.checkpoint.planner": "distributed.checkpoint",
     "distributed.checkpoint.state_dict_saver": "distributed.checkpoint",
     "distributed.checkpoint.storage": "distributed.checkpoint",
-    "masked.maskedtensor": "masked",
-    "masked.maskedtensor.core": "masked",
-    "masked.maskedtensor.creation": "masked",
     "quantization": "ao.quantization",
+    "ao.nn.quantized.modules": "ao.nn.quantized",
+    "ao.nn.qat.modules": "ao.nn.qat",
+    "ao.nn.quantizable.modules": "ao.nn.quantizable",
+    "ao.nn.intrinsic.modules": "ao.nn.intrinsic",
+    "ao.nn.quantized.dynamic.modules": "ao.nn.quantized.dynamic",
+    "nn.quantized": "ao.nn.quantized",
+    "nn.quantized.modules": "ao.nn.quantized",
+    "nn.quantized.dynamic": "ao.nn.quantized.dynamic",
+    "nn.qat": "ao.nn.qat",
+    "nn.qat.modules": "ao.nn.qat",
+    "nn.quantizable": "ao.nn.quantizable",
+    "nn.quantizable.modules": "ao.nn.quantizable",
+    "nn.intrinsic": "ao.nn.intrinsic",
+    "nn.intrinsic.modules": "ao.nn.intrinsic",
     "onnx._internal.torchscript_exporter.symbolic_helper": "onnx.symbolic_helper",
     "onnx._internal.torchscript_exporter.symbolic_opset9": "onnx.symbolic_opset9",
     "onnx.symbolic_opset12": "onnx.symbolic_opset11",

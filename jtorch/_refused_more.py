@@ -124,7 +124,7 @@ LINES: dict[str, str] = {
             maybe_disable_thunkify maybe_enable_thunkify py_sym_types selective_decompose
     """,
     _QUANTISATION: """
-        quantization: HistogramObserver QuantType add_quant_dequant default_dynamic_qconfig default_eval_fn default_fake_quant
+        ao.quantization: HistogramObserver QuantType add_quant_dequant default_dynamic_qconfig default_eval_fn default_fake_quant
             default_fixed_qparams_range_0to1_fake_quant default_fixed_qparams_range_neg1to1_fake_quant
             default_histogram_fake_quant default_per_channel_weight_fake_quant default_placeholder_observer default_qat_qconfig
             default_qconfig default_weight_fake_quant float16_dynamic_qconfig float_qparams_weight_only_qconfig
@@ -133,17 +133,21 @@ LINES: dict[str, str] = {
             get_quantized_operator get_static_quant_module_class propagate_qconfig_ quantize_dynamic_jit quantize_jit
             quantize_qat swap_module _prepare_ondevice_dynamic_jit _convert_ondevice_dynamic_jit _quantize_ondevice_dynamic_jit
             WeightObserver observer
-        nn.quantized: BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeQuantize
-            Dropout ELU Embedding EmbeddingBag FXFloatFunctional GroupNorm Hardswish InstanceNorm1d InstanceNorm2d
-            InstanceNorm3d LSTM LayerNorm LeakyReLU Linear MultiheadAttention PReLU QFunctional Quantize ReLU6 Sigmoid Softmax
-        ao.nn.quantized: Linear Conv1d Conv2d Conv3d
-        ao.nn.qat: Linear Conv1d Conv2d Conv3d
-        ao.nn.intrinsic: ConvReLU1d ConvReLU2d ConvReLU3d LinearReLU
+        ao.nn.quantized: BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeQuantize ELU
+            Embedding EmbeddingBag GroupNorm Hardswish InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm LeakyReLU Linear LSTM
+            MultiheadAttention Quantize ReLU6 Sigmoid Softmax PReLU QFunctional
+        ao.nn.quantized.dynamic: Linear LSTM GRU LSTMCell RNNCell GRUCell Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
+            ConvTranspose3d
+        ao.nn.qat: Linear Conv1d Conv2d Conv3d Embedding EmbeddingBag
+        ao.nn.qat.dynamic: Linear
         ao.nn.quantizable: LSTM MultiheadAttention
+        ao.nn.intrinsic: ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d ConvReLU1d ConvReLU2d ConvReLU3d LinearReLU
+            BNReLU2d BNReLU3d LinearBn1d LinearLeakyReLU LinearTanh ConvAdd2d ConvAddReLU2d
+        ao.nn.intrinsic.qat: LinearReLU LinearBn1d ConvReLU1d ConvReLU2d ConvReLU3d ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d
+            ConvBnReLU3d update_bn_stats freeze_bn_stats
+        ao.nn.intrinsic.quantized: BNReLU2d BNReLU3d ConvReLU1d ConvReLU2d ConvReLU3d LinearReLU LinearLeakyReLU LinearTanh ConvAdd2d
+            ConvAddReLU2d
         ao.nn.sparse.quantized: Linear
-        nn.qat: Linear Conv1d Conv2d Conv3d Embedding EmbeddingBag
-        nn.intrinsic: ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d ConvReLU1d ConvReLU2d ConvReLU3d
-            LinearReLU BNReLU2d BNReLU3d LinearBn1d
     """,
     _PER_SAMPLE: """
         nn.utils._expanded_weights: ExpandedWeight

@@ -159,12 +159,21 @@ class DisableTorchFunction(_Disabling):
     _level = 2
 
 
-class EnableTorchFunction(_Disabling):
-    """A block in which the protocol is on again, inside a disabling one."""
+class EnableTorchFunction:
+    """The protocol is on again, inside a disabling block, from the making of this object to the end of its block, or its own."""
+
+    def __init__(self) -> None:
+        self._before: int | None = _state.level
+        _state.level = 0
 
     def __enter__(self) -> None:
-        self._before.append(_state.level)
-        _state.level = 0
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        if self._before is not None:
+            _state.level, self._before = self._before, None
+
+    __del__ = __exit__
 
 
 def is_torch_function_enabled() -> bool:

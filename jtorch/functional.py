@@ -582,3 +582,9 @@ PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "retains_grad": _retains_grad, "layout": _layout, "_backward_hooks": _hooks_dict, "_grad_fn": _grad_fn,
 }  # fmt: skip
 PROPERTY_SETTERS: dict[str, Callable[[Tensor, Any], None]] = {"real": _set_real, "imag": _set_imag, "_backward_hooks": _set_hooks_dict}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "F":  # what the module is called in PyTorch's file, and read from there by programs
+        return importlib.import_module(f"{__package__}.nn.functional")
+    raise AttributeError(f"module 'torch.functional' has no attribute '{name}'")

@@ -66,6 +66,9 @@ _OPERATOR_NAMES = {
 }  # fmt: skip
 
 
+#: Modules whose functions have its name before their own.
+_PREFIXED = frozenset(("linalg", "fft", "special"))
+
 #: Functions that PyTorch writes in Python around ``handle_torch_function``, whatever they are here: handlers are told the defaults, and
 #: exact Tensor among the classes.
 _IN_PYTHON = frozenset(
@@ -343,7 +346,9 @@ def specialise(
         lines = _indent_into_try(lines, handler)
     function: Any = _code_cache.function("\n".join(lines) + "\n", def_name, source.names, f"<{public}>")
 
-    function.__name__ = _OPERATOR_NAMES.get(name, name)
+    # PyTorch's functions of these modules have their namespace in their name, which handlers see.
+    space = prefix.removeprefix("torch.")
+    function.__name__ = f"{space}_{name}" if space in _PREFIXED else _OPERATOR_NAMES.get(name, name)
     function.__qualname__ = f"Tensor.{name}" if is_method else name
     function.__module__ = "jtorch" + prefix.removeprefix("torch").removesuffix(".Tensor") if prefix.startswith("torch") else prefix
     function.__doc__ = impl.__doc__ if doc is None else doc
@@ -394,6 +399,7 @@ class TensorProperty(property):
     """A property of Tensor with a name; handlers are told its bound ``__get__``, ``__set__`` or ``__delete__``."""
 
     __name__: str
+    __qualname__: str  # pyright: ignore[reportIncompatibleVariableOverride]
     __objclass__: type | None = None
 
 
@@ -447,7 +453,7 @@ def specialise_property(
         delete(self)  # type: ignore[misc]
 
     made = (TensorProperty if set else _ReadOnly)(getter, setter if set else None, deleter if delete else None, doc or get.__doc__)
-    made.__name__ = name
+    made.__name__, made.__qualname__ = name, f"TensorBase.{name}"
     made.__doc__ = doc or get.__doc__  # the class's own would be shown
     slot.append(made)
     caller = Caller(get, name, Layout(inspect.signature(get), True, {}), False, True, True)

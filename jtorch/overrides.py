@@ -95,6 +95,14 @@ _IGNORED_BY_CHOICE = {
             reinforce solve symeig to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr""",
     }.items()
 }
+#: The functions of ``torch.nn.init`` that ask the tensor they fill. Their names end like those of methods, so that no list has them.
+_ASKING_INITIALISERS = ("uniform_", "normal_", "constant_", "kaiming_uniform_")
+#: Functions that PyTorch writes in Python and that ask like those in C++, of which they are little more than another name.
+_SIMPLE_WRAPPERS = frozenset(
+    f"torch.nn.functional.{name}"
+    for name in """adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices hardsigmoid hardswish
+    max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices scaled_grouped_mm scaled_mm sigmoid tanh""".split()
+)
 #: Functions of ``torch`` that are named where they are written.
 _WRITTEN_IN_FUNCTIONAL = frozenset(
     """atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm
@@ -120,6 +128,12 @@ def _attributes(namespace: Any) -> Iterator[tuple[str, Any]]:
 def _entry_of(function: Any) -> dispatch.Public | None:
     name = dispatch.NAMES.get(function)
     return None if name is None else PUBLIC[name]
+
+
+def _is_builtin(function: Any) -> bool:
+    """Whether a public function is one that PyTorch has in C++."""
+    entry = _entry_of(function)
+    return entry is not None and (entry.native or entry.path == "torch.nn.functional.rrelu_") and entry.path not in _SIMPLE_WRAPPERS
 
 
 def _is_private(name: str) -> bool:
@@ -174,17 +188,13 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     for entry in PUBLIC.values():
         if entry.overridable and entry.function not in ignored and entry.function not in FACTORIES:
             found.setdefault(entry.function, _dummy(entry.function))
-            owner = getattr(entry.function, "__self__", None)
-            if isinstance(owner, TensorProperty):
-                found.setdefault(owner.__set__, _setter_dummy)
+    init = _namespace("torch.nn.init")
+    for name in _ASKING_INITIALISERS:
+        found[getattr(init, name)] = _dummy(getattr(init, name))
     return found
 
 
 def _getter_dummy(self: Any) -> int:  # noqa: ARG001
-    return -1
-
-
-def _setter_dummy(self: Any, value: Any) -> int:  # noqa: ARG001
     return -1
 
 

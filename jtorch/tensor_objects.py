@@ -158,20 +158,29 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
         )
     known(cls)
     r = _retyped(self, cls, False)
-    self._read()
+    if r._al.storage.detach is not None:  # its class has made it, and keeps count of views and history itself
+        return r
+    v = self._v or self._read()
+    own, mine = self._al, r._al
+    mine.base, mine.gen = self if own is None or own.base is None else own.base, mine.counter.n
     if self._rg and MODE.enabled:
-        v = self._v or self._read()
         call = call_of(OPS["clone"], (T,))
         r._node = Node(call, (v,), (self._edge(),), (), (v,))
         r._node.label = "AliasBackward0"
         r._rg = True
-        r._al.base = self._al.base if self._al.base is not None else self  # type: ignore[union-attr]
-        r._al.gen = r._al.counter.n  # type: ignore[union-attr]
     return r
 
 
 def _retyped(t: Tensor, cls: Any, stops: bool = True) -> Any:
     plain = detached(t, stops)
+    made = type(plain)
+    if made is not Tensor:  # what a handler of operators made is an object already
+        if issubclass(made, cls):
+            return plain
+        raise RuntimeError(
+            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
+            f"{made.__name__} which is not a subclass of the requested type"
+        )
     r = _new(cls)
     r._al, r._v, r._strides = plain._al, None, plain._strides
     return r
@@ -219,8 +228,12 @@ def _construct(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
         args = (kwargs["data"],)
     default = dtypes.get_default_dtype()
     if len(args) == 1 and isinstance(args[0], Tensor):
-        source = args[0]
-        made = detached(source)
+        if device is not None:
+            raise RuntimeError(
+                "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) or "
+                "torch.as_tensor(...) instead."
+            )
+        return as_subclass(args[0], cls)
     elif len(args) == 1 and not isinstance(args[0], int) and not (isinstance(args[0], tuple) and type(args[0]).__name__ == "Size"):
         made = make_tensor(args[0], dtype=default, device=device)
         if MODE.inference:

@@ -198,7 +198,7 @@ def test_libraries() -> None:
     with pytest.raises(ValueError, match="reserved namespace"):
         library.Library("aten", "DEF")
     with pytest.raises(NotImplementedError, match="cannot be given other kernels"):
-        library.Library("aten", "IMPL")
+        library.Library("aten", "IMPL").impl("sum", abs, "CPU")
 
 
 def test_define_and_implement_by_name() -> None:

@@ -82,7 +82,7 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("__"):
         import importlib
 
-        if name in ("_autograd", "_functions"):
+        if name in ("_autograd", "_functions", "_functorch", "_nn"):
             return importlib.import_module(f"{__package__}.{name}")
         for module in ("_answers", "_keys"):
             found = importlib.import_module(f"{__package__}.{module}")

@@ -8,12 +8,29 @@ import weakref as _weakref
 from typing import Any
 
 from .. import devices as _devices
+from ..aten.state import NoDispatch as _NoDispatch
 from ..core import Tensor as _Tensor
+from ..dispatch import EnableTorchFunction as _Enable
+from ..dispatch import disabled_torch_dispatch_impl as _disabled
+from ..layouts import strided as _strided
 
 #: Whether PyTorch was built for Intel's GPUs.
 _has_xpu = False
 #: The class of tensors' class.
 _TensorMeta = type(_Tensor)
+#: Objects while which there are no handlers of operators are asked, and handlers of functions are asked again.
+_DisableTorchDispatch = _NoDispatch
+_EnableTorchFunction = _Enable
+
+
+def _dispatch_isTensorSubclassLike(tensor: _Tensor) -> bool:
+    """Whether operators on a tensor may do something of their own: its class handles them, or it has no strided data, or is an example."""
+    from ..func.levels import Batched
+
+    handler = getattr(type(tensor), "__torch_dispatch__", None)
+    if handler is not None and handler is not _disabled:
+        return True
+    return tensor.layout is not _strided or tensor.device.type == "meta" or type(tensor._read()) is Batched
 
 
 def _log_api_usage_once(event: str) -> None:

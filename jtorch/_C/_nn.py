@@ -8,6 +8,11 @@ from ..nn import functional as _functional
 from ..nn.modules._moving import _parse_to as _parse_to
 
 
+def gelu_(input: Any, *, approximate: str = "none") -> Any:
+    """``nn.functional.gelu`` in place."""
+    return input.copy_(_functional.gelu(input, approximate=approximate))
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")

@@ -12,7 +12,7 @@ from ..dispatch import disabled_torch_dispatch_impl
 from ..writing import check_inplace
 from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
-from .state import STATE, Below, Kernel, Loud
+from .state import STATE, Below, Kernel, Loud, Quiet
 from .values import Look
 
 
@@ -47,7 +47,8 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
     parts = parts_of(func)
     if parts is not None:
         args, kwargs = func.trimmed(values)
-        return parts(*args, **kwargs)
+        with Quiet():
+            return parts(*args, **kwargs)
     return _recorded(func, values, tensors)
 
 

@@ -18,7 +18,7 @@ from .generic import step_of
 from .overloads import OpOverload, OpOverloadPacket, aten
 from .routes_tensor import is_wrapper
 from .schema import texts
-from .state import STATE
+from .state import STATE, Quiet
 from .values import Held, Unreadable, held, shadow
 
 functions.load()
@@ -123,7 +123,8 @@ def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         if out is not MISSING:
             return _with_names(path, out)
     elif route is not None:
-        out = route(*args, **kwargs)
+        with Quiet():  # its operators are the function's own
+            out = route(*args, **kwargs)
         if out is not NotImplemented:
             return out
     return _shadowed(caller, args, kwargs)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _refusals, _refused, devices, dtypes
 from ..core import Tensor
+from ..dispatch import ACTIVE, MISSING, PLAIN, override
 from .schema import NO_DEFAULT, Argument, Schema, texts
 
 _PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
@@ -148,10 +149,13 @@ class OpOverload:
         return _find, (self._namespace, self._opname, self._overloadname)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Runs the operator; handlers of functions, modes and wrapper classes are asked."""
+        found = _overridden(self, args, kwargs)
+        return _calls().call(self, args, kwargs) if found is MISSING else found
+
+    def redispatch(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the operator; modes and wrapper classes are asked."""
         return _calls().call(self, args, kwargs)
-
-    redispatch = __call__
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
         """The call written with other operators; NotImplemented where the operator is none that PyTorch takes apart."""
@@ -240,6 +244,13 @@ def _find(namespace: str, name: str, overload: str) -> OpOverload:
     return getattr(getattr(namespace_of(namespace), name), overload)
 
 
+def _overridden(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The answer of a handler or mode for functions; MISSING if there is nobody to ask, as for plain tensors."""
+    if not ACTIVE.modes and PLAIN.issuperset(map(type, args)) and (not kwargs or PLAIN.issuperset(map(type, kwargs.values()))):
+        return MISSING
+    return override(operator, (*args, *kwargs.values()), args, kwargs)
+
+
 def _calls() -> Any:
     from . import calling
 
@@ -315,7 +326,10 @@ class OpOverloadPacket:
         return None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Runs the first overload that the arguments fit."""
+        """Runs the first overload that the arguments fit; handlers of functions are asked before."""
+        answer = _overridden(self, args, kwargs)
+        if answer is not MISSING:
+            return answer
         found = self.resolve(args, kwargs)
         if found is None:
             tried = "\n".join(str(o._schema) for o in self.all())
@@ -323,7 +337,7 @@ class OpOverloadPacket:
                 f"Overloaded torch operator invoked from Python failed to match any schema:\n{self._qualified_op_name}() was called with "
                 f"arguments that fit none of\n{tried}"
             )
-        return found(*args, **kwargs)
+        return found.redispatch(*args, **kwargs)
 
 
 class _OpNamespace(types.ModuleType):

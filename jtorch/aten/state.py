@@ -64,6 +64,25 @@ class Kernel:
         STATE.off, dispatch._state.level = self.off, self.level
 
 
+class NoDispatch:
+    """No handler of operators is asked from the making of this object to the end of its block, or its own."""
+
+    __slots__ = ("off",)
+
+    def __init__(self) -> None:
+        self.off: bool | None = STATE.off
+        STATE.off = True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        if self.off is not None:
+            STATE.off, self.off = self.off, None
+
+    __del__ = __exit__
+
+
 class Quiet:
     """A block in which no function handler or function mode is asked, while operators still are: derivatives run in one."""
 

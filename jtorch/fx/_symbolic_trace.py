@@ -12,7 +12,7 @@ import math
 import sys
 import typing
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import jtorch as torch
@@ -386,6 +386,7 @@ class Tracer(TracerBase):
             self._collect_tensors(self.root, [])
             if isinstance(fn, functools.partial):
                 fn = _plain(fn)
+            _check_traceable(fn)
             fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
             with _Patcher() as patcher:
                 self._patch(patcher, fn)
@@ -442,13 +443,24 @@ class Tracer(TracerBase):
         return made
 
 
+def _check_traceable(fn: Any) -> None:
+    """Raises for what has no body to trace: anything but functions written in Python, and what PyTorch has in C++."""
+    kind: str | None = None
+    if not isinstance(fn, (FunctionType, MethodType)):
+        kind = f"{type(fn).__module__}.{type(fn).__qualname__}" if type(fn).__module__ != "builtins" else type(fn).__qualname__
+    elif torch.overrides._is_builtin(fn):
+        kind = "method_descriptor" if torch.overrides.is_tensor_method_or_property(fn) else "builtin_function_or_method"
+    if kind is not None:
+        raise AssertionError(f"Expected FunctionType, got <class '{kind}'>")
+
+
 def _annotations(fn: Any) -> dict[str, Any]:
     """A function's annotations; those of this package, which are texts and say ``Any`` where PyTorch says nothing, as PyTorch has them."""
     notes = getattr(fn, "__annotations__", {})
     if not (getattr(fn, "__module__", None) or "").startswith("jtorch."):
         return notes
     try:
-        found = typing.get_type_hints(fn)
+        found = typing.get_type_hints(fn, localns={"Array": torch.Tensor})  # what kernels call what they are given
     except Exception:
         return {}
     return {k: v for k, v in found.items() if v is not Any}

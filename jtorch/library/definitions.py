@@ -29,8 +29,6 @@ class Library:
             raise ValueError(f"Unsupported kind: {kind}")
         if ns in _RESERVED and kind in ("DEF", "FRAGMENT"):
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
-        if ns in _RESERVED:
-            raise not_offered(f'Library("{ns}", "IMPL")', "PyTorch's own operators cannot be given other kernels; use a dispatch mode")
         if kind == "DEF":
             if ns in _owners:
                 raise RuntimeError(
@@ -68,12 +66,24 @@ class Library:
 
         Raises:
             TypeError: if ``fn`` is no function.
+            RuntimeError: for another key than that of the library.
+            NotImplementedError: for an operator of PyTorch's own.
         """
-        if with_keyset:
-            raise not_offered("Library.impl(with_keyset=True)", "there are no dispatch key sets")
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        if with_keyset:
+            raise not_offered("Library.impl(with_keyset=True)", "there are no dispatch key sets")
         del allow_override
+        if dispatch_key and self.dispatch_key and dispatch_key != self.dispatch_key:
+            raise RuntimeError(
+                f'impl("{op_name}", ...): Explicitly provided dispatch key ({dispatch_key}) is inconsistent with the dispatch key of the '
+                f"enclosing TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a separate TORCH_LIBRARY_IMPL block for this "
+                "dispatch key and move your impl() there."
+            )
+        if self.ns in _RESERVED:
+            raise not_offered(
+                f'Library("{self.ns}", "IMPL").impl', "PyTorch's own operators cannot be given other kernels; use a dispatch mode"
+            )
         name = op_name if not isinstance(op_name, str) or "::" in op_name else f"{self.ns}::{op_name}"
         _implement(registry.found(name), dispatch_key or self.dispatch_key, fn)
 
@@ -131,13 +141,21 @@ def _keep(lib: Any, overload: UserOverload) -> None:
         lib._mine.append(overload)
 
 
-def define(qualname: str, schema: Any, *, lib: Library | None = None, tags: Any = ()) -> Any:
+def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library | None = None, tags: Any = ()) -> Any:
     """Defines ``torch.ops.<namespace>.<name>`` from its name and its schema ``"(Tensor x) -> Tensor"``.
+
+    With a ``Library`` and a schema that has the name, a decorator for the operator's kernel: an older form.
 
     Raises:
         ValueError: if they are no such things.
     """
-    del tags
+    if isinstance(qualname, Library):
+
+        def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+            qualname.impl(qualname.define(schema, alias_analysis, tags=tags), fn)
+            return fn
+
+        return decorate
     if not isinstance(qualname, str):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     namespace, name, overload = registry.split_name(qualname)
@@ -145,10 +163,21 @@ def define(qualname: str, schema: Any, *, lib: Library | None = None, tags: Any 
         raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "' + f'{schema}"')
     full = name if overload == "default" else f"{name}.{overload}"
     _keep(lib, registry.define(namespace, f"{full}{schema.strip()}"))
+    return None
 
 
-def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
-    """Registers the kernel of an operator for device types, or ``"default"`` for all; also a decorator."""
+def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
+    """Registers the kernel of an operator for device types, or ``"default"`` for all; also a decorator.
+
+    With a ``Library``, the operator's name and a dispatch key, a decorator for ``Library.impl``: an older form.
+    """
+    if isinstance(qualname, Library):
+
+        def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+            qualname.impl(types, fn, func or "")
+            return fn
+
+        return decorate
     del lib
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING as TYPE_CHECKING
 from typing import Any
 from typing import Optional as Optional
 
 from .._namespace import fill as _fill
+from ..core import Tensor
 from ..dispatch import handle_torch_function as handle_torch_function
 from ..dispatch import has_torch_function as has_torch_function
 from ..dispatch import has_torch_function_unary as has_torch_function_unary
@@ -15,6 +17,19 @@ from ..dispatch import has_torch_function_variadic as has_torch_function_variadi
 
 __all__: list[str] = []
 _fill(globals(), "nn.functional")
+
+
+def _say_tensors() -> None:
+    """Gives signatures the class of their first operands, which programs look for in order to find functions of tensors."""
+    for name in __all__:
+        function = globals()[name]
+        first, *rest = function.__signature__.parameters.values()
+        if first.annotation in ("Any", first.empty) and first.kind is first.POSITIONAL_OR_KEYWORD:
+            first = Parameter(first.name, first.kind, default=first.default, annotation=Tensor)
+            function.__signature__ = Signature([first, *rest], return_annotation=function.__signature__.return_annotation)
+
+
+_say_tensors()
 
 
 class ScalingType(enum.Enum):

@@ -225,3 +225,44 @@ def test_make_fx(name: str) -> None:
 
 def _bound(function: Any, lib: Any, count: int) -> Any:
     return (lambda x: function(lib, x)) if count == 1 else (lambda x, y: function(lib, x, y))
+
+
+def test_functions_as_roots_have_a_body_or_are_refused():
+    import inspect
+
+    import torch.fx as their_fx
+
+    import jtorch.fx as our_fx
+
+    wrong = []
+    for name in dir(torch.nn.functional):
+        theirs, ours = getattr(torch.nn.functional, name), getattr(jtorch.nn.functional, name, None)
+        if name.startswith("_") or not name.islower() or ours is None or not callable(theirs) or "torch_function" in name:
+            continue
+        said = []
+        for fx, f in ((their_fx, theirs), (our_fx, ours)):
+            try:
+                graph = fx.symbolic_trace(f).graph
+                said.append([str(n.target) for n in graph.nodes if n.op == "placeholder"])
+            except AssertionError as e:
+                said.append(str(e))
+            except Exception:  # a body that cannot be traced with all its arguments unknown
+                said.append("cannot")
+        if inspect.isbuiltin(theirs) and said[0] != said[1]:
+            wrong.append((name, said))
+        if not inspect.isbuiltin(theirs) and "Expected FunctionType" in said[1]:
+            wrong.append((name, said))
+    assert wrong == []
+    for lib, fx in ((torch, their_fx), (jtorch, our_fx)):
+        for f, kind in ((lib.relu, "builtin_function_or_method"), (lib.Tensor.add, "method_descriptor"), (3, "int")):
+            with pytest.raises(AssertionError, match=f"Expected FunctionType, got <class '{kind}'>"):
+                fx.symbolic_trace(f)
+
+
+def test_annotations_of_a_function_of_torch_are_those_of_tensors():
+    import inspect
+
+    graph = jtorch.fx.symbolic_trace(jtorch.nn.functional.relu).graph
+    assert next(iter(graph.nodes)).type is jtorch.Tensor and "jax" not in str(graph)
+    for name in ("relu", "linear", "softmax", "cross_entropy"):
+        assert next(iter(inspect.signature(getattr(jtorch.nn.functional, name)).parameters.values())).annotation is jtorch.Tensor

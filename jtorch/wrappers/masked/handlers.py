@@ -67,12 +67,23 @@ def handle(cls: type, func: Any, types: Iterable[type], args: tuple[Any, ...], k
     if any(t is not Tensor and not issubclass(t, MaskedTensor) for t in types):
         return NotImplemented
     handler = _table().get(func)
+    if handler is None and hasattr(func, "overloads" if not hasattr(func, "overloadpacket") else "overloadpacket"):
+        handler = _of_operator(func)
     if handler is not None:
         return handler(*args, **kwargs)
     if getattr(func, "__name__", "") in ("__get__", "__set__", "__delete__"):
         with _off():
             return func(*args, **kwargs)
     return _decline(cls, func)
+
+
+def _of_operator(func: Any) -> Any:
+    """The handler of the public function that an operator of ``torch.ops.aten`` is; None if there is none."""
+    packet = getattr(func, "overloadpacket", func)
+    if not str(packet).startswith("aten."):
+        return None
+    name = packet.__name__
+    return TABLE.get(getattr(Tensor, name, None)) or TABLE.get(getattr(torch, name, None))
 
 
 def _decline(cls: type, func: Any) -> Any:
@@ -88,6 +99,8 @@ def _decline(cls: type, func: Any) -> Any:
 
 def _operator_name(func: Any) -> str:
     """The ATen name of a function that no handler knows: ``aten.cumsum.default``."""
+    if hasattr(func, "overloadpacket"):
+        return str(func)
     name = (torch.overrides.resolve_name(func) or func.__name__).rsplit(".", 1)[-1]
     if name in _OVERLOADS:
         return f"aten.{_OVERLOADS[name]}"

@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 
 import jtorch as torch
 from jtorch import Tensor
+from jtorch.errors import not_offered
 
 _DTYPES = (
     torch.float16, torch.float32, torch.float64, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64,
@@ -60,6 +61,8 @@ class MaskedTensor(Tensor):
                 stacklevel=2 if cls is MaskedTensor else 3,
             )
         _check(data, mask)
+        if requires_grad and not (data.is_floating_point() or data.is_complex()):
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         made = joined(data.detach().clone(), mask.clone(), cls)
         if requires_grad:
             made.requires_grad_()
@@ -196,6 +199,8 @@ def _check(data: Tensor, mask: Tensor) -> None:
         raise TypeError("data and mask must have the same layout.")
     if type(data) is not type(mask):
         raise TypeError(f"data and mask must have the same type. Got {type(data)} and {type(mask)}")
+    if data.layout is not torch.strided:
+        _check_positions(data, mask)
     if mask.dtype is not torch.bool:
         raise TypeError("mask must have dtype bool.")
     if data.dtype not in _DTYPES:
@@ -204,6 +209,22 @@ def _check(data: Tensor, mask: Tensor) -> None:
         raise ValueError("data.dim() must equal mask.dim()")
     if data.size() != mask.size():
         raise ValueError("data.size() must equal mask.size()")
+    if data.layout is not torch.strided:
+        raise not_offered("MaskedTensor of sparse data", "the data of a masked tensor are strided here; use to_dense()")
+
+
+def _check_positions(data: Any, mask: Any) -> None:
+    """Raises unless sparse data and mask have their elements in the same places."""
+    if data.layout is torch.sparse_coo:
+        data, mask = data.coalesce(), mask.coalesce()
+        parts, message = ("indices",), "data and mask are both sparse COO tensors but do not have the same indices."
+    elif data.layout is torch.sparse_csr:
+        message = "data and mask are both sparse CSR tensors but do not share either crow or col indices."
+        parts = ("crow_indices", "col_indices")
+    else:
+        raise TypeError(f"data layout of {data.layout} is not supported.")
+    if data._nnz() == mask._nnz() and not all(torch.equal(getattr(data, part)(), getattr(mask, part)()) for part in parts):
+        raise ValueError(message)
 
 
 def _warn_prototype() -> None:

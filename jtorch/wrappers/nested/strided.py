@@ -141,8 +141,12 @@ class StridedNestedTensor(Nested):
         return from_padded(padded, [(s[0], *rest) for s in self._form.sizes])
 
     def _to_padded(self, padding: Any, output_size: Any) -> Tensor:
+        if not self._form.sizes:
+            return self._values.new_empty(0)
         if not self._form.rank:
             raise RuntimeError("to_padded_tensor(): a nested tensor of 0-dim items has nothing to pad")
+        if not self._form.is_packed():
+            raise RuntimeError("for now to_padded_tensor only supports contiguous nested tensor")
         found = self._padded(padding)
         if output_size is None:
             return found
@@ -192,10 +196,10 @@ def from_padded(padded: Tensor, sizes: Any) -> StridedNestedTensor:
 def from_items(items: list[Tensor], dtype: Any, device: Any) -> StridedNestedTensor:
     """The items copied into one buffer, with their history."""
     for i, t in enumerate(items):
-        if t.dim() != items[0].dim():
+        if i and t.dim() != items[i - 1].dim():
             raise RuntimeError(
                 f"All Tensors given to nested_tensor must have the same dimension. Found dimension {t.dim()} for Tensor at index {i} and "
-                f"dimension {items[0].dim()} for Tensor at index 0."
+                f"dimension {items[i - 1].dim()} for Tensor at index {i - 1}."
             )
     if not items:
         return StridedNestedTensor.contiguous_of(torch.zeros(0, dtype=dtype, device=device), (), 0)

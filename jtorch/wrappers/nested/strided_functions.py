@@ -200,6 +200,11 @@ for _name in (
 @TABLE.implements("clone")
 def clone(input: StridedNestedTensor, *, memory_format: Any = torch.preserve_format) -> StridedNestedTensor:
     """A copy; in contiguous format, packed."""
+    if memory_format not in (None, torch.preserve_format, torch.contiguous_format):
+        name = "".join(word.capitalize() for word in str(memory_format).removeprefix("torch.").split("_"))
+        raise RuntimeError(
+            f"Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: {name}"
+        )
     if input._form.is_packed() or memory_format is torch.contiguous_format or input._values.shape[0] != input._form.numel:
         return StridedNestedTensor.contiguous_of(input._flat().clone(), input._sizes, input._form.rank)
     return input._like(input._values.clone())
@@ -343,8 +348,20 @@ def squeeze(input: StridedNestedTensor, dim: Any = None) -> StridedNestedTensor:
 def _new_sizes(nt: StridedNestedTensor, given: tuple[Any, ...], name: str) -> list[tuple[int, ...]]:
     """The items' sizes for a view: -1 is what a dimension had, behind the old ones what is left."""
     wanted = list(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else list(given)
-    if not wanted or wanted[0] != len(nt._sizes):
+    if not wanted:
+        raise RuntimeError("shape '[]' is invalid for a nested tensor")
+    if not nt._sizes:
+        raise RuntimeError("empty nested tensor cannot be reshaped")
+    if wanted[0] != len(nt._sizes):
         raise RuntimeError(f"{name}: For now nested {name} cannot change or infer the implicit batch dimension")
+    if invalid := [n for n in wanted[1:] if n < -1]:
+        raise RuntimeError(f"invalid shape dimension {invalid[0]}")
+    rank = nt._form.rank
+    if len(wanted) - 1 > rank:  # where dimensions are added, one of the old ones may be what it was, and none of the new ones found out
+        if wanted[1 : rank + 1].count(-1) > 1:
+            raise RuntimeError("only one dimension can be inferred")
+        if -1 in wanted[rank + 1 :]:
+            raise RuntimeError("nested tensor does not infer shape")
     found = []
     for old in nt._sizes:
         new = [old[i] if n == -1 and i < len(old) else n for i, n in enumerate(wanted[1:])]

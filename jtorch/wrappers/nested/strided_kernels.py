@@ -55,6 +55,8 @@ def _declare_arithmetic() -> None:
 
         def inplace(input: Any, other: Any, *, func: Any = func, name: str = name, **options: Any) -> Any:
             if not isinstance(input, StridedNestedTensor):
+                if isinstance(input, Tensor) and not isinstance(input, Nested) and not input.dim():
+                    raise RuntimeError(f"output with shape [] doesn't match the broadcast shape [{other._values.shape[0]}]")
                 raise RuntimeError("Expected both self and other to be nested, but got a non-nested self and nested other")
             if input._values.shape[0] != input._form.numel or (isinstance(other, Nested) and not input._form.fits(other._form)):
                 _both(name, input, other)
@@ -117,11 +119,15 @@ def linear(input: Any, weight: Any, bias: Any = None) -> StridedNestedTensor:
     """``input @ weight.T + bias`` for every item, on the rows of all at once."""
     if not isinstance(input, StridedNestedTensor):
         raise RuntimeError("linear(): weight and bias must not be nested")
+    if isinstance(weight, Nested):
+        raise RuntimeError("Linear does not support nested weight when input is a nested tensor.")
     if input._form.rank != 2 or weight.dim() != 2:
         raise RuntimeError(
             "Linear requires nested_tensor.dim == 3 and dense_matrix.dim == 2. Nested tensor dim: "
             f"{input._form.rank + 1}. Dense tensor dim: {weight.dim()}"
         )
+    if not input._form.is_packed():
+        raise RuntimeError("for now linear only supports contiguous nested tensor")
     _same_trailing(input)
     if input._sizes and weight.shape[1] != input._sizes[0][-1]:
         raise RuntimeError(
@@ -152,6 +158,8 @@ def softmax(input: StridedNestedTensor, dim: Any = None, *rest: Any, dtype: Any 
     """Softmax over a dimension of every item."""
     if any(isinstance(x, torch.dtype) for x in rest):
         dtype = next(x for x in rest if isinstance(x, torch.dtype))
+    if not input._sizes:
+        return input._like(input._values.clone())
     place = _place(input, dim)
     if not place:
         raise RuntimeError("Cannot apply softmax across nested dimension 0")
@@ -208,22 +216,46 @@ def all_(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False) -> 
     return from_padded(input._padded(True).all(-1, keepdim=True), [(*s[:-1], 1) for s in input._sizes])
 
 
+def _column(numbers: list[Any]) -> str:
+    """Sizes as PyTorch's errors print a tensor of them: a row for each item."""
+    rows = [n if isinstance(n, tuple) else (n,) for n in numbers]
+    width = max(len(str(n)) for row in rows for n in row)
+    size = f"{len(rows)},{len(rows[0])}" if isinstance(numbers[0], tuple) else str(len(rows))
+    lines = [" " + "  ".join(str(n).rjust(width) for n in row) for row in rows]
+    text = "\n".join([*lines, f"[ torch.LongTensor{{{size}}} ]"])
+    return text if isinstance(numbers[0], tuple) else text[1:]
+
+
 def _products(name: str, a: Any, b: Any) -> StridedNestedTensor:
     """The products of the items' matrices, in padded form."""
-    for x in (a, b):
+    for x, which in ((a, "1st"), (b, "2nd")):
         if isinstance(x, StridedNestedTensor) and x._form.rank < 2:
-            raise RuntimeError(f"{name}: For nested tensors, only inputs with >= 3 dims are currently supported.")
-    count = {len(x._sizes) if isinstance(x, StridedNestedTensor) else x.shape[0] for x in (a, b)}
-    if len(count) != 1:
-        raise RuntimeError(f"Expected size for the 1st dimension of both operands of {name} to be equal, got {sorted(count)}")
-    batch = count.pop()
+            raise RuntimeError(
+                f"{name}: For nested tensors, only inputs with >= 3 dims are currently supported. {which} input has rank: {x._form.rank + 1}"
+            )
+    batch, other = [len(x._sizes) if isinstance(x, StridedNestedTensor) else x.shape[0] for x in (a, b)]
+    if batch != other:
+        where = "matmul: Expected size for the 1st dimension of 2nd input tensor"
+        if name == "bmm":
+            where = "Expected size for the 1st dimension of batch2 tensor"
+        raise RuntimeError(f"{where} to be: {batch} but got: {other}.")
+    if a.dim() != b.dim():
+        raise RuntimeError(f"{name}: both inputs must have the same rank")
     left, right = ([x._sizes[i] if isinstance(x, StridedNestedTensor) else tuple(x.shape[1:]) for i in range(batch)] for x in (a, b))
+    if name == "matmul" and any(s[:-2] != t[:-2] for s, t in zip(left, right, strict=True)):
+        raise RuntimeError(
+            "matmul: For nested tensors, batch dimensions must have the same sizes, no broadcasting is currently performed. Got batch shapes "
+            f"for self {_column([s[:-2] for s in left])} and batch shapes for mat2 {_column([t[:-2] for t in right])}"
+        )
+    if name == "matmul" and any(s[-1] != t[-2] for s, t in zip(left, right, strict=True)):
+        raise RuntimeError(
+            "matmul: Nested tensors cannot be matrix multiplied, last dimension of self has sizes "
+            f"{_column([s[-1] for s in left])}second last dimension of mat2 has sizes {_column([t[-2] for t in right])}"
+        )
     sizes = []
     for i, (s, t) in enumerate(zip(left, right, strict=True)):
         if s[-1] != t[-2]:
             raise RuntimeError(f"{i}-th nested matrices in batch cannot be multiplied ({s[-2]}x{s[-1]} and {t[-2]}x{t[-1]})")
-        if s[:-2] != t[:-2]:
-            raise RuntimeError(f"{name}(): For nested tensors, batch dimensions of matrices must be the same: {s} and {t}")
         sizes.append((*s[:-1], t[-1]))
     x, y = (x._padded(0) if isinstance(x, StridedNestedTensor) else x for x in (a, b))
     return from_padded(torch.matmul(x, y), sizes)

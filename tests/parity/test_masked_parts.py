@@ -1,0 +1,103 @@
+"""Masked tensors under PyTorch's names for their parts, and through operators, compared with PyTorch."""
+
+import warnings
+from importlib import import_module
+
+import pytest
+import torch as oracle
+
+import jtorch
+
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+
+
+def part(torch, name):
+    return import_module(f"{torch.__name__}.masked.maskedtensor.{name}")
+
+
+@pytest.mark.parametrize("module", ["unary", "binary", "reductions"])
+def test_lists_of_operators(module):
+    theirs, ours = part(oracle, module), part(jtorch, module)
+    for name in [n for n in vars(theirs) if n.endswith(("_NAMES", "_FNS"))]:
+        if name == "UNARY_NAMES_UNSUPPORTED":
+            continue
+        listed, found = getattr(theirs, name), getattr(ours, name)
+        names = [sorted(x if isinstance(x, str) else x.__name__ for x in both) for both in (listed, found)]
+        assert names[0] == names[1], name
+
+
+def test_operators_ask_handlers_of_functions():
+    def program(torch):
+        told = []
+
+        class Told(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                told.append((str(func), type(func).__name__, len(args), kwargs))
+                return super().__torch_function__(func, types, args, kwargs)
+
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                told.append(("mode", str(func)))
+                return func(*args, **(kwargs or {}))
+
+        x, ops = torch.ones(2).as_subclass(Told), torch.ops.aten
+        del told[:]
+        kinds = [type(y).__name__ for y in (ops.add(x, x), ops.add.Tensor(x, 1), ops.add_(x, x, alpha=2), ops.mul(torch.ones(1), 2))]
+        plain = torch.ones(1)
+        with Mode():
+            ops.sub(plain, 1)
+            ops.linear.default(torch.ones_like(plain)[None], plain[None])
+        return told, kinds
+
+    theirs, ours = program(oracle), program(jtorch)
+    told = [t for t in theirs[0] if "ones_like" not in str(t) and "__getitem__" not in str(t)]
+    assert [t for t in ours[0] if "ones_like" not in str(t) and "__getitem__" not in str(t)] == told
+    assert ours[1] == theirs[1]
+
+
+def test_operators_on_masked_tensors_keep_the_mask():
+    def program(torch):
+        mask = torch.tensor([[True, False], [True, True]])
+        x = torch.masked.masked_tensor(torch.tensor([[1.0, 2.0], [-3.0, 4.0]]), mask)
+        y = torch.masked.masked_tensor(torch.ones(2, 2), ~mask)
+        ops, core = torch.ops.aten, part(torch, "core")
+        found = [ops.abs(x), ops.add(x, x), ops.add.Tensor(x, 1), ops.sum(x), ops.sum(x, 1), ops.clamp(x, min=0.0), ops.add_(x, x)]
+        said = []
+        for call in (lambda: ops.add(x, y), lambda: ops.add_(x, y), lambda: core._tensors_match(x, mask)):
+            with pytest.raises(ValueError) as e:
+                call()
+            said.append(str(e.value))
+        said.append([core._masks_match(a, b) for a, b in ((x, y), (x, x), (x, mask))] + [core._get_data(3), core._maybe_get_mask(3)])
+        return [(t.get_data().masked_fill(~t.get_mask(), 0).tolist(), t.get_mask().tolist()) for t in found], said
+
+    assert program(jtorch) == program(oracle)
+
+
+def test_data_and_masks_that_do_not_fit():
+    def program(torch):
+        said = []
+        rows, columns = torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([[0, 1, 1], [2, 1, 2]])
+        numbers, here = torch.tensor([3.0, 4.0, 5.0]), torch.tensor([True] * 3)
+        crow, other, col = torch.tensor([0, 2, 3]), torch.tensor([0, 1, 3]), torch.tensor([0, 1, 2])
+        dense = torch.ones(2, 2)
+        for data, mask in (
+            (torch.sparse_coo_tensor(rows, numbers, (2, 4)), torch.sparse_coo_tensor(columns, here, (2, 4))),
+            (torch.sparse_csr_tensor(crow, col, numbers, (2, 4)), torch.sparse_csr_tensor(other, col, here, (2, 4))),
+            (dense.to_sparse_csc(), (dense > 0).to_sparse_csc()),
+            (torch.ones(2, dtype=torch.int64), torch.ones(2, dtype=torch.bool)),
+        ):
+            with pytest.raises((ValueError, TypeError, RuntimeError)) as e:
+                torch.masked.masked_tensor(data, mask, requires_grad=True)
+            said.append((type(e.value), str(e.value)))
+        return said
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert program(jtorch) == program(oracle)
+
+
+def test_sparse_data_are_refused_by_name():
+    x = jtorch.eye(2)
+    with pytest.raises(NotImplementedError, match="MaskedTensor of sparse data"):
+        jtorch.masked.masked_tensor(x.to_sparse(), (x > 0).to_sparse())
