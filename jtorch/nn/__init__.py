@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from jtorch import _refusals
+
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer
@@ -41,3 +43,6 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
             raise TypeError(f"{key} specified twice, in **kwargs and in factory_kwargs")
         found[key] = kwargs[key]
     return found
+
+
+__getattr__ = _refusals.missing(__name__)
