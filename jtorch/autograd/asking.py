@@ -19,6 +19,11 @@ def _several(given: Any) -> tuple[Any, ...]:
     return tuple(given.values()) if type(given) is dict else tuple(given)
 
 
+def _kept(given: Any) -> Any:
+    """What is given, an iterator of operands as a tuple: it is read here and by the engine, and can be read once."""
+    return tuple(given) if hasattr(given, "__next__") else given
+
+
 def _plain(given: Any) -> bool:
     """Whether nobody among the operands has to be asked."""
     return type(given) in PLAIN or (type(given) in (list, tuple) and PLAIN.issuperset(map(type, given)))
@@ -48,6 +53,7 @@ def backward(
 ) -> None:
     """Asked about, then done by ``engine.backward``, whose documentation this function shows."""
     engine.refuse_inside()
+    tensors, inputs = _kept(tensors), _kept(inputs)
     if ACTIVE.modes or not (_plain(tensors) and _plain(inputs)):
         roots, targets = _several(tensors), _several(inputs)
         operands = [t for t in (*roots, *targets) if hasattr(t, "__torch_function__")]
@@ -70,6 +76,7 @@ def grad(
     materialize_grads: bool = False,
 ) -> Any:
     """Asked about, then done by ``engine.grad``, whose documentation this function shows."""
+    outputs, inputs = _kept(outputs), _kept(inputs)
     if MODE.transforms:
         _check_inside(outputs, inputs, allow_unused or materialize_grads)
     if ACTIVE.modes or not (_plain(outputs) and _plain(inputs)):
