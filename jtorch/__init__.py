@@ -97,8 +97,9 @@ if _iu.find_spec("jtorch.random"):
 _LAZY = (
     "__config__", "__future__",
     "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jax", "jit", "library",
-    "masked", "mps", "nested", "nn", "onnx", "optim", "fx", "_dynamo", "overrides", "profiler",
+    "masked", "mps", "nested", "nn", "onnx", "optim", "fx", "overrides", "profiler",
     "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers", "xpu", "_utils", "return_types",
+    "_dynamo", "_functorch", "_guards", "_higher_order_ops", "_inductor", "_jit_internal", "_subclasses", "ao",
     "_ops", "_prims_common", "_tensor", "_tensor_str", "classes", "futures", "monitor", "mtia", "multiprocessing", "quasirandom", "storage",
     "torch_version",
 )  # fmt: skip
@@ -118,6 +119,11 @@ _LAZY_NAMES = {
         "DoubleStorage", "FloatStorage", "HalfStorage", "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage",
         "BoolStorage", "BFloat16Storage", "ComplexDoubleStorage", "ComplexFloatStorage",
     ), "legacy_storages"),
+    "StorageBase": "storages", "legacy_contiguous_format": "layouts",
+    **dict.fromkeys((
+        "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int", "_cast_Long", "_cast_Short",
+        "_segment_reduce",
+    ), "low_level"),
     "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func", "autocast": "amp", "fork": "jit",
     "wait": "jit",
     "get_autocast_dtype": "amp", "set_autocast_dtype": "amp", "is_autocast_enabled": "amp", "set_autocast_enabled": "amp",
@@ -144,6 +150,8 @@ _sys.meta_path.append(_refusals.Finder)
 def __getattr__(name: str) -> _Any:
     import importlib
 
+    if name == "torch":  # programs write torch.torch
+        return _sys.modules[__name__]
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
     if name in _LAZY:

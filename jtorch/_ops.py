@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _refusals
 from .aten import lowering as _lowering  # noqa: F401  (calls of operators need it)
 from .aten.overloads import OpOverload as OpOverload
@@ -13,6 +15,26 @@ from .aten.overloads import namespace_of as _namespace_of
 def namespace(name: str) -> _OpNamespace:
     """``torch.ops.<name>``; a namespace without operators if nobody has defined any."""
     return _namespace_of(name)
+
+
+#: What ``torch.ops`` has beside namespaces.
+OF_OPS = ("load_library", "loaded_libraries")
+loaded_libraries: set[str] = set()
+
+
+def load_library(path: str) -> None:
+    """Refuses a library of operators in C++: they are compiled against PyTorch's own tensors, which are not here.
+
+    Raises:
+        OSError: always, as for a library that cannot be loaded, which is what packages with kernels in C++ catch.
+    """
+    path = os.fspath(path)
+    if os.path.exists(path):
+        raise OSError(
+            f"Could not load this library: {path}. It is an extension in C++ for PyTorch's tensors, which jtorch has none of; use the "
+            "package without its extension, or define its operators with torch.library.custom_op or torch.library.jax_op"
+        )
+    raise OSError(f"Could not load this library: {path}")
 
 
 __getattr__ = _refusals.missing(__name__)

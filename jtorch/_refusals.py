@@ -78,15 +78,24 @@ def find(module: str, name: str) -> Any:
         return make(f"torch.{own}.{entry}" if own else f"torch.{entry}", why)
     if own in _refused.SAME and not name.startswith("__"):
         return getattr(importlib.import_module(f"{_ROOT}.{_refused.SAME[own]}"), name)
-    if (f"{own}.{name}" if own else name) in _refused.modules():
-        return importlib.import_module(f"{_ROOT}.{own}.{name}" if own else f"{_ROOT}.{name}")
+    path = f"{own}.{name}" if own else name
+    # PyTorch has most of its modules loaded once it is imported, so that programs use them as attributes without importing them.
+    if path in _refused.modules() or (own and not name.startswith("__") and _has_file(own, name)):
+        return importlib.import_module(f"{_ROOT}.{path}")
     raise AttributeError(f"module 'torch{'.' if own else ''}{own}' has no attribute '{name}'")
+
+
+def _has_file(own: str, name: str) -> bool:
+    folders = getattr(sys.modules.get(f"{_ROOT}.{own}"), "__path__", None)
+    return folders is not None and importlib.machinery.PathFinder.find_spec(f"{_ROOT}.{own}.{name}", folders) is not None
 
 
 def missing(module: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a module some of whose names are left out: each is made once, and then is the module's."""
 
     def __getattr__(name: str) -> Any:
+        if name.startswith("__"):  # which imports ask of every module: the tables need not be read for them
+            raise AttributeError(f"module 'torch.{_own(module)}' has no attribute '{name}'")
         found = find(module, name)
         setattr(sys.modules[module], name, found)
         return found

@@ -93,7 +93,7 @@ _LINES: dict[str, str] = {
         _C._distributed_rpc: PyRRef
     """,
     _EXPORT: """
-        export: Dim ShapesCollection CustomDecompTable ExportedProgram ExportGraphSignature export export_for_training
+        export: Dim(AUTO DYNAMIC STATIC) ShapesCollection CustomDecompTable ExportedProgram ExportGraphSignature export export_for_training
             draft_export load save
             register_dataclass default_decompositions
         export.decomp_utils: CustomDecompTable
@@ -102,6 +102,8 @@ _LINES: dict[str, str] = {
         _export: capture_pre_autograd_graph
     """,
     _QUANTISATION: """
+        ops.quantized_decomposed: quantize_per_tensor(default tensor) dequantize_per_tensor(default tensor)
+            quantize_per_channel(default) dequantize_per_channel(default) choose_qparams(tensor)
         ao.quantization: FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver PerChannelMinMaxObserver QConfig QConfigMapping convert
             default_observer default_per_channel_weight_observer default_weight_observer fuse_modules fuse_modules_qat
             get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic
@@ -124,11 +126,12 @@ _LINES: dict[str, str] = {
         _guards: TracingContext
     """,
     _DISPATCH: """
-        _C: _current_graph_task_id _current_autograd_node _ExcludeDispatchKeyGuard _IncludeDispatchKeyGuard _storage_Use_Count
+        _C: _current_graph_task_id _current_autograd_node _IncludeDispatchKeyGuard _storage_Use_Count
         _custom_ops: get_ctx
         ops.aten: _assert_async(default msg) _assert_scalar(default) _assert_tensor_metadata(default) sym_constrain_range_for_size(default)
-            _foreach_add_(Scalar List ScalarList Tensor) _foreach_div(Scalar List ScalarList Tensor)
-            _foreach_maximum_(Scalar List ScalarList) _grouped_mm(default) _scaled_dot_product_cudnn_attention(default)
+            _foreach_add_(Scalar List ScalarList Tensor overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
+            _foreach_maximum_(Scalar List ScalarList overloads) _pin_memory(default) _sparse_addmm(default)
+            _sparse_mm_reduce_impl(default) _grouped_mm(default) _scaled_dot_product_cudnn_attention(default)
             _scaled_dot_product_cudnn_attention_backward(default) _scaled_dot_product_flash_attention(default)
             _scaled_dot_product_flash_attention_backward(default)
         _ops: OperatorBase HigherOrderOperator
@@ -176,7 +179,7 @@ _LINES: dict[str, str] = {
     """,
     _FAKE: """
         _subclasses.fake_tensor: FakeTensor(from_tensor) FakeTensorMode FakeTensorConverter _is_tensor_constructor
-        _subclasses.meta_utils: MetaConverter
+        _subclasses.meta_utils: MetaConverter(meta_tensor)
     """,
     _MM: """
         : _scaled_mm _weight_int4pack_mm _weight_int8pack_mm _convert_weight_to_int4pack _dyn_quant_matmul_4bit

@@ -34,7 +34,7 @@ _NAMES = {
         ("torch.storage", ["UntypedStorage"]),
         ("torch._tensor", ["_rebuild_from_type_v2"]),
         ("torch._utils", ["_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state"]),
-        ("torch._utils", ["_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor"]),
+        ("torch._utils", ["_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor", "_rebuild_wrapper_subclass"]),
         ("torch.serialization", ["_get_layout"]),
     )
     for name in names
@@ -59,11 +59,21 @@ class _Data:
         self.tensor = tensor
 
 
+def _is_wrapper(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has no data of its own: what it stands for are its attributes."""
+    return tensor._al is not None and tensor._al.storage.detach is not None
+
+
 def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
     if tensor.layout is not torch.strided:
         from .sparse._methods import parts_for_saving
 
         return _NAMES["_rebuild_sparse_tensor"], parts_for_saving(tensor)  # type: ignore[arg-type]
+    if _is_wrapper(tensor):
+        shape = tuple(tensor.size()), tuple(tensor.stride()), tensor.storage_offset()
+        return _NAMES["_rebuild_wrapper_subclass"], (
+            type(tensor), tensor.dtype, *shape, tensor.layout, tensor.device, requires_grad,
+        )  # fmt: skip
     offset, size, stride = geometry(tensor)
     if tensor.device.type == "meta":
         return _NAMES["_rebuild_meta_tensor_no_storage"], (tensor.dtype, size, stride, requires_grad)

@@ -67,6 +67,22 @@ def _rebuild_parameter_with_state(data: torch.Tensor, requires_grad: bool, backw
     return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
+def _rebuild_wrapper_subclass(
+    cls: Any, dtype: Any, size: Any, stride: Any, storage_offset: int, layout: Any, device: Any, requires_grad: bool
+) -> Any:
+    """A wrapper without its attributes, which come as state."""
+    return torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        cls,
+        size,
+        strides=stride,
+        dtype=dtype,
+        storage_offset=storage_offset,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
 def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], state: Any) -> Any:
     """A tensor of a subclass, or with attributes: rebuilt plainly, given its type, then its state."""
     made = func(*args)

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from jtorch import _refusals
+
 from . import devices as _devices
 from . import engine as _engine
 
@@ -167,3 +169,5 @@ class Graph:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise not_offered("torch.accelerator.Graph", "XLA makes graphs of its programs by itself")
+
+__getattr__ = _refusals.missing(__name__)

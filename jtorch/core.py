@@ -49,7 +49,20 @@ def born() -> int:
 INTERNAL: set[str] = set()
 
 
-class Tensor(TensorBase):
+class TensorMeta(type):
+    """The class of tensor classes: lets a mixin that comes before ``Tensor`` among the bases not bring its own ``__dict__`` instead."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        """Makes a class."""
+        if bases and not issubclass(bases[0], TensorBase):
+            namespace.setdefault("__dict__", _attributes)
+        return super().__new__(cls, name, bases, namespace, **options)
+
+
+_attributes = without(INTERNAL)
+
+
+class Tensor(TensorBase, metaclass=TensorMeta):
     """A multi-dimensional array with torch's semantics on a JAX array.
 
     ``_v`` is the value of a tensor that shares its data with no other; otherwise it is None and ``_al`` says which storage is looked at
@@ -83,7 +96,7 @@ class Tensor(TensorBase):
 
     __array_priority__ = 1000
     __hash__ = object.__hash__  # by identity, although == compares elements
-    __dict__ = without(INTERNAL)  # type: ignore[assignment]
+    __dict__ = _attributes  # type: ignore[assignment]
 
     if TYPE_CHECKING:  # the ops are bound as methods by floor 3; the public stubs describe them one by one
 

@@ -33,6 +33,23 @@ def _is_sequence(value: Any) -> bool:
     return not isinstance(value, (*_NOT_SEQUENCES, np.generic)) and hasattr(value, "__len__") and hasattr(value, "__getitem__")
 
 
+_ITERATED = frozenset((list, tuple, range))
+
+
+def _indexed(sequence: Any) -> list[Any]:
+    """The items of a sequence as torch reads them: their values by a loop, their kind by index. pandas gives Python's numbers to loops, and
+    NumPy's to an index, which may be a label.
+
+    Raises:
+        ValueError: if it has no item of some number, in torch's words.
+    """
+    try:
+        kinds = [sequence[i] for i in range(len(sequence))]
+    except (LookupError, TypeError):
+        raise ValueError(f"could not determine the shape of object type '{type(sequence).__name__}'") from None
+    return [x.dtype.type(item) if isinstance(x, np.generic) else item for item, x in zip(sequence, kinds, strict=True)]
+
+
 def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     """The shape of nested sequences and their leaves, in order.
 
@@ -50,6 +67,8 @@ def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
             if len(item) != size:
                 raise ValueError(f"expected sequence of length {size} at dim {len(shape)} (got {len(item)})")
         shape.append(size)
+        if not _ITERATED.issuperset(map(type, level)):
+            level = [item if isinstance(item, (list, tuple, range, np.ndarray, Tensor)) else _indexed(item) for item in level]
         level = list(chain.from_iterable(level)) if len(level) > 1 else list(level[0])
     return tuple(shape), level
 

@@ -231,8 +231,8 @@ def jax_devices(kind: str) -> tuple[Any, ...]:
     """This process's jax devices of a device type; empty if there are none."""
     import jax
 
-    if kind == "xla":
-        return tuple(jax.local_devices())
+    if kind == "xla":  # what no device type of PyTorch's names
+        return () if jax.default_backend() in _TYPE_OF else tuple(jax.local_devices())
     for platform in _PLATFORMS.get(kind, ()):
         try:
             return tuple(jax.local_devices(backend=platform))
@@ -285,7 +285,7 @@ def placement(value: device | str | int | None = None) -> Any:
     """The jax device for a device (None: the CPU, as in torch), or ``"meta"``.
 
     Raises:
-        RuntimeError: if JAX has no such device here.
+        RuntimeError: if JAX has no such device here; AssertionError for the types of which PyTorch says so.
     """
     if value is None:
         return cpu_placement()
@@ -297,9 +297,22 @@ def placement(value: device | str | int | None = None) -> Any:
     if index < len(found):
         return found[index]
     if not found:
-        raise RuntimeError(f"device '{d}' is not available: JAX found {_there()}")
+        raise _unavailable(d)
     there = "is 1 device" if len(found) == 1 else f"are {len(found)} devices"
     raise RuntimeError(f"invalid device ordinal: '{d}', but there {there} of type {d.type}")
+
+
+def _unavailable(d: device) -> Exception:
+    """PyTorch's error for a device type that is not there: programs look at its type and words."""
+    error: Exception
+    if d.type in ("cuda", "xpu"):
+        error = AssertionError(f"Torch not compiled with {d.type.upper()} enabled")
+    elif d.type in ("mps", "xla"):
+        error = RuntimeError(f"PyTorch is not linked with support for {d.type} devices")
+    else:
+        return RuntimeError(f"device '{d}' is not available: JAX found {_there()}")
+    error.add_note(f"device '{d}' is not available: JAX found {_there()}")
+    return error
 
 
 def _there() -> str:

@@ -22,9 +22,18 @@ _HERE = os.path.abspath(__file__)
 _ROOT = os.path.dirname(os.path.dirname(_HERE))
 
 
+#: What PyTorch's wheel brings beside ``torch``.
+_BESIDE = ("functorch", "torchgen")
+
+
 def _real(name: str) -> str:
     """``jtorch.nn`` for ``torch.nn``."""
-    return "j" + name
+    return f"jtorch._beside.{name}" if name.partition(".")[0] in _BESIDE else "j" + name
+
+
+def _public(name: str) -> str:
+    """``torch.nn`` for ``jtorch.nn``."""
+    return name.removeprefix("jtorch._beside.") if name.startswith("jtorch._beside.") else name[1:]
 
 
 class _Loader(importlib.abc.Loader):
@@ -41,7 +50,7 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # the import system has just set its own
-        module.__name__ = "t" + self.name[2:]  # programs look at it, and errors of imports show it
+        module.__name__ = _public(self.name)  # programs look at it, and errors of imports show it
 
     def is_package(self, fullname: str) -> bool:
         found = importlib.util.find_spec(self.name)
@@ -68,8 +77,8 @@ class _Distribution(importlib.metadata.Distribution):
         return Path(_ROOT) / path
 
 
-#: Modules of other packages that read a tensor's memory by its address, which here is not one, and who replaces those functions.
-_ADAPTED = {"safetensors.torch": "jtorch._safetensors"}
+#: Modules of other packages that read a tensor's memory by its address, which here is not one, or have operators in C++; who adapts them.
+_ADAPTED = {"safetensors.torch": "jtorch._safetensors", "torchvision.extension": "jtorch._torchvision"}
 
 
 #: The packages that torch has too: under its name their modules and classes say so.
@@ -171,7 +180,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return _adapted(fullname, path)
         if fullname.startswith("jtorch."):
             return _presented(fullname, path)
-        if fullname != "torch" and not fullname.startswith("torch."):
+        if fullname.partition(".")[0] not in ("torch", *_BESIDE):
             return None
         name = _real(fullname)
         loaded = sys.modules.get(name)

@@ -60,6 +60,7 @@ _mkldnn = _make(layout, "_mkldnn")
 jagged = _make(layout, "jagged")
 
 contiguous_format: Any = _make(memory_format, "contiguous_format")
+legacy_contiguous_format = contiguous_format
 channels_last = _make(memory_format, "channels_last")
 channels_last_3d = _make(memory_format, "channels_last_3d")
 preserve_format: Any = _make(memory_format, "preserve_format")

@@ -66,6 +66,8 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
         data = np.frombuffer(buffer, number.newbyteorder(">" if byte_order == "big" else "="), count, offset)
         return cls._of(data.astype(number))
 
+    _from_buffer = from_buffer
+
     @classmethod
     def _wrong(cls, what: str, kind: type[Exception] = RuntimeError) -> Exception:
         return kind(

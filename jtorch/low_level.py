@@ -8,8 +8,9 @@ from .dtypes import BY_NAME
 from .functional import PUBLIC
 
 __all__ = [
-    "_assert_async", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_grouped_mm", "_int_mm",
-    "_log_softmax_backward_data", "_shape_as_tensor", "_softmax_backward_data",
+    "_assert_async", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int", "_cast_Long", "_cast_Short",
+    "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_grouped_mm", "_int_mm",
+    "_log_softmax_backward_data", "_segment_reduce", "_shape_as_tensor", "_softmax_backward_data",
 ]  # fmt: skip
 
 
@@ -80,3 +81,19 @@ def _int_mm(self: Any, mat2: Any) -> Any:
 def _grouped_mm(self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
     """``torch.nn.functional.grouped_mm``."""
     return PUBLIC["nn.functional.grouped_mm"](self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+
+
+def _caster(name: str, dtype: str) -> Any:
+    def cast(self: Any, non_blocking: bool = False) -> Any:
+        return self.to(BY_NAME[dtype], non_blocking=non_blocking)
+
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"``Tensor.to(torch.{dtype})``."
+    return cast
+
+
+_cast_Byte, _cast_Char, _cast_Short = _caster("_cast_Byte", "uint8"), _caster("_cast_Char", "int8"), _caster("_cast_Short", "int16")
+_cast_Int, _cast_Long = _caster("_cast_Int", "int32"), _caster("_cast_Long", "int64")
+_cast_Half, _cast_Float = _caster("_cast_Half", "float16"), _caster("_cast_Float", "float32")
+_cast_Double = _caster("_cast_Double", "float64")
+_segment_reduce = PUBLIC["segment_reduce"]

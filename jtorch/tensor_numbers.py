@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from . import dtypes
-from .autograd.grad_mode import MODE
+from .autograd.grad_mode import MODE, is_grad_enabled
 from .binding import composite
 from .core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
 from .engine import META, SPECIAL, Lifted, Several, array_of, note_read, numbers_of, read
@@ -90,7 +90,7 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     Of a tensor that is spread over several devices, a copy that cannot be written into.
 
     Raises:
-        RuntimeError: if the tensor requires grad (unless ``force``).
+        RuntimeError: if the tensor requires grad, where gradients are recorded (unless ``force``).
         TypeError: if it lies on an accelerator (unless ``force``), or NumPy has no such dtype.
 
     Example:
@@ -103,7 +103,7 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     """
     if force:
         return np.array(_data(detached(self), "numpy"))
-    if MODE.enabled and (self._rg or self.requires_grad):
+    if (self._rg or self.requires_grad) and is_grad_enabled():
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.device.type != "cpu":
         raise TypeError(

@@ -79,3 +79,25 @@ def test_gradients_under_their_other_name() -> None:
     assert x._grad is x.grad
     x._grad = torch.zeros(2)
     assert x.grad.tolist() == [0.0, 0.0]
+
+
+class Noted:
+    """A mixin with attributes of its own, which comes before ``Tensor`` among the bases."""
+
+    def __init__(self, *_: Any) -> None:
+        self.meta = {"a": 1}
+
+
+class NotedTensor(Noted, torch.Tensor):
+    @staticmethod
+    def __new__(cls, data: Any) -> Any:
+        return torch.as_tensor(data).as_subclass(cls)
+
+
+def test_a_mixin_before_tensor_brings_no_dictionary_of_its_own() -> None:
+    t = NotedTensor([1.0, 2.0])
+    assert t.__dict__ == {"meta": {"a": 1}} and copy.deepcopy(t.__dict__) == t.__dict__
+    t.__dict__ = {"b": 2}
+    assert t.tolist() == [1.0, 2.0] and t.b == 2 and not hasattr(t, "meta")
+    copied = copy.copy(t)
+    assert copied.__dict__ == {"b": 2} and type(copied) is NotedTensor and copied.tolist() == [1.0, 2.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,3 +175,31 @@ def test_no_warning_without_reason() -> None:
 def test_leaves_that_are_no_numbers(data: list[object], dtype: torch.dtype | None, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         torch.tensor(data, dtype=dtype)
+
+
+class Column:
+    """A sequence that gives numbers of one kind to an index and of another to a loop, by labels, as a column of a table does."""
+
+    def __init__(self, labels: Any) -> None:
+        self.labels = list(labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Any:
+        return iter([1.5] * len(self.labels))
+
+    def __getitem__(self, label: Any) -> Any:
+        return {known: np.float64(1.5) for known in self.labels}[label]
+
+
+def test_items_of_foreign_sequences_are_read_by_index() -> None:
+    for make in (torch.tensor, torch.as_tensor, torch.asarray):
+        assert make(Column([0, 1])).dtype == torch.float64 and make(Column([0, 1])).tolist() == [1.5, 1.5]
+    assert torch.tensor([Column([0]), Column([0])]).dtype == torch.float64
+    assert torch.tensor(Column([0, 1]), dtype=torch.float32).dtype == torch.float32
+    turned = Column([1, 0])
+    turned.__class__ = type("Turned", (Column,), {"__iter__": lambda self: iter([1.0, 2.0])})
+    assert torch.tensor(turned).tolist() == [1.0, 2.0] and torch.tensor(turned).dtype == torch.float64
+    with pytest.raises(ValueError, match="could not determine the shape of object type 'Column'"):
+        torch.tensor(Column([5, 6]))

@@ -6,6 +6,7 @@ import copy
 import pickle
 import threading
 
+import jax
 import pytest
 
 from jtorch import devices, dispatch
@@ -79,7 +80,6 @@ def test_devices_are_values():
 
 
 def test_placement():
-    import jax
 
     cpu = jax.devices("cpu")[0]
     assert devices.placement() is cpu is devices.placement("cpu") is devices.placement(device("cpu:0"))
@@ -173,3 +173,25 @@ def test_decorator(zeros):
     assert e.value.value == 5
     with pytest.raises(RuntimeError, match="Cannot decorate classes"):
         device("meta")(type("C", (), {}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "words"),
+    [
+        ("cuda", AssertionError, "Torch not compiled with CUDA enabled"),
+        ("cuda:3", AssertionError, "Torch not compiled with CUDA enabled"),
+        ("xpu", AssertionError, "Torch not compiled with XPU enabled"),
+        ("mps", RuntimeError, "PyTorch is not linked with support for mps devices"),
+        ("xla", RuntimeError, "PyTorch is not linked with support for xla devices"),
+    ],
+)
+def test_absent_devices_raise_what_pytorch_raises(kind, error, words, monkeypatch):
+    monkeypatch.setattr(devices, "jax_devices", lambda kind: (jax.devices("cpu")[0],) if kind == "cpu" else ())
+    with pytest.raises(error) as raised:
+        devices.placement(kind)
+    assert str(raised.value) == words and "JAX found no other than cpu (1)" in raised.value.__notes__[0]
+
+
+def test_xla_does_not_mean_the_default_device():
+    if jax.default_backend() in ("cpu", "gpu", "tpu"):
+        assert devices.jax_devices("xla") == ()

@@ -215,3 +215,25 @@ def test_mapped_files(tmp_path: Path) -> None:
     assert torch.load(path, mmap=True)["a"].sum().item() == 4950
     with pytest.raises(ValueError, match="f must be a file path in order to use the mmap argument"):
         torch.load(io.BytesIO(path.read_bytes()), mmap=True)
+
+
+class Held(torch.Tensor):
+    """A wrapper whose data is an attribute."""
+
+    @staticmethod
+    def __new__(cls, inner: Any) -> Any:
+        made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, requires_grad=inner.requires_grad)
+        made.inner = inner
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*(a.inner if isinstance(a, cls) else a for a in args), **(kwargs or {}))
+
+
+def test_a_wrapper_is_its_attributes() -> None:
+    file = io.BytesIO()
+    torch.save({"w": Held(torch.tensor([1.0, 2.0]))}, file)
+    file.seek(0)
+    again = torch.load(file, weights_only=False)["w"]
+    assert type(again) is Held and again.shape == (2,) and again.inner.tolist() == [1.0, 2.0] and (again + 1).tolist() == [2.0, 3.0]

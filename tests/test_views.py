@@ -93,3 +93,13 @@ def test_expanded_numbers_have_no_strides() -> None:
     found = [x.expand(2, 1), x.expand(1), x.expand(1, 1), torch.broadcast_to(x, (2, 3, 1)), x.expand_as(torch.ones(1, 2))]
     assert [set(t.stride()) for t in found] == [{0}] * 5
     assert torch.ones(1).expand(2, 1).stride() == (0, 1)
+
+
+def test_numpy_of_what_requires_grad_where_nothing_is_recorded() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        array = x.numpy()
+        array[0] = 5.0
+        assert x.tolist() == [5.0, 1.0] and (x * 2).numpy().tolist() == [10.0, 2.0]
+    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
+        x.numpy()

@@ -74,6 +74,10 @@ def _flush_hint() -> None:
         engine.flush()
 
 
+#: Parts of ``torch._C`` that load when they are first touched.
+_SUBMODULES = frozenset(("_autograd", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
+
+
 def __getattr__(name: str) -> Any:
     try:
         return getattr(_ops, name)
@@ -82,7 +86,7 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("__"):
         import importlib
 
-        if name in ("_autograd", "_functions", "_functorch", "_nn"):
+        if name in _SUBMODULES:
             return importlib.import_module(f"{__package__}.{name}")
         for module in ("_answers", "_keys"):
             found = importlib.import_module(f"{__package__}.{module}")

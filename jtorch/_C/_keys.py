@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 import re
 
+from ..errors import not_offered
+
 _ORDER = """
     Undefined Dense=1 Quantized=5 Sparse=8 SparseCsr NestedTensor BackendSelect=11 Python=13 FuncTorchDynamicLayerBackMode Functionalize
     Conjugate=16 Negative ZeroTensor ADInplaceOrView AutogradOther AutogradFunctionality AutogradNestedTensor AutocastCPU=24 AutocastMPS=31
@@ -72,3 +74,31 @@ class DispatchKeySet:
 
     def __repr__(self) -> str:
         return f"DispatchKeySet({', '.join(key.name for key in sorted(self._keys))})"
+
+
+class _ExcludeDispatchKeyGuard:
+    """A block in which PyTorch's dispatcher passes over some keys: those of autocasting, so that nothing is cast in it.
+
+    Raises:
+        NotImplementedError: for other keys.
+    """
+
+    def __init__(self, keys: DispatchKeySet | DispatchKey) -> None:
+        given = keys._keys if isinstance(keys, DispatchKeySet) else {keys}
+        other = next((key for key in sorted(given) if not key.name.startswith("Autocast")), None)
+        if other is not None:
+            raise not_offered(f"torch._C._ExcludeDispatchKeyGuard of {other.name}", "nothing is dispatched by keys here")
+        self._devices = [key.name.removeprefix("Autocast").lower() for key in sorted(given)]
+
+    def __enter__(self) -> None:
+        from ..amp import autocast_mode as amp
+
+        self._before = [kind for kind in self._devices if kind in ("cpu", "cuda", "xpu", "mps") and amp.is_autocast_enabled(kind)]
+        for kind in self._before:
+            amp.set_autocast_enabled(kind, False)
+
+    def __exit__(self, *exc: object) -> None:
+        from ..amp import autocast_mode as amp
+
+        for kind in self._before:
+            amp.set_autocast_enabled(kind, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jtorch import _refusals
 from jtorch.compiler import (
     allow_in_graph,
     assume_constant_result,
@@ -70,3 +71,5 @@ def mark_static(t: Any, index: Any = None) -> None:
 def mark_static_address(t: Any, guard: bool = True) -> None:
     """Nothing: parameters and buffers are recognised as such."""
     del t, guard
+
+__getattr__ = _refusals.missing(__name__)

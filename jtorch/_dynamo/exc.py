@@ -9,8 +9,40 @@ class TorchDynamoException(RuntimeError):
     """Base of what PyTorch's compiler raises."""
 
 
-class BackendCompilerFailed(TorchDynamoException):
+class ShortenTraceback(TorchDynamoException):
+    """Base of what is shown without the compiler's frames; never raised here."""
+
+
+class BackendCompilerFailed(ShortenTraceback):
     """PyTorch's compiler failed; never raised here."""
+
+
+class TorchRuntimeError(TorchDynamoException):
+    """A call failed while PyTorch's compiler traced it; never raised here."""
+
+
+class InternalTorchDynamoError(TorchDynamoException):
+    """A fault of PyTorch's compiler; never raised here."""
+
+
+class RestartAnalysis(TorchDynamoException):
+    """Never raised here."""
+
+
+class SkipFrame(TorchDynamoException):
+    """Never raised here."""
+
+
+class ResetRequired(TorchDynamoException):
+    """Never raised here."""
+
+
+class RecompileError(TorchDynamoException):
+    """Never raised here."""
+
+
+class FailOnRecompileLimitHit(Exception):
+    """Never raised here: there is no limit."""
 
 
 class TensorifyScalarRestartAnalysis(TorchDynamoException):
@@ -21,4 +53,8 @@ class UserError(Unsupported):
     """The function cannot be compiled as it is written."""
 
 
-__all__ = ["BackendCompilerFailed", "InvalidBackend", "TensorifyScalarRestartAnalysis", "TorchDynamoException", "Unsupported", "UserError"]
+__all__ = [
+    "BackendCompilerFailed", "FailOnRecompileLimitHit", "InternalTorchDynamoError", "InvalidBackend", "RecompileError", "ResetRequired",
+    "RestartAnalysis", "ShortenTraceback", "SkipFrame", "TensorifyScalarRestartAnalysis", "TorchDynamoException", "TorchRuntimeError",
+    "Unsupported", "UserError",
+]  # fmt: skip

@@ -1,1 +1,7 @@
 """PyTorch's own function transforms, whose place ``torch.func`` takes."""
+
+from __future__ import annotations
+
+from jtorch import _refusals
+
+__getattr__ = _refusals.missing(__name__)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from jtorch import _refusals
+
 
 def __getattr__(name: str) -> Any:
     if name in ("FakeTensor", "FakeTensorMode", "CrossRefFakeMode", "UnsupportedFakeTensorException", "DynamicOutputShapeException"):
         from . import fake_tensor
 
         return getattr(fake_tensor, name)
-    raise AttributeError(f"module 'torch._subclasses' has no attribute '{name}'")
+    return _refusals.find(__name__, name)

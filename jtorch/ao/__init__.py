@@ -1,5 +1,7 @@
 """Quantisation, of which only what does nothing without it is offered."""
 
+from __future__ import annotations
+
 from jtorch import _refusals
 
 __getattr__ = _refusals.missing(__name__)

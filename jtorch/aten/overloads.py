@@ -361,8 +361,8 @@ class _OpNamespace(types.ModuleType):
             made = OpOverloadPacket("aten", name, texts()[name])
             self.__dict__[name] = made
             return made
-        if namespace == "aten" and name in _refused.names()["ops.aten"]:
-            self.__dict__[name] = _refusals.find("jtorch.ops.aten", name)
+        if name in _refused.names().get(f"ops.{namespace}", ()):
+            self.__dict__[name] = _refusals.find(f"jtorch.ops.{namespace}", name)
             return self.__dict__[name]
         raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
 

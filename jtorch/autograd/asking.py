@@ -19,6 +19,11 @@ def _several(given: Any) -> tuple[Any, ...]:
     return tuple(given.values()) if type(given) is dict else tuple(given)
 
 
+def _kept(given: Any) -> Any:
+    """What is given, an iterator of operands as a tuple: it is read here and by the engine, and can be read once."""
+    return tuple(given) if hasattr(given, "__next__") else given
+
+
 def _plain(given: Any) -> bool:
     """Whether nobody among the operands has to be asked."""
     return type(given) in PLAIN or (type(given) in (list, tuple) and PLAIN.issuperset(map(type, given)))
@@ -48,6 +53,7 @@ def backward(
 ) -> None:
     """Asked about, then done by ``engine.backward``, whose documentation this function shows."""
     engine.refuse_inside()
+    tensors, inputs = _kept(tensors), _kept(inputs)
     if ACTIVE.modes or not (_plain(tensors) and _plain(inputs)):
         tensors = roots = _several(tensors)
         targets = _several(inputs)
@@ -75,6 +81,7 @@ def grad(
     if type(inputs) is dict:
         options = (grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
         return dict(zip(inputs, grad(outputs, tuple(inputs.values()), *options), strict=True))
+    outputs, inputs = _kept(outputs), _kept(inputs)
     if MODE.transforms:
         _check_inside(outputs, inputs, allow_unused or materialize_grads)
     if ACTIVE.modes or not (_plain(outputs) and _plain(inputs)):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import Tensor, detached, from_value, same_memory
+from ..dispatch import LAYOUTS
 from ..engine import Lifted
 from ..writing import bump
 from .dual import Dual, Level, enter, leave, zeros_like
@@ -205,6 +206,11 @@ def _check_dirty(ctx: Any, outputs: list[Any], inputs: Sequence[Any]) -> None:
         bump(t)
 
 
+def _shares(t: Any, storage: Any) -> bool:
+    """Whether an operand lies in a storage; those of other layouts lie in none."""
+    return t is not None and type(t) not in LAYOUTS and t._al is not None and t._al.storage is storage
+
+
 def _record(function: type[Function], ctx: Any, args: tuple[Any, ...], tensors: Sequence[Any], outputs: list[Any]) -> list[Any]:
     edges = [None if t is None or not t._rg or not t._aval.differentiable else t._edge() for t in tensors]
     node = FunctionNode(function, ctx, edges, [None if t is None else t._aval for t in tensors], outputs)
@@ -221,7 +227,7 @@ def _record(function: type[Function], ctx: Any, args: tuple[Any, ...], tensors: 
             if any(o is t for t in tensors):
                 o = same_memory(o, o, "function")
             elif o._al is not None and o._al.storage.detach is None and not quiet:
-                source = next((t for t in tensors if t is not None and t._al is not None and t._al.storage is o._al.storage), None)
+                source = next((t for t in tensors if _shares(t, o._al.storage)), None)
                 o = detached(o) if source is None else same_memory(o, source, "function")
         if not quiet:
             o._node, o._nr, o._rg = node, j, True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 #: The precision of float32 products, by default that of each backend.
@@ -16,3 +18,9 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'torch.backends' has no attribute '{name}'")
+
+
+@contextlib.contextmanager
+def __allow_nonbracketed_mutation() -> Iterator[None]:
+    """A block in which switches may be set one by one, as they may everywhere here: nothing freezes them."""
+    yield

@@ -23,7 +23,7 @@ def _make() -> Any:
 
 @composite(operands=("indices", "values"))
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Any = None,
     *,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jtorch import _refusals
+
 from . import (
            config,
            experimental,
@@ -30,3 +32,5 @@ __all__ = ["symbolic_trace", "Tracer", "wrap", "Graph", "GraphModule", "Interpre
 
 _ = (config, experimental, graph, graph_module, immutable_collections, interpreter, node, operator_schemas, passes, proxy,
      subgraph_rewriter, tensor_type, traceback, PH, ProxyableClassMeta, CodeGen)  # fmt: skip
+
+__getattr__ = _refusals.missing(__name__)

@@ -85,7 +85,8 @@ class Library:
                 f'Library("{self.ns}", "IMPL").impl', "PyTorch's own operators cannot be given other kernels; use a dispatch mode"
             )
         name = op_name if not isinstance(op_name, str) or "::" in op_name else f"{self.ns}::{op_name}"
-        _implement(registry.found(name), dispatch_key or self.dispatch_key, fn)
+        key = dispatch_key or self.dispatch_key
+        registry.when_defined(name, lambda overload: _implement(overload, key, fn))
 
     def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """Not offered: kernels are registered for one operator each."""
@@ -130,6 +131,8 @@ def _implement(overload: UserOverload, key: str, fn: Callable[..., Any]) -> None
         user.kernels[None] = fn
     elif key.startswith("Autograd"):
         user.autograd_key = fn
+    elif key.startswith("Autocast"):
+        user.autocast_keys[key.removeprefix("Autocast").lower()] = fn
     elif key == "JAX":
         user.jax = JaxKernel(overload._schema, fn)
     else:
@@ -186,7 +189,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
                 key = "CompositeExplicitAutograd"
             else:
                 key = {v: k for k, v in KEYS.items()}.get(kind, kind)
-            _implement(registry.found(qualname), key, fn)
+            registry.when_defined(qualname, lambda overload, key=key: _implement(overload, key, fn))
         return fn
 
     if func is None:

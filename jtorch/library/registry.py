@@ -121,7 +121,24 @@ def define(namespace: str, text: str) -> UserOverload:
         )
     packet._signatures[overload] = text
     made = packet.__dict__[overload] = UserOverload(packet, overload, text)
+    for register in _PENDING.pop((namespace, name, overload), ()):
+        register(made)
     return made
+
+
+#: What waits for operators to be defined.
+_PENDING: dict[tuple[str, str, str], list[Callable[[UserOverload], None]]] = {}
+
+
+def when_defined(op: Any, register: Callable[[UserOverload], None]) -> None:
+    """Registers something for an operator now, or as soon as it is defined: a library may bring its kernels first."""
+    if isinstance(op, str):
+        namespace, name, overload = split_name(op)
+        known = lookup(namespace, name)
+        if (known is None or overload not in known._signatures) and getattr(namespace_of(namespace), name, None) is None:
+            _PENDING.setdefault((namespace, name, overload), []).append(register)
+            return
+    register(found(op))
 
 
 def forget(overload: UserOverload) -> None:
@@ -169,6 +186,8 @@ class UserOp:
         autograd_key: a function that is called in place of the operator, to do what autograd has to do.
         jax: a kernel on arrays, for every device that has no other.
         rule: ``(backward, setup_context)``.
+        autocast: the dtype of floating point arguments, by device type, where autocasting is on.
+        autocast_keys: a function that is called instead of the operator, by device type, where autocasting is on.
     """
 
     def __init__(self, overload: UserOverload) -> None:
@@ -182,6 +201,7 @@ class UserOp:
         self.vmap: Callable[..., Any] | None = None
         self.rule: tuple[Callable[..., Any], Callable[..., Any] | None] | None = None
         self.autocast: dict[str, Any] = {}
+        self.autocast_keys: dict[str, Callable[..., Any]] = {}
         self.dispatch: dict[type, Callable[..., Any]] = {}
         self.where = ""  # where the Python function comes from, for messages
         overload.kernel = self.run
@@ -193,6 +213,11 @@ class UserOp:
     def called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call from Python: what was registered for modes and classes is asked first."""
         overload = self.overload
+        if self.autocast_keys:
+            tensors = operands(overload, overload.complete(args, kwargs))
+            kind = tensors[0].device.type if tensors else "cpu"
+            if kind in self.autocast_keys and torch.is_autocast_enabled(kind):
+                return self.autocast_keys[kind](*args, **kwargs)
         if self.autocast:
             args, kwargs = self._cast(args, kwargs)
         if self.dispatch:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jtorch import _refusals
+
 from ..wrappers.nested import as_nested_tensor as as_nested_tensor
 from ..wrappers.nested import masked_select as masked_select
 from ..wrappers.nested import narrow as narrow
@@ -10,3 +12,5 @@ from ..wrappers.nested import nested_tensor_from_jagged as nested_tensor_from_ja
 from ..wrappers.nested import to_padded_tensor as to_padded_tensor
 
 __all__ = ["to_padded_tensor", "as_nested_tensor", "nested_tensor", "nested_tensor_from_jagged", "narrow", "masked_select"]
+
+__getattr__ = _refusals.missing(__name__)

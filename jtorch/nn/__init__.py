@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _refusals
+from jtorch import _refusals
+
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer

@@ -147,4 +147,4 @@ def __getattr__(name: str) -> Any:
             return importlib.import_module(f"{__name__}.{name}")
         except ModuleNotFoundError:
             pass
-    raise AttributeError(f"module 'torch.onnx' has no attribute '{name}'")
+    return importlib.import_module("jtorch._refusals").find(__name__, name)

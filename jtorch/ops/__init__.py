@@ -12,4 +12,5 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     if name.startswith("__") or importlib.util.find_spec(f"{__name__}.{name}") is not None:  # a module that is being imported
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
-    return importlib.import_module("jtorch._ops").namespace(name)
+    operators = importlib.import_module("jtorch._ops")
+    return getattr(operators, name) if name in operators.OF_OPS else operators.namespace(name)

@@ -148,6 +148,13 @@ class Optimizer:
         return text + ")"
 
     @staticmethod
+    def _group_tensors_by_device_and_dtype(tensorlistlist: list[Any], with_indices: bool = False) -> Any:
+        """The tensors of some lists by device and dtype."""
+        from jtorch.utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
+    @staticmethod
     def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
         """``func``, a ``step`` method, with the hooks around it and the recorded trace ended after it."""
 

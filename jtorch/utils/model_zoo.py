@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jtorch.hub import download_url_to_file, load_state_dict_from_url
+from jtorch.hub import tqdm as tqdm
 
 __all__ = ["load_url"]
 

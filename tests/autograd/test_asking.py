@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import jtorch as torch
@@ -71,3 +73,20 @@ def test_plain_operands_and_subclasses():
     assert type(g) is Sub and g.tolist() == [2, 2] and torch.autograd.grad.__doc__
     (x * 3).sum().backward()
     assert x.grad.tolist() == [3, 3]
+
+
+def test_iterators_of_operands_are_read_once() -> None:
+    layer = torch.nn.Linear(2, 1)
+
+    def loss() -> Any:
+        return layer(torch.ones(1, 2)).sum()
+
+    named = torch.autograd.grad((t for t in [loss()]), layer.parameters(), grad_outputs=iter([torch.tensor(2.0)]))
+    assert [g.tolist() for g in named] == [[[2.0, 2.0]], [2.0]]
+    torch.autograd.backward(iter([loss()]))
+    assert layer.bias.grad.tolist() == [1.0]
+    layer.zero_grad()
+    loss().backward(inputs=iter([layer.bias]))
+    assert layer.bias.grad.tolist() == [1.0] and layer.weight.grad is None
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        torch.autograd.grad(loss(), iter([]))

@@ -173,3 +173,21 @@ def test_other_optimisers_refuse_them() -> None:
         w = torch.nn.Parameter(torch.ones(2))
         w.sum().backward()
         torch.optim.SparseAdam([w]).step()
+
+
+def test_a_function_of_a_sparse_and_a_dense_tensor() -> None:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, sparse: torch.Tensor, dense: torch.Tensor) -> torch.Tensor:
+            ctx.sparse = sparse  # type: ignore[attr-defined]
+            return torch.sparse.mm(sparse, dense).view(-1)
+
+        @staticmethod
+        def backward(ctx: object, grad: torch.Tensor) -> tuple[None, torch.Tensor]:  # type: ignore[override]
+            return None, torch.sparse.mm(ctx.sparse.t(), grad.view(2, 1))  # type: ignore[attr-defined]
+
+    matrix = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+    x = torch.tensor([[1.0], [2.0]], requires_grad=True)
+    y = Product.apply(matrix, x)
+    y.sum().backward()
+    assert y.tolist() == [4.0, 3.0] and x.grad.tolist() == [[3.0], [2.0]]

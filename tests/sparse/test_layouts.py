@@ -238,3 +238,8 @@ def test_what_has_no_kernel_says_so_in_torchs_words(call: object, error: type, m
         call(coo())  # type: ignore[operator]
     assert type(caught.value) is error
     assert str(caught.value).startswith(message)
+
+
+def test_a_size_without_indices_is_a_tensor_without_elements() -> None:
+    made = torch.sparse_coo_tensor(size=(2, 3), dtype=torch.int64)
+    assert made.shape == (2, 3) and made.dtype == torch.int64 and made._nnz() == 0 and made.to_dense().tolist() == [[0] * 3] * 2

@@ -27,6 +27,16 @@ class Shard(Placement):
 
     dim: int
 
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        """How long the part number ``rank`` of so many is, and where it begins."""
+        full = -(-curr_local_size // num_chunks)
+        start = min(full * rank, curr_local_size)
+        return min(curr_local_size, start + full) - start, start
+
+    def _local_shard_size_and_offset(self, curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        return Shard.local_shard_size_and_offset(curr_local_size, num_chunks, rank)
+
     def __str__(self) -> str:
         return f"S({self.dim})"
 

@@ -1,1 +1,7 @@
 """The names under which programs and files know the parts of jagged nested tensors."""
+
+from __future__ import annotations
+
+from jtorch import _refusals
+
+__getattr__ = _refusals.missing(__name__)

@@ -8,6 +8,9 @@ from ...wrappers.nested.ragged import NestedInt as NestedInt
 from ...wrappers.nested.tensor import NestedTensor as NestedTensor
 from ...wrappers.nested.tensor import _rebuild_njt as _rebuild_njt
 
+#: PyTorch's symbolic lengths by offsets: lengths are part of the tensors here, so it stays empty.
+_tensor_symint_registry: dict[Any, Any] = {}
+
 
 def nested_view_from_values_offsets(values: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None) -> Any:
     """A jagged view of packed values; see ``nested_tensor_from_jagged``."""

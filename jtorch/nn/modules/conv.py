@@ -321,6 +321,10 @@ class _ConvTransposeNd(_ConvNd):
         return input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
 
 
+#: The older name.
+_ConvTransposeMixin = _ConvTransposeNd
+
+
 class ConvTranspose1d(_ConvTransposeNd):
     """The transpose (gradient) of ``Conv1d``; ``output_padding`` or ``output_size`` chooses among the lengths that fit.
 

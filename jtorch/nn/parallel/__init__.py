@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from jtorch import _refusals
+
 from .data_parallel import DataParallel as DataParallel
 from .data_parallel import data_parallel as data_parallel
 from .distributed import DistributedDataParallel as DistributedDataParallel
@@ -26,3 +28,5 @@ class DistributedDataParallelCPU(DistributedDataParallel):
             stacklevel=2,
         )
         super().__init__(*args, **kwargs)
+
+__getattr__ = _refusals.missing(__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jtorch import _refusals
+
 from . import parametrizations as parametrizations
 from . import parametrize as parametrize
 from . import rnn as rnn
@@ -31,3 +33,5 @@ __all__ = [
     "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn",
     "skip_init", "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
+
+__getattr__ = _refusals.missing(__name__)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from jtorch import _refusals
+
 from . import collate as collate
 
 #: Seconds between two looks at whether workers are alive.
 MP_STATUS_CHECK_INTERVAL = 5.0
+
+__getattr__ = _refusals.missing(__name__)

@@ -1,0 +1,141 @@
+"""Every name of torch that packages mention is there, or refused by name, or missing in PyTorch too; and how the names are found."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tools import package_names
+
+LIST = package_names.stored()
+
+
+@functools.cache
+def attributes() -> set[str]:
+    return package_names.reached(LIST)
+
+
+def test_attributes_of_torch_need_no_import() -> None:
+    lost = {name for name, state in LIST.items() if state == "attribute"} - attributes()
+    assert not lost
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_other_names_can_be_imported() -> None:
+    lost = {name for name, state in LIST.items() if state == "imported" and package_names.kind(name) == "missing"}
+    if importlib.util.find_spec("tensorboard") is None:  # without which PyTorch has none of these either
+        lost = {name for name in lost if not name.startswith("torch.utils.tensorboard")}
+    assert not lost
+
+
+def test_the_list_is_worth_something() -> None:
+    assert len(LIST) > 3000
+    assert len(attributes()) > 2500
+    assert "torch.nn.Linear" in attributes() and "torch.no_such_name" not in attributes()
+    assert package_names.kind("torch.no_such_name") == package_names.kind("torch.nn.Linear.no_such_name") == "missing"
+    assert package_names.kind("torch.distributed.fsdp.fully_shard") == "refused"
+
+
+def test_names_in_a_source() -> None:
+    source = """
+    from __future__ import annotations
+    import torch.nn.functional as F
+    from torch.utils import data as d, model_zoo
+    from .torch import other
+
+    def f(x: torch.Tensor):
+        import torch
+        mine = torch.linalg
+        mine = mine.norm(x)
+        y = F.relu(x).shape + self.torch.nothing
+        torch.set_by_me = 3
+        return mine.what, d.DataLoader
+    """
+    found = set(package_names.mentioned(textwrap.dedent(source)))
+    assert found == {
+        "torch", "torch.nn.functional", "torch.utils", "torch.utils.data", "torch.utils.model_zoo", "torch.Tensor", "torch.linalg",
+        "torch.linalg.norm", "torch.nn.functional.relu", "torch.utils.data.DataLoader",
+    }  # fmt: skip
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.py").write_text("import torch\ntorch.ones\ntorch.nn.no_such_layer\n")
+    (tmp_path / "b.py").write_text("torch is no Python\n")
+    assert package_names.main([str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert out.split() == ["missing", "torch.nn.no_such_layer", f"{tmp_path}/a.py:3"] and "b.py: not read" in err
+    assert package_names.main([str(tmp_path / "a.py"), "--list"]) == 1
+    assert "there    torch.ones " in capsys.readouterr().out
+
+
+def test_modules_beside_torch() -> None:
+    program = """
+    import jtorch; jtorch.install()
+    import functorch, functorch.dim, torchgen.model, torch
+    import functorch.experimental as e
+    assert functorch.vmap is torch.func.vmap and e.hessian is torch.func.hessian and functorch.__name__ == "functorch"
+    assert not isinstance(torch.ones(1), functorch.dim.Tensor)
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).eval()
+    x = torch.ones(4, 3)
+    f, params, buffers = functorch.make_functional_with_buffers(layer)
+    assert torch.equal(f(params, buffers, x), layer(x)) and all(p.device.type == "meta" for p in f.stateless_model.parameters())
+    g, weights = functorch.make_functional(layer[0])
+    assert torch.equal(g([2 * w for w in weights], x), 2 * layer[0](x))
+    many, stacked, _ = functorch.combine_state_for_ensemble([torch.nn.Linear(3, 2) for _ in range(5)])
+    assert functorch.vmap(many, in_dims=(0, 0, None))(stacked, (), x).shape == (5, 4, 2)
+    for use in (lambda: functorch.dim.dims(2), lambda: torchgen.model.Argument()):
+        try:
+            use()
+        except NotImplementedError as error:
+            assert "is not offered by jtorch" in str(error)
+        else:
+            raise AssertionError
+    try:
+        functorch.make_functional(layer)
+    except RuntimeError as error:
+        assert "has buffers" in str(error)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
+
+
+def test_what_packages_reach_for() -> None:
+    import jtorch as torch
+
+    assert torch.torch is torch and torch.legacy_contiguous_format is torch.contiguous_format
+    assert torch._cast_Long(torch.tensor([1.7])).tolist() == [1] and torch._cast_Half(torch.ones(1)).dtype == torch.float16
+    assert isinstance(torch.ones(2).untyped_storage(), torch.StorageBase)
+    with torch.backends.__allow_nonbracketed_mutation():
+        torch.backends.cudnn.benchmark = False
+    shard = torch.distributed.tensor.placement_types.Shard
+    assert [shard.local_shard_size_and_offset(5, 4, i) for i in range(4)] == [(2, 0), (2, 2), (1, 4), (0, 5)]
+    assert importlib.import_module("jtorch.utils.model_zoo").tqdm
+
+
+def test_groups_of_tensors() -> None:
+    import jtorch as torch
+
+    a, b = torch.ones(2), torch.ones(1, dtype=torch.float64)
+    groups = torch.optim.Optimizer._group_tensors_by_device_and_dtype([[a, b, a], [None, b, a], []], with_indices=True)
+    assert groups[(a.device, a.dtype)][1] == [0, 2] and groups[(b.device, b.dtype)][1] == [1]
+    assert groups[(a.device, a.dtype)][0][1][0] is None and groups[(a.device, a.dtype)][0][2] == []
+    with pytest.raises(RuntimeError, match="the 0-th Tensor is not"):
+        torch.optim.Optimizer._group_tensors_by_device_and_dtype([[None]])
+    with pytest.raises(RuntimeError, match="Tensors of the same index"):
+        torch.optim.Optimizer._group_tensors_by_device_and_dtype([[a], [a, a]])
+
+
+def test_libraries_in_cpp_are_refused(tmp_path: Path) -> None:
+    import jtorch as torch
+
+    with pytest.raises(OSError, match=r"Could not load this library: /no/such\.so$"):
+        torch.ops.load_library("/no/such.so")
+    (tmp_path / "_C.so").write_bytes(b"")
+    with pytest.raises(OSError, match=r"_C\.so. It is an extension in C\+\+ for PyTorch's tensors"):
+        torch.ops.load_library(tmp_path / "_C.so")
+    assert torch.ops.loaded_libraries == set()

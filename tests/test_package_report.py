@@ -1,0 +1,36 @@
+"""The page about packages is made of the results of runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tools import package_report
+
+
+def test_the_page(tmp_path: Path) -> None:
+    def file(name: str, content: Any) -> str:
+        (tmp_path / name).write_text(json.dumps(content))
+        return str(tmp_path / name)
+
+    (tmp_path / "some_thing-1.2.dist-info").mkdir()
+    (tmp_path / "some_thing-1.2.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: some_thing\nVersion: 1.2\n")
+    cold = [{"name": "b", "status": "match", "ratio": 12.34, "step_ratio": 3.0}, {"name": "a", "status": "error", "error": "x | y"}]
+    manifest = [{"name": "a", "needs": ["other"], "about": "A."}, {"name": "b", "needs": ["some-thing"], "about": "B."}]
+    tests = {"t1": {"outcome": "passed"}, "t2": {"outcome": "failed", "reason": "no such\nthing"}}
+    suites = [{"suite": "s", "passed": 1, "total": 2, "seconds": 3.2, "tests": tests}]
+    arguments = {
+        "--site": str(tmp_path),
+        "--cold": file("cold.json", cold),
+        "--warm": file("warm.json", [{"name": "b", "status": "match", "ratio": 1.0, "step_ratio": 0.5}]),
+        "--manifest": file("manifest.json", manifest),
+        "--suites": file("suites.json", suites),
+        "--specification": file("specification.json", {"suites": [{"name": "s", "package": "other", "version": "7"}]}),
+        "--to": str(tmp_path / "page.md"),
+    }
+    assert package_report.main([part for pair in arguments.items() for part in pair]) == 0
+    lines = (tmp_path / "page.md").read_text().splitlines()
+    assert "| other | A | error: x / y |  |  |  |" in lines
+    assert "| some-thing 1.2 | B | match | 12.3 | 1.0 | 0.5 |" in lines
+    assert "| other 7 | s | 1 of 2 | 3 |" in lines and "- s: 1 of `no such`" in lines

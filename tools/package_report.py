@@ -1,0 +1,132 @@
+"""Writes ``docs/packages.md`` from runs of packages on jtorch: ``python -m tools.package_report --site FOLDER --cold A --warm B ...``.
+
+``--cold`` and ``--warm`` are results of programs with an empty cache and with the one that the cold run left: lists of ``name, status,
+ratio, step_ratio``, the ratios being times in PyTorch's. ``--manifest`` tells which packages each program needs and what it does.
+``--suites`` are results of packages' own tests: lists of ``suite, passed, total, seconds, tests``; ``--specification`` tells the package of
+each suite. ``--site`` is the folder of packages that the runs used, which tells the versions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+_HEAD = """\
+# Packages that run on jtorch
+
+Made by `python -m tools.package_report` from real runs. The packages are those of PyPI, unchanged; the programs ran under
+`python -m jtorch`, and their numbers are compared with PyTorch's. Times are in PyTorch's: cold with an empty cache, so that everything is
+compiled; warm with the cache that the cold run left; step for the median of the later steps of the warm run. Runs of a few tenths of
+a second on a machine that others use as well: they tell orders of magnitude.
+
+## Programs
+
+| packages | what was run | result | cold | warm | step |
+|---|---|---|---|---|---|
+"""
+
+_SUITES = """
+## The packages' own tests
+
+Of the tests that pass with PyTorch, samples of what is named here; what did not pass is listed below with its reason.
+
+| package | suite | passed | seconds |
+|---|---|---|---|
+"""
+
+
+def versions(sites: Iterable[str]) -> dict[str, str]:
+    """Name of a distribution, in lower case and with dashes -> its version."""
+    found = importlib.metadata.distributions(path=list(sites))
+    return {_key(d.metadata["Name"]): d.version for d in found if d.metadata["Name"]}
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _package(name: str, known: dict[str, str]) -> str:
+    version = known.get(_key(name))
+    return f"{name} {version}" if version else name
+
+
+def _factor(result: dict[str, Any], key: str) -> str:
+    return f"{result[key]:.1f}" if key in result else ""
+
+
+def programs(cold: list[Any], warm: list[Any], manifest: list[Any], known: dict[str, str]) -> list[str]:
+    """The rows of the first table, by program."""
+    about = {entry["name"]: entry for entry in manifest}
+    later = {result["name"]: result for result in warm}
+    rows = []
+    for result in sorted(cold, key=lambda r: r["name"]):
+        name = result["name"]
+        entry, second = about[name], later.get(name, {})
+        result_text = result["status"] if result["status"] == "match" else f"{result['status']}: {result.get('error', '')}"
+        cells = [
+            ", ".join(_package(p, known) for p in entry["needs"]),
+            entry["about"].rstrip("."),
+            result_text,
+            _factor(result, "ratio"),
+            _factor(second, "ratio"),
+            _factor(second, "step_ratio"),
+        ]
+        rows.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
+    return rows
+
+
+def suites(results: list[Any], specification: dict[str, Any], known: dict[str, str]) -> list[str]:
+    """The rows of the second table, and the reasons of what did not pass."""
+    of = {entry["name"]: entry for entry in specification["suites"]}
+    rows, reasons = [], []
+    for result in sorted(results, key=lambda r: r["suite"]):
+        entry = of[result["suite"]]
+        package = _package(entry["package"], known) if _key(entry["package"]) in known else f"{entry['package']} {entry['version']}"
+        rows.append(f"| {package} | {result['suite']} | {result['passed']} of {result['total']} | {result['seconds']:.0f} |")
+        why = Counter(str(t.get("reason", t["outcome"])).split("\n")[0][:160] for t in result["tests"].values() if t["outcome"] != "passed")
+        reasons += [f"- {result['suite']}: {count} of `{reason}`" for reason, count in why.most_common(8)]
+    return [*rows, "", *reasons]
+
+
+def page(options: argparse.Namespace) -> str:
+    """The page's text."""
+    known = versions(options.site)
+    text = _HEAD + "\n".join(programs(_all(options.cold), _all(options.warm), _all([options.manifest]), known)) + "\n"
+    if options.suites:
+        specification = json.loads(Path(options.specification).read_text())
+        text += _SUITES + "\n".join(suites(_all(options.suites), specification, known)).rstrip() + "\n"
+    return text
+
+
+def _all(files: Sequence[str]) -> list[Any]:
+    """The results in several files; of one name the last."""
+    found: dict[str, Any] = {}
+    for file in files:
+        for result in json.loads(Path(file).read_text()):
+            found[result.get("name") or result["suite"]] = result
+    return list(found.values())
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Writes the page."""
+    parser = argparse.ArgumentParser(prog="python -m tools.package_report", description=__doc__.partition("\n")[0])
+    parser.add_argument("--site", nargs="+", required=True)
+    parser.add_argument("--cold", nargs="+", required=True)
+    parser.add_argument("--warm", nargs="+", required=True)
+    parser.add_argument("--manifest", required=True)
+    parser.add_argument("--suites", nargs="*", default=[])
+    parser.add_argument("--specification")
+    parser.add_argument("--to", type=Path, default=Path("docs/packages.md"))
+    options = parser.parse_args(argv)
+    options.to.write_text(page(options))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
