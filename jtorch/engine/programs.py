@@ -27,7 +27,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -478,8 +478,29 @@ def forked() -> None:
 warned = 0
 
 
+class _Told(threading.local):
+    """Whether what kernels warn of has been said."""
+
+    already = False
+
+
+_told = _Told()
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """While it lasts a kernel is traced that has warned: it does not warn again in this thread."""
+    _told.already = True
+    try:
+        yield
+    finally:
+        _told.already = False
+
+
 def warn(*args: Any, **kwargs: Any) -> None:
     """``warnings.warn``, of a kernel that is being traced."""
     global warned
+    if _told.already:
+        return
     warned += 1
     warnings.warn(*args, **{**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + 1})

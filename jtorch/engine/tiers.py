@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from . import programs, values
+from . import programs, tracing, values
 from .calls import Call, Estimate, Guarded, Shapes, compiled_alone
 from .host.recipes import Recipe, Unstaged, packed, recipe_of, unpacked
 from .host.rules import BYTE, CALL
@@ -94,6 +94,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         calls = CALL * len(program.steps)
         shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), len(program.steps))
         shapes.run = _runner(call, avals, shapes, program)
+    call.last = None
 
 
 def kernel_seconds(estimate: Estimate) -> float:
@@ -115,7 +116,7 @@ def _recipe(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Recipe:
     fact = programs.remembered(key)
     if fact is not None:
         return unpacked(fact)
-    recipe = recipe_of(shapes.traced(call, avals))
+    recipe = recipe_of(shapes.jaxpr or tracing.traced(call, avals)[0])
     with contextlib.suppress(Unstaged):
         programs.remember(key, packed(recipe))
     return recipe

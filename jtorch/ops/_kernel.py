@@ -13,8 +13,8 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 from .. import dtypes
 from ..engine import Aval, Call, Guarded
-from ..engine.calls import NUMBER_SDS
 from ..engine.programs import identity, key_of, remember, remembered
+from ..engine.tracing import traced
 from ..errors import broadcast_shapes
 from . import _pieces
 from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, Op, collecting
@@ -439,10 +439,9 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
         elif any(found) and not info.hidden:
             visible = outs[: len(outs) - info.hidden]
             derivative = vjp_of(call, avals, outs, needs, tuple([a.differentiable for a in visible]), kept=info.saved)
-            saved = [a.sds for a, keep in zip(avals, info.saved, strict=True) if keep]
-            saved += [a.sds for a in outs[: saved_results(info, len(outs))]]
-            cts = [a.sds for a in visible if a.differentiable]
-            jaxpr = derivative.jitted.trace(*saved, *cts, *[NUMBER_SDS[k] for k in call.kinds]).jaxpr.jaxpr
+            saved = [a for a, keep in zip(avals, info.saved, strict=True) if keep]
+            saved += outs[: saved_results(info, len(outs))]
+            jaxpr = traced(derivative, (*saved, *[a for a in visible if a.differentiable]))[0].jaxpr
             used = iter(dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))[1])
             found = tuple([keep and next(used) for keep in info.saved])
             remember(key, found)
