@@ -84,7 +84,7 @@ def test_a_loop_of_no_rounds() -> None:
 
 def test_wrong_operands_raise_what_they_did() -> None:
     with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton"):
-        torch.ones(3) + torch.ones(4)
+        torch.add(torch.ones(3), torch.ones(4))
 
 
 def test_a_kernel_warns_once_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
