@@ -172,6 +172,10 @@ class Shapes:
         return self.jaxpr
 
 
+#: Shapes of operands of one call that are remembered.
+MANY = 256
+
+
 def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
     """The result avals of ``call``, by tracing the kernel once for each new tuple of operand avals.
 
@@ -187,8 +191,24 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
     found = Shapes(outs, checks, len({a.device for a in avals}) > 1)
     begin(call, avals, found)
     call.shapes[avals] = found
+    if len(call.shapes) > MANY:
+        _forget_half(call)
     room.one_more()
     return found
+
+
+def known(call: Call, avals: tuple[Aval, ...]) -> Shapes:
+    """What is known of a call that was recorded; found once more if it has been forgotten since."""
+    found = call.shapes.get(avals)
+    return shapes_of(call, avals, values.default_device()) if found is None else found
+
+
+def _forget_half(call: Call) -> None:
+    """Forgets the older half of what a call gives for certain operands, but for what is compiled: a program may meet ever new shapes."""
+    for avals, shapes in list(call.shapes.items())[: MANY // 2]:
+        if shapes.on_host or shapes.estimate is None:
+            call.shapes.pop(avals, None)
+            call.warm.discard(avals)
 
 
 def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...]:

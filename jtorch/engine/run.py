@@ -12,7 +12,7 @@ import numpy as np
 
 from . import ahead, limits, programs, room, tiers
 from . import values as _values
-from .calls import Call, Guarded, Shapes, shapes_of
+from .calls import Call, Guarded, Shapes, known, shapes_of
 from .checks import failure, refuted
 from .signalled import is_signalled
 from .tiers import device_array, moved
@@ -494,7 +494,7 @@ def _worth_compiling(state: State) -> bool:
         return True
     cold = {}
     for s in steps:
-        shapes = s.call.shapes[s.avals]  # type: ignore[union-attr]
+        shapes = known(s.call, s.avals)  # type: ignore[arg-type]
         if not shapes.on_host and s.avals not in s.call.warm:  # type: ignore[union-attr]
             cold[id(shapes)] = tiers.kernel_seconds(shapes.estimate)  # type: ignore[union-attr]
     return len(cold) >= 3 and sum(cold.values()) > compiling
@@ -661,7 +661,7 @@ def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], le
                 results.append(None)
                 at += len(call.kinds)
                 continue
-            shapes = call.shapes[s.avals]
+            shapes = known(call, s.avals)  # type: ignore[arg-type]
             if shapes.on_host:
                 operands = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
             else:

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from . import programs, tracing, values
-from .calls import Call, Estimate, Guarded, Shapes, compiled_alone
+from .calls import Call, Estimate, Guarded, Shapes, compiled_alone, known
 from .host.recipes import Recipe, Unstaged, packed, recipe_of, unpacked
 from .host.rules import BYTE, CALL
 from .host.staging import CODE_AFTER, Program, stage
@@ -110,7 +110,7 @@ def kernel_seconds(estimate: Estimate) -> float:
 
 def settled(call: Call, avals: tuple[Aval, ...]) -> Shapes:
     """What is known of a call, how it is to run included."""
-    shapes = call.shapes[avals]
+    shapes = known(call, avals)
     if shapes.estimate is None:
         settle(call, avals, shapes)
     return shapes
