@@ -29,10 +29,11 @@ from opinfo_running import counterpart, first_samples, ours  # pyright: ignore[r
 from torch.testing._internal.common_methods_invocations import op_db
 
 import jtorch
-from jtorch.engine.calls import NUMBER_SDS, all_calls
+from jtorch.engine.calls import all_calls
 from jtorch.engine.host import Equation, stage
 from jtorch.engine.host.rules import load
 from jtorch.engine.host.staging import _HOLDERS, Unstaged
+from jtorch.engine.tracing import traced
 
 #: Results may be this far from XLA's, in units of the largest element: sums are taken in another order.
 _EPSILONS = 64
@@ -57,7 +58,7 @@ def kernels(seen: set[Any]) -> Iterator[tuple[Any, Any]]:
             if (call, avals) not in seen and hasattr(call.jitted, "trace"):
                 seen.add((call, avals))
                 with contextlib.suppress(Exception):  # a kernel of the host, which is no JAX
-                    yield call, call.jitted.trace(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds]).jaxpr
+                    yield call, traced(call, avals)[0]
 
 
 def reasons(closed: Any) -> set[str]:

@@ -62,7 +62,10 @@ def compile(
 
     Args:
         fullgraph: raise instead, where the function reads a value.
-        dynamic: each shape has a program of its own whatever is said here; True says that there may be any number of them.
+        dynamic: whether sizes vary from call to call. Each shape has a program of its own, so True says that there may be any number of
+            shapes: one is compiled when it comes for the fourth time, and until then runs as written, which waits for no compiler. False
+            compiles each shape that comes twice. None begins with that, and goes on as True after 8 shapes, unless
+            ``torch._dynamo.config.automatic_dynamic_shapes`` is False. With ``fullgraph=True`` each shape is looked at the first time.
         backend: ``"inductor"`` and its like compile by XLA; ``"eager"`` and its like run the function as written.
         mode, options: how hard PyTorch's compiler tries; XLA knows one way.
         disable: return ``model`` itself.
@@ -105,7 +108,9 @@ def compile(
     if disable:
         return model
     limit = recompile_limit or config.recompile_limit
-    settings = Settings(fullgraph, 1 << 30 if dynamic else limit, name)
+    if dynamic is None and not config.automatic_dynamic_shapes:
+        dynamic = False
+    settings = Settings(fullgraph, 1 << 30 if dynamic else limit, name, dynamic)
     if isinstance(model, Module):
         from .._dynamo.eval_frame import OptimizedModule
 

@@ -23,6 +23,9 @@ from ._world import ATOMS, Place, same
 _new = object.__new__
 #: Runs of one signature that may be given up before the function is left uncompiled.
 _PATIENCE = 6
+#: Signatures with programs from which on shapes are taken to vary, calls of a signature after which it gets a program even so, and how many
+#: signatures are counted, and have programs, at most.
+_SHAPES, _OFTEN, _COUNTED, _KEPT = 8, 4, 4096, 256
 #: Held while a run is watched.
 _watching = threading.Lock()
 
@@ -32,12 +35,12 @@ class Unsupported(RuntimeError):
 
 
 class Settings:
-    """What ``compile`` was told."""
+    """What ``compile`` was told; ``dynamic`` is None where the function's own calls are to show whether shapes vary."""
 
-    __slots__ = ("fullgraph", "limit", "name")
+    __slots__ = ("dynamic", "fullgraph", "limit", "name")
 
-    def __init__(self, fullgraph: bool, limit: int, name: str | None) -> None:
-        self.fullgraph, self.limit, self.name = fullgraph, limit, name
+    def __init__(self, fullgraph: bool, limit: int, name: str | None, dynamic: bool | None = None) -> None:
+        self.fullgraph, self.limit, self.name, self.dynamic = fullgraph, limit, name, dynamic
 
 
 class Compiled:
@@ -45,12 +48,14 @@ class Compiled:
 
     Attributes:
         entries: programs by signature, the latest used first.
+        seen: where shapes vary, how often signatures without a program have come.
     """
 
     def __init__(self, fn: Callable[..., Any], settings: Settings) -> None:
         self.fn, self.settings = fn, settings
         self.entries: dict[Any, list[Entry]] = {}
         self.failures: dict[Any, int] = {}
+        self.seen: dict[Any, int] = {}
         self.names: set[str] = set()
         self.codes: dict[Any, Any] = {}
         self.abandoned = False
@@ -80,12 +85,25 @@ class Compiled:
                 return self.fn(*args, **kwargs)
         if STANCE.fail:
             raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'")
+        if entries is None and self._is_rare(key):
+            return self.fn(*args, **kwargs)
         if not _watching.acquire(blocking=False):  # what another thread changes meanwhile would look like a change that the function makes
             return self.fn(*args, **kwargs)
         try:
             return self._capture(key, flat, tensors, args, kwargs)
         finally:
             _watching.release()
+
+    def _is_rare(self, key: Any) -> bool:
+        """Whether a signature is one of many that vary, and has not come often: then a program would cost more than it saves."""
+        dynamic = self.settings.dynamic
+        if self.settings.fullgraph or not (len(self.entries) >= _SHAPES if dynamic is None else dynamic):
+            return False
+        self.seen[key] = times = self.seen.pop(key, 0) + 1
+        if len(self.seen) > _COUNTED:
+            for oldest in list(self.seen)[:1]:  # in a list, as other threads may be at it
+                self.seen.pop(oldest, None)
+        return times < _OFTEN
 
     def _capture(self, key: Any, flat: list[Any], tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
         self.captures += 1
@@ -100,6 +118,9 @@ class Compiled:
                     break
             else:
                 self.entries[key] = [made, *entries]
+                self.seen.pop(key, None)
+                for oldest in list(self.entries)[:-_KEPT]:
+                    self.entries.pop(oldest, None)
         except Refused as refused:
             self.codes = {**self.codes, **capture.watch.codes}
             self.names |= capture.watch.names
@@ -123,6 +144,7 @@ class Compiled:
         """Forgets all programs."""
         self.entries.clear()
         self.failures.clear()
+        self.seen.clear()
         self.abandoned, self.reason = False, None
 
 

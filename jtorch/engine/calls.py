@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from . import limits, programs, room, values
+from . import limits, programs, room, tracing, values
 from .values import META, Aval, Several, aval_of
 
 
@@ -52,12 +52,12 @@ class Call:
         identity: what the kernel is, the same in every process (see ``programs``); None if there is no telling.
         bounds: gives the interval of its integers from those of its operands, where its jaxpr does not show it; None otherwise.
         chains: for a program made of recorded steps, what may answer each of its checks.
+        last: the operand avals that it was traced with last, and what that gave (see ``tracing``), until it is settled how to run it.
     """
 
     __slots__ = (
         "name",
         "fn",
-        "jitted",
         "kinds",
         "shapes",
         "warm",
@@ -69,7 +69,9 @@ class Call:
         "bounds",
         "chains",
         "view",
+        "last",
         "_alone",
+        "_jitted",
         "__weakref__",
     )
 
@@ -79,7 +81,8 @@ class Call:
         self.name = name
         self.fn = fn
         self.kinds = kinds
-        self.jitted = jax.jit(fn, inline=True, keep_unused=True)  # operands say on which device, even if that is all
+        self._jitted: Any = None
+        self.last: Any = None
         self.shapes: dict[tuple[Aval, ...], Shapes] = {}
         self.warm: set[tuple[Aval, ...]] = set()
         self.extra = extra
@@ -91,6 +94,17 @@ class Call:
         CALLS.add(self)
 
     @property
+    def jitted(self) -> Any:
+        """What runs the kernel compiled, or makes it part of what is being traced; made when it is first needed."""
+        if self._jitted is None:
+            self._jitted = jax.jit(self.fn, inline=True, keep_unused=True)  # operands say on which device, even if that is all
+        return self._jitted
+
+    @jitted.setter
+    def jitted(self, jitted: Any) -> None:
+        self._jitted = jitted
+
+    @property
     def alone(self) -> Any:
         """The kernel as a program by itself; ``jitted`` is what can become part of another, which takes no options of the compiler."""
         if self._alone is None:
@@ -100,7 +114,8 @@ class Call:
 
     def unload(self) -> None:
         """Drops what was compiled."""
-        self.jitted.clear_cache()
+        if self._jitted is not None:
+            self._jitted.clear_cache()
         if self._alone is not None:
             self._alone.clear_cache()
 
@@ -142,8 +157,9 @@ class Shapes:
 
     __slots__ = ("alone", "checks", "estimate", "flows", "jaxpr", "mixed", "on_host", "outs", "quick", "run")
 
-    def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool, run: Callable[..., Any]) -> None:
-        self.outs, self.checks, self.run = outs, checks, run
+    def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool) -> None:
+        self.outs, self.checks = outs, checks
+        self.run: Callable[..., Any]
         self.jaxpr: Any = None  # once it was asked for
         self.flows: dict[Any, Any] = {}  # where results have their elements from (see ``checks``)
         self.on_host = True
@@ -156,17 +172,12 @@ class Shapes:
     def traced(self, call: Call, avals: tuple[Aval, ...]) -> Any:
         """The closed jaxpr of the kernel."""
         if self.jaxpr is None:
-            self.jaxpr = call.jitted.trace(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds]).jaxpr
+            self.jaxpr = tracing.traced(call, avals)[0]
         return self.jaxpr
 
 
-#: What a number of each kind is while a kernel is traced.
-NUMBER_SDS = {
-    "f": jax.ShapeDtypeStruct((), "float64"),
-    "i": jax.ShapeDtypeStruct((), "int64"),
-    "b": jax.ShapeDtypeStruct((), "bool"),
-    "c": jax.ShapeDtypeStruct((), "complex128"),
-}
+#: Shapes of operands of one call that are remembered.
+MANY = 256
 
 
 def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
@@ -181,10 +192,27 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
     place = common_device(call, avals, device)
     outs, checks = _described(call, avals, place)
     limits.check(outs, call.view)
-    found = call.shapes[avals] = Shapes(outs, checks, len({a.device for a in avals}) > 1, call.jitted)
+    found = Shapes(outs, checks, len({a.device for a in avals}) > 1)
     begin(call, avals, found)
+    call.shapes[avals] = found
+    if len(call.shapes) > MANY:
+        _forget_half(call)
     room.one_more()
     return found
+
+
+def known(call: Call, avals: tuple[Aval, ...]) -> Shapes:
+    """What is known of a call that was recorded; found once more if it has been forgotten since."""
+    found = call.shapes.get(avals)
+    return shapes_of(call, avals, values.default_device()) if found is None else found
+
+
+def _forget_half(call: Call) -> None:
+    """Forgets the older half of what a call gives for certain operands, but for what is compiled: a program may meet ever new shapes."""
+    for avals, shapes in list(call.shapes.items())[: MANY // 2]:
+        if shapes.on_host or shapes.estimate is None:
+            call.shapes.pop(avals, None)
+            call.warm.discard(avals)
 
 
 def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...]:
@@ -213,7 +241,7 @@ def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | 
         return _recalled(call, fact, place)
     warned = programs.warned
     with kernel_errors(call.name):
-        result = call.jitted.eval_shape(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
+        result = tracing.traced(call, avals)[1]
     checks = ()
     if isinstance(result, Guarded):
         result, checks = result.outs, result.checks
@@ -232,6 +260,7 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     if values.lost is not None:
         shapes.run = values.lost
         values.lost()
+
     def run(*args: Any) -> Any:
         from . import tiers
 

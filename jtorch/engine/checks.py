@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..dtypes import int64
-from .calls import Call
+from .calls import Call, known
 from .intervals import EMPTY, Interval, Kept, flow, join, limits, of_array, outcome
 from .trie import ROOT, State
 from .values import META, SPECIAL, Aval, Meta, Value
@@ -188,7 +188,7 @@ class _Steps:
             found = call.bounds(operand)
             if found is not None:
                 return found if most[0] <= found[0] and found[1] <= most[1] else most
-        shapes = call.shapes[node.avals]
+        shapes = known(call, node.avals)
         j, kept = index - node.first, (skip,)
         try:
             handed = shapes.flows[j, skip]

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from .. import devices
-from . import calls, room, values
+from . import ahead, calls, room, values
 from .record import THREADS, flush
 from .values import META, Value
 
@@ -35,6 +35,7 @@ def _before() -> None:
     """What is pending runs, so that the fork can read it; if that fails, whoever reads is told."""
     with contextlib.suppress(Exception):
         flush()
+    ahead.pause()
 
 
 def _in_child() -> None:
@@ -104,4 +105,4 @@ def watch() -> None:
     """Has the process's forks looked after."""
     if hasattr(os, "register_at_fork"):
         jax.monitoring.register_event_duration_secs_listener(_heard)
-        os.register_at_fork(before=_before, after_in_child=_in_child)
+        os.register_at_fork(before=_before, after_in_child=_in_child, after_in_parent=ahead.resume)

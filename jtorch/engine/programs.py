@@ -27,7 +27,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -35,6 +35,7 @@ import jaxlib.version
 import numpy as np
 
 from .. import _cache_folders, _kept_files, dtypes
+from . import ahead
 from .values import Aval
 
 try:  # what JAX itself takes into account when it decides whether a function has to be traced again
@@ -159,7 +160,7 @@ def _place() -> _Place | None:
         return None
     named = ("XLA_FLAGS", "NPROC", "OMP_NUM_THREADS")
     settings = sorted((k, v) for k, v in os.environ.items() if k in named or k.startswith(("JTORCH_", "JAX_")))
-    settings = [(k, v) for k, v in settings if "CACHE" not in k]
+    settings = [(k, v) for k, v in settings if "CACHE" not in k and "AHEAD" not in k]
     parts = (sys.version, jax.__version__, jaxlib.version.__version__, np.__version__, _processor(), settings)
     compiler = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
     sources = hashlib.blake2b(f"{compiler}{_sources()}".encode(), digest_size=16).hexdigest()
@@ -295,8 +296,15 @@ def type_named(place: tuple[str, str]) -> Any:
 #: A default that is stated: so JAX neither hands out a program that it has in memory, and which may be from its own cache, nor finds one
 #: in that. Such a program could not be written once more, as it lacks the names of its functions.
 _APART = {"xla_embed_ir_in_executable": False, **OPTIONS}
-#: How often JAX's own cache has answered all the same.
-_hits = 0
+
+
+class _Heard(threading.local):
+    """How often JAX's own cache has answered all the same, in this thread."""
+
+    hits = 0
+
+
+_answers = _Heard()
 #: In place of the name of a program's file: it cannot be kept.
 _NOT_KEPT = ""
 #: Calls of code outside the program, as the text of a lowered one shows them. Those of LAPACK are all that can be made in another process.
@@ -305,9 +313,8 @@ _LAPACK = "lapack-"
 
 
 def _heard(event: str, **_: Any) -> None:
-    global _hits
     if event == "/jax/compilation_cache/cache_hits":
-        _hits += 1
+        _answers.hits += 1
 
 
 def ready(jitted: Any, key: str | None, args: tuple[Any, ...], out: Any) -> Callable[..., Any]:
@@ -351,14 +358,29 @@ def _made_once(
             return jitted
         if file != before and (found := _load(place, file, trees)) is not None:
             return found
+        made = ahead.taken(key)
+        if made is not None:
+            found, file = made
+            remember(key, file)
+            return found
         lowered = jitted.lower(*args)
         file = _file(place, lowered.as_text())
         found = None if file == _NOT_KEPT else _load(place, file, trees)  # the same program, made by other sources
         if found is None:
-            found, kept = _compiled(lowered, place, file) if file != _NOT_KEPT else (jitted, False)
-            file = file if kept else _NOT_KEPT
+            found, file = _compiled(lowered, place, file) if file != _NOT_KEPT else (jitted, file)
         remember(key, file)
         return found
+
+
+def begin(jitted: Any, key: str | None, args: tuple[Any, ...]) -> None:
+    """Has the program that ``ready`` will be asked for compiled by another thread, unless it is kept, or nothing can be kept."""
+    place = _place() if key is not None and ahead.possible() else None
+    if place is None or key is None or ahead.submitted(key) or remembered(key) is not None:
+        return
+    lowered = jitted.lower(*args)
+    file = _file(place, lowered.as_text())
+    if file != _NOT_KEPT and place.store.read(file) is None:
+        ahead.submit(key, lambda: _compiled(lowered, place, file))
 
 
 def _file(place: _Place, text: str) -> str:
@@ -449,37 +471,59 @@ class _OnceOnDisk:
 _ONCE_ON_DISK = _OnceOnDisk()
 
 
-def _compiled(lowered: Any, place: _Place, file: str) -> tuple[Callable[..., Any], bool]:
-    """The compiled program, and whether it was kept, which it is unless it calls back into this process."""
+def _compiled(lowered: Any, place: _Place, file: str) -> tuple[Callable[..., Any], str]:
+    """The compiled program, and the file that keeps it: ``_NOT_KEPT`` if it calls back into this process."""
     from jax.experimental import serialize_executable
 
-    hits = _hits
+    hits = _answers.hits
     with _ONCE_ON_DISK:
         found = lowered.compile(_APART)
     unloaded = getattr(found._executable, "_unloaded_executable", None)
     effects = ("host_callbacks", "keepalive", "ordered_effects", "unordered_effects")
-    if hits != _hits or unloaded is None or any(getattr(unloaded, name, True) for name in effects):
-        return found, False
+    if hits != _answers.hits or unloaded is None or any(getattr(unloaded, name, True) for name in effects):
+        return found, _NOT_KEPT
     try:
         payload = serialize_executable.serialize(found)[0]
     except Exception:  # of a kind that cannot be written
-        return found, False
+        return found, _NOT_KEPT
     place.store.write(file, payload)  # not there if it failed, which is noticed when it is looked for
-    return found, True
+    return found, file
 
 
 def forked() -> None:
     """Frees, in a child process, the locks of threads that are not there."""
     _table.lock, _ONCE_ON_DISK.lock = threading.Lock(), threading.Lock()
     _making.clear()
+    ahead.forked()
 
 
 #: Raised by one for each warning that a kernel gives while it is traced: such kernels have to be traced in every process.
 warned = 0
 
 
+class _Told(threading.local):
+    """Whether what kernels warn of has been said."""
+
+    already = False
+
+
+_told = _Told()
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """While it lasts a kernel is traced that has warned: it does not warn again in this thread."""
+    _told.already = True
+    try:
+        yield
+    finally:
+        _told.already = False
+
+
 def warn(*args: Any, **kwargs: Any) -> None:
     """``warnings.warn``, of a kernel that is being traced."""
     global warned
+    if _told.already:
+        return
     warned += 1
     warnings.warn(*args, **{**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + 1})

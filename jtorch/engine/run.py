@@ -10,9 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import limits, programs, room, tiers
+from . import ahead, limits, programs, room, tiers
 from . import values as _values
-from .calls import Call, Guarded, Shapes, shapes_of
+from .calls import Call, Guarded, Shapes, known, shapes_of
 from .checks import failure, refuted
 from .signalled import is_signalled
 from .tiers import device_array, moved
@@ -508,9 +508,15 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
             if wanted <= plan.live_set and given.issuperset(plan.donated) and len(plan.live) <= 2 * len(live) + 4:
                 return plan
     if not _worth_compiling(state):
+        if tiers.soon(state):
+            _begin(state, live, free, leaves)
         return None
-    used = max(0, -min(i for s in state.steps() for i in (0, *s.ids)))  # an op that was interrupted may have left one input more
-    plan = _compile(state, live, _heirs(state.steps(), live, free, leaves), used)
+    stats.compiled += 1
+    room.one_more()
+    _set_back(state, NEVER_AT_ONCE)
+    if state.worth is not None:
+        tiers.compiled_seconds += state.worth[1]
+    plan = _planned(state, live, free, leaves)
     plans = state.plans
     if plans is None:
         plans = state.plans = {}
@@ -542,7 +548,7 @@ def _worth_compiling(state: State) -> bool:
         return True
     cold = {}
     for s in steps:
-        shapes = s.call.shapes[s.avals]  # type: ignore[union-attr]
+        shapes = known(s.call, s.avals)  # type: ignore[arg-type]
         if not shapes.on_host and s.avals not in s.call.warm:  # type: ignore[union-attr]
             cold[id(shapes)] = tiers.kernel_seconds(shapes.estimate)  # type: ignore[union-attr]
     return len(cold) >= 3 and sum(cold.values()) > compiling
@@ -553,13 +559,25 @@ def _widens(step: State) -> bool:
     return step.call.view and type(outs) is Aval and outs.nbytes > limits.SMALL and outs.nbytes > step.avals[0].nbytes  # type: ignore[union-attr]
 
 
-def _compile(state: State, live: tuple[int, ...], heirs: list[tuple[int, int]], n_leaves: int) -> Plan:
-    stats.compiled += 1
-    room.one_more()
+def _begin(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> None:
+    """Has a trace compiled by another thread that will soon be."""
+    state.begun = True
+    if not ahead.possible():
+        return
+    plan = _planned(state, live, free, leaves)
+    pools = _pools([0] * len(plan.kinds), plan.kinds) if plan.kinds else (None, None, None)
+    try:
+        programs.begin(plan.jitted, plan.key, ([leaves[i].aval.sds for i in plan.donated], [leaves[i].aval.sds for i in plan.kept], *pools))
+    except Exception as error:  # of lowering it, which will be tried once more
+        if is_signalled(error):
+            raise
+
+
+def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> Plan:
+    """The program of a trace, which is compiled when it is first called."""
     steps = state.steps()
-    _set_back(state, NEVER_AT_ONCE)
-    if state.worth is not None:
-        tiers.compiled_seconds += state.worth[1]
+    n_leaves = max(0, -min(i for s in steps for i in (0, *s.ids)))  # an op that was interrupted may have left one input more
+    heirs = _heirs(steps, live, free, leaves)
     # JAX gives the buffers of donated inputs, in order, to the first outputs of the same shape.
     donated = tuple(i for i, _ in heirs)
     first = tuple(o for _, o in heirs)
@@ -697,7 +715,7 @@ def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], le
                 results.append(None)
                 at += len(call.kinds)
                 continue
-            shapes = call.shapes[s.avals]
+            shapes = known(call, s.avals)  # type: ignore[arg-type]
             if shapes.on_host:
                 operands = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
             else:

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from . import programs, values
-from .calls import Call, Estimate, Guarded, Shapes, compiled_alone
+from . import programs, tracing, values
+from .calls import Call, Estimate, Guarded, Shapes, compiled_alone, known
 from .checks import test_of
 from .host.recipes import Recipe, Unstaged, packed, recipe_of, unpacked
 from .host.rules import BYTE, CALL
 from .host.short import SMALL, Form, shortened, silence
 from .host.staging import CODE_AFTER, Program, made, stage
+from .signalled import is_signalled
 from .values import Aval
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ TRACE, TRACE_OP = 0.06, 0.008
 MANY, RESULT = 24, 0.05
 #: A kernel by itself must have lost so many times what compiling it takes: the trace that it is part of may come again, and be compiled.
 PATIENCE = 2.0
+#: What part of it has come together when another thread begins to compile what will be taken into use when all of it has (``ahead``).
+HEAD_START = 0.25
 #: How much of the work on arrays a compiled kernel saves, and a compiled trace, which keeps less in memory between ops.
 SAVED, SAVED_TRACE = 0.3, 0.6
 
@@ -68,6 +71,9 @@ GRACE, SHARE, LONG = 20.0, 0.01, 4.0
 #: Seconds that compiling traces should have taken by now.
 compiled_seconds = 0.0
 _ndarray = np.ndarray
+_Jitted = type(jax.jit(lambda: 0))
+#: Numbers as they are given to kernels, by kind.
+_ZEROS = {"f": 0.0, "i": 0, "b": False, "c": 0j}
 _SCALARS: dict[str, Callable[[Any], Any]] = {"f": np.float64, "i": np.int64, "b": np.bool_, "c": np.complex128}
 
 
@@ -98,6 +104,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         calls = CALL * len(program.steps)
         shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), len(program.steps))
         shapes.run = _runner(call, avals, shapes, program)
+    call.last = None
 
 
 def kernel_seconds(estimate: Estimate) -> float:
@@ -107,7 +114,7 @@ def kernel_seconds(estimate: Estimate) -> float:
 
 def settled(call: Call, avals: tuple[Aval, ...]) -> Shapes:
     """What is known of a call, how it is to run included."""
-    shapes = call.shapes[avals]
+    shapes = known(call, avals)
     if shapes.estimate is None:
         settle(call, avals, shapes)
     return shapes
@@ -119,7 +126,7 @@ def _recipe(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Recipe:
     fact = programs.remembered(key)
     if fact is not None:
         return unpacked(fact)
-    recipe = recipe_of(shapes.traced(call, avals))
+    recipe = recipe_of(shapes.jaxpr or tracing.traced(call, avals)[0])
     with contextlib.suppress(Unstaged):
         programs.remember(key, packed(recipe))
     return recipe
@@ -135,6 +142,7 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
     owned = not call.view
     saved = 0.0 if values.tier == "host" or call.whole else estimate.calls + SAVED * estimate.work - LAUNCH
     left = PATIENCE * kernel_seconds(estimate) if saved > 0 else 0.0
+    due = (1 - HEAD_START) * left  # what is left when something has to be done
     runs = 0
 
     def run(*args: Any) -> Any:
@@ -162,9 +170,14 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
         return outs[0] if single else tuple(outs)
 
     def count() -> None:
-        nonlocal left
+        nonlocal left, due
         if saved > 0:
             left -= saved
+            if left > due or values.alone is not None:
+                return
+            if due:
+                _begin_alone(call, avals, shapes)
+                due = 0.0
             if left <= 0:
                 shapes.quick = None
                 shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
@@ -178,6 +191,26 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
         return run
 
     return run
+
+
+def _begin_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
+    """Has a kernel compiled that will soon be."""
+    if shapes.mixed or type(call.jitted) is not _Jitted:
+        return
+    args = (*[a.sds for a in avals], *[_ZEROS[k] for k in call.kinds])
+    try:
+        programs.begin(call.alone, programs.key_of("kernel", call.identity, avals), args)
+    except Exception as error:  # of lowering it, which will be tried once more
+        if is_signalled(error):
+            raise
+
+
+def soon(state: State) -> bool:
+    """Whether a trace has come so often that another thread may begin to compile it."""
+    if state.worth is None or state.begun or not values.on_host(state.device) or values.tier == "host":
+        return False
+    saved, compiling = state.worth
+    return saved * state.spent > HEAD_START * compiling
 
 
 def _code(

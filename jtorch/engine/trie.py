@@ -30,6 +30,7 @@ class State:
         "spent",
         "small",
         "worth",
+        "begun",
         "schedule",
         "period",
         "device",
@@ -62,6 +63,7 @@ class State:
         self.spent: float = 0  # how often it ran op by op
         self.small: tuple[Any, ...] | None = None  # what runs each step, if that stays NumPy for good; () if not (see ``tiers``)
         self.worth: tuple[float, float] | None = None  # what compiling saves in a run, and what it takes (see ``tiers``)
+        self.begun = False  # whether another thread has been asked to compile it
         self.schedule: list[State] | None = None
         self.period = -1
         self.device: Any = None  # where the ops so far run

@@ -13,8 +13,9 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 from .. import dtypes
 from ..engine import Aval, Call, Guarded
-from ..engine.calls import NUMBER_SDS
+from ..engine.calls import MANY
 from ..engine.programs import identity, key_of, remember, remembered
+from ..engine.tracing import traced
 from ..errors import broadcast_shapes
 from . import _pieces
 from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting
@@ -446,14 +447,13 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
         elif any(found) and not info.hidden:
             visible = outs[: len(outs) - info.hidden]
             derivative = vjp_of(call, avals, outs, needs, tuple([a.differentiable for a in visible]), kept=info.saved)
-            saved = [a.sds for a, keep in zip(avals, info.saved, strict=True) if keep]
-            saved += [a.sds for a in outs[: saved_results(info, len(outs))]]
-            cts = [a.sds for a in visible if a.differentiable]
-            jaxpr = derivative.jitted.trace(*saved, *cts, *[NUMBER_SDS[k] for k in call.kinds]).jaxpr.jaxpr
+            saved = [a for a, keep in zip(avals, info.saved, strict=True) if keep]
+            saved += outs[: saved_results(info, len(outs))]
+            jaxpr = traced(derivative, (*saved, *[a for a in visible if a.differentiable]))[0].jaxpr
             used = iter(dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))[1])
             found = tuple([keep and next(used) for keep in info.saved])
             remember(key, found)
-        info.masks[avals, needs] = found
+        _put(info.masks, (avals, needs), found)
     return found
 
 
@@ -507,11 +507,20 @@ def vjp_of(
     derived.single = False
     derived.kernel = fn
     name = call.identity and identity("vjp", call.identity, avals, outs, needs, given, recompute, kept)
-    found = info.vjps[avals, needs, given, recompute, kept] = Call(f"{op.name}_backward", fn, call.kinds, derived, name)
+    found = Call(f"{op.name}_backward", fn, call.kinds, derived, name)
     found.apart = op.apart
     if (piecewise := _pieces.DERIVATIVES.get(op.path)) is not None and all(given) and not n_saved and not n_results:
         found.jitted = _pieces.InPieces(found.jitted, _needed(piecewise, avals, needs), _statics(info.layout))
+    _put(info.vjps, (avals, needs, given, recompute, kept), found)
     return found
+
+
+def _put(cache: dict[Any, Any], key: Any, found: Any) -> None:
+    """Keeps something that belongs to shapes, of which a program may meet ever new ones: the older half goes when there are too many."""
+    cache[key] = found
+    if len(cache) > MANY:
+        for old in list(cache)[: MANY // 2]:
+            cache.pop(old, None)
 
 
 def _needed(piecewise: _pieces.Piecewise, avals: tuple[Aval, ...], needs: tuple[bool, ...]) -> _pieces.Piecewise:

@@ -11,6 +11,7 @@ from jax import lax
 
 from .. import dtypes
 from ..engine.intervals import in_range
+from . import _loops
 from ._axes import category, positions, take_along
 from ._declare import Array
 from ._hosted import FEW, REALS, hosted
@@ -119,4 +120,4 @@ def _key_of_rank(key: Array, axis: int, rank: Array) -> Array:
         return jnp.where(below <= rank, higher, found)
 
     start = jnp.full([1 if d == axis else m for d, m in enumerate(key.shape)], np.iinfo(np.int32).min, np.int32)
-    return lax.fori_loop(np.int32(0), np.int32(32), raise_by, start)
+    return _loops.fori_loop(np.int32(0), np.int32(32), raise_by, start)

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from . import _loops
 from ._declare import Array
 from ._matrix import over_rows
 
@@ -168,7 +169,7 @@ def run(
             new = tuple(jnp.where(mask_t, n, s) for n, s in zip(new, state, strict=True))
         return new, ((new, None if w.hr is None else full, cell.keep(x_part, h_part)) if keep else new[0])
 
-    state, found = lax.scan(body, state, (affine(x, w.ih, w.b_ih), mask), reverse=reverse)
+    state, found = _loops.scan(body, state, (affine(x, w.ih, w.b_ih), mask), reverse=reverse)
     if not keep:
         return found, state, None
     trace = Trace(*found)
@@ -204,7 +205,7 @@ def run_back(
         # With a dimension more, XLA does not take the empty buffers of both scans for one, which would have to be kept and copied.
         return new, (d_x[None], None if d_hp is d_x else d_hp[None], None if w.hr is None else d_h[None])
 
-    d_state, found = lax.scan(body, d_final, (d_out, x_part, trace.kept, before, trace.after, mask), reverse=not reverse)
+    d_state, found = _loops.scan(body, d_final, (d_out, x_part, trace.kept, before, trace.after, mask), reverse=not reverse)
     d_x, d_hp, d_h = [None if a is None else a[:, 0] for a in found]
     assert d_x is not None
     d_hp = d_x if d_hp is None else d_hp

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from . import _loops
 from ._declare import Array
 
 #: Smaller arrays are scanned by XLA: there is nothing to gain.
@@ -90,8 +91,8 @@ def _loop(rows: Array, combine: Combine, first: Array | None, reverse: bool, acc
         return accumulated, lax.dynamic_update_index_in_dim(out, accumulated.astype(rows.dtype), place, 0)
 
     if first is None:
-        return lax.fori_loop(1, n, step, (wide(rows[-1 if reverse else 0]), rows))[1]
-    return lax.fori_loop(0, n, step, (first, rows))[1]
+        return _loops.fori_loop(1, n, step, (wide(rows[-1 if reverse else 0]), rows))[1]
+    return _loops.fori_loop(0, n, step, (first, rows))[1]
 
 
 def running_extremum(x: Array, axis: int, beats: Combine, elsewhere: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -119,7 +120,7 @@ def _extremum_by_rows(x: Array, axis: int, beats: Combine) -> tuple[Array, Array
         return best, where, lax.dynamic_update_index_in_dim(values, best, k, 0), lax.dynamic_update_index_in_dim(places, where, k, 0)
 
     nowhere = jnp.zeros(rows.shape[1], np.int32)
-    _, _, values, places = lax.fori_loop(1, rows.shape[0], step, (rows[0], nowhere, rows, jnp.zeros(rows.shape, np.int32)))
+    _, _, values, places = _loops.fori_loop(1, rows.shape[0], step, (rows[0], nowhere, rows, jnp.zeros(rows.shape, np.int32)))
     values, places = [jnp.moveaxis(a.reshape(moved.shape), 0, axis) for a in (values, places)]
     if axis:
         places = lax.optimization_barrier(places)  # turned around first: half as many bytes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
+from . import _loops
 from ._declare import Array, defvjp, guard, guard_range, op
 from ._losses import number
 
@@ -63,7 +63,7 @@ def _forward(log_probs: Array, targets: Array, input_lengths: Array, target_leng
         alpha = jnp.where((t < input_lengths)[:, None], moved, alpha)
         return alpha, alpha
 
-    last, rest = lax.scan(step, start, (jnp.arange(1, log_probs.shape[0]), emitted[1:]))
+    last, rest = _loops.scan(step, start, (jnp.arange(1, log_probs.shape[0]), emitted[1:]))
     final = _at(last, 2 * target_lengths)
     before = jnp.where(target_lengths > 0, _at(last, 2 * target_lengths - 1), low)
     found = -_log_sum(final, before)
@@ -130,7 +130,7 @@ def _ctc_rule(
         return beta, beta
 
     frames = jnp.arange(log_probs.shape[0])
-    _, betas = lax.scan(step, jnp.full(labels.shape, -np.inf, log_probs.dtype), (frames, emitted), reverse=True)
+    _, betas = _loops.scan(step, jnp.full(labels.shape, -np.inf, log_probs.dtype), (frames, emitted), reverse=True)
     # alpha and beta both hold the emission: the probability to be in a state, given the labels, leaves one of them out.
     inside = frames[:, None, None] < input_lengths[None, :, None]
     log_share = alphas + betas - emitted + loss[None, :, None]

@@ -12,6 +12,7 @@ from jax import lax
 
 from .. import dtypes
 from ..errors import broadcast_shapes, canonical_dim
+from . import _loops
 from ._axes import accumulated, category, positions, put_along, to_dtype
 from ._declare import Array, Dtype, Number, defvjp, op, reduction
 from ._numeric import default_float, is_complex, unsupported, wide
@@ -188,7 +189,7 @@ def _complex_logcumsumexp(x: Array, axis: int) -> Array:
         total = _log_add(item, total)
         return total, total
 
-    _, rest = lax.scan(step, moved[0], moved[1:])
+    _, rest = _loops.scan(step, moved[0], moved[1:])
     return jnp.moveaxis(jnp.concatenate([moved[:1], rest]), 0, axis)
 
 
@@ -250,7 +251,7 @@ def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple
             return total, total
 
         moved = jnp.moveaxis(g, axis, 0)
-        _, rest = lax.scan(step, moved[-1], (moved[:-1], factors), reverse=True)
+        _, rest = _loops.scan(step, moved[-1], (moved[:-1], factors), reverse=True)
         total = jnp.moveaxis(jnp.concatenate([rest, moved[-1:]]), 0, axis)
         return (total * jnp.exp(jnp.conj(x - y)),)
     zero = jnp.zeros((), g.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
-from . import _complex
+from . import _complex, _loops
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
 from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
 from .indexing import check_fits
@@ -88,7 +88,7 @@ def _integer_power(x: Array, y: Array) -> Array:
         found, base, left = state
         return jnp.where(left & 1 == 1, found * base, found), base * base, left >> 1
 
-    return lax.while_loop(lambda state: jnp.any(state[2] > 0), square, (jnp.ones_like(x), x, y))[0]
+    return _loops.while_loop(lambda state: jnp.any(state[2] > 0), square, (jnp.ones_like(x), x, y))[0]
 
 
 def _pow_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from jax import lax
 from jax.lax import linalg as lapack
 
 from ..engine.intervals import in_range
+from . import _loops
 from ._declare import Array, defvjp, guard, guard_range, op, without_derivative
 from ._linalg import adjoint, check_float, check_kernel, check_matrix, check_square, diagonal, embedded, guard_info
 from ._numeric import scalar_name
@@ -46,7 +47,7 @@ def _failed_minor(a: Array, upper: bool, factor: Array) -> Array:
             column, row = rest[..., :, k], rest[..., k, :]
             return rest - column[..., :, None] * row[..., None, :] / pivot[..., None, None].astype(rest.dtype), info
 
-        found = lax.fori_loop(0, n, step, (full, jnp.zeros(a.shape[:-2], np.int32)))[1]
+        found = _loops.fori_loop(0, n, step, (full, jnp.zeros(a.shape[:-2], np.int32)))[1]
         return jnp.where(jnp.any(jnp.isnan(factor), (-1, -2)), jnp.maximum(found, np.int32(1)), np.int32(0))
 
     return lax.cond(jnp.any(jnp.isnan(factor)), eliminate, lambda _: jnp.zeros(a.shape[:-2], np.int32), None)

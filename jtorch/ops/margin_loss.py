@@ -5,10 +5,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from .. import dtypes
 from ..errors import broadcast_shapes
+from . import _loops
 from ._declare import Array, guard_range, op
 from ._losses import hinge, number, positive, reduced, reduction_of
 from ._numeric import require, scalar_name
@@ -170,7 +170,7 @@ def multilabel_margin_loss(
     if n * classes * classes <= _TOGETHER:
         each = jax.vmap(_multilabel_hinge)(rows, labels)
     else:  # sample by sample, and again in the derivative: all pairs of classes of all samples would fill the memory
-        each = lax.map(lambda pair: jax.checkpoint(_multilabel_hinge)(*pair), (rows, labels))
+        each = _loops.over_rows(lambda pair: jax.checkpoint(_multilabel_hinge)(*pair), (rows, labels))
     return reduced(each.reshape((n,) if input.ndim == 2 else ()), reduction)
 
 

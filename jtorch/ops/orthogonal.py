@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
+from . import _loops
 from ._declare import Array, Number, binary
 from ._numeric import require_full
 
@@ -32,7 +32,7 @@ def _run(x: Array, degree: Array, at_1: Array, step: Step) -> Array:
         return jnp.where(going, current, before), jnp.where(going, following, current)
 
     highest = jnp.max(degree, initial=1)
-    found = lax.fori_loop(jnp.asarray(1, degree.dtype), highest, body, (jnp.ones_like(x), at_1))[1]
+    found = _loops.fori_loop(jnp.asarray(1, degree.dtype), highest, body, (jnp.ones_like(x), at_1))[1]
     found = jnp.where(degree == 0, jnp.ones((), x.dtype), found)
     return jnp.where(degree < 0, jnp.zeros((), x.dtype), found)
 

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
+from . import _loops
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
 from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
@@ -586,7 +587,7 @@ def _zeta(x: Array, q: Array) -> Array:
     steps = jnp.max(before - first, initial=0).astype(np.int32)
     shifted = jnp.where(q > 0, q, q + before)
     shifted = jnp.where(shifted > 0, shifted, jnp.ones((), q.dtype))
-    found = lax.fori_loop(jnp.asarray(0, np.int32), steps, body, jnp.zeros_like(q)) + lax.zeta(x, shifted)
+    found = _loops.fori_loop(jnp.asarray(0, np.int32), steps, body, jnp.zeros_like(q)) + lax.zeta(x, shifted)
     pole = (q <= 0) & (q == jnp.floor(q))
     undefined = (x < 1) | ((q < 0) & (x != jnp.floor(x))) | jnp.isnan(x) | jnp.isnan(q)
     found = jnp.where(undefined, jnp.asarray(jnp.nan, q.dtype), found)

@@ -1,0 +1,98 @@
+"""Tracing kernels: what they give and what they are made of, for operands of certain shapes and dtypes. Floor 1.
+
+Most functions of ``jax.numpy`` are compiled functions themselves, which JAX traces one by one before they become part of the kernel that
+calls them: half of what tracing a kernel takes. What the host tier needs is only the kernel's own equations, so here kernels of this
+package are traced with these functions as plain Python. Loops stay loops (``ops/_loops.py``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jax.extend import core as jex
+
+from . import programs
+from .signalled import is_signalled
+from .values import Aval
+
+if TYPE_CHECKING:
+    from .calls import Call
+
+#: What a number of each kind is while a kernel is traced.
+NUMBER_SDS = {
+    "f": jax.ShapeDtypeStruct((), "float64"),
+    "i": jax.ShapeDtypeStruct((), "int64"),
+    "b": jax.ShapeDtypeStruct((), "bool"),
+    "c": jax.ShapeDtypeStruct((), "complex128"),
+}
+
+
+def traced(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any]:
+    """The closed jaxpr of a kernel, and what it gives: shapes and dtypes in its own structure.
+
+    Raises:
+        Exception: what the kernel, or JAX, says of wrong operands.
+    """
+    last = call.last
+    if last is not None and last[0] == avals:
+        return last[1]
+    warned = programs.warned
+    found = _inlined(call, avals) if call.identity is not None else None
+    if found is None or warned != programs.warned:
+        # Where it warns JAX is to keep what was traced, so that compiling it does not warn again.
+        with programs.told() if warned != programs.warned else contextlib.nullcontext():
+            whole = call.jitted.trace(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
+        found = whole.jaxpr, whole.out_info
+    call.last = avals, found
+    return found
+
+
+def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:
+    """As ``traced``, by this package's own way; None if there is none, or if it fails: the error that JAX's own way ends with counts."""
+    tracer = _tracer()
+    if tracer is None:
+        return None
+    try:
+        with jax.disable_jit():
+            return tracer(call.fn, [(s.shape, s.dtype) for s in (*avals, *[NUMBER_SDS[k] for k in call.kinds])])
+    except Exception as error:
+        if is_signalled(error):
+            raise
+        return None
+
+
+@functools.cache
+def _tracer() -> Callable[..., tuple[Any, Any]] | None:
+    """What traces a function outside of JAX's caches, which keep every shape; None if this JAX does not do so as expected."""
+    try:
+        from jax._src.core import DebugInfo
+        from jax._src.interpreters.partial_eval import trace_to_jaxpr_dynamic
+        from jax._src.linear_util import wrap_init
+
+        described = DebugInfo("kernel", "kernel", None, None)
+
+        def trace(fn: Callable[..., Any], ins: list[tuple[tuple[int, ...], np.dtype]]) -> tuple[Any, Any]:
+            trees = []
+
+            def flat(*args: Any) -> list[Any]:
+                leaves, tree = jax.tree.flatten(fn(*args))
+                trees.append(tree)
+                return leaves
+
+            jaxpr, _, consts = trace_to_jaxpr_dynamic(
+                wrap_init(flat, debug_info=described), [jax.core.ShapedArray(shape, dtype) for shape, dtype in ins]
+            )
+            return jex.ClosedJaxpr(jaxpr, consts), trees[0].unflatten([v.aval for v in jaxpr.outvars])
+
+        with jax.disable_jit():
+            closed, out = trace(lambda x, y: (x, jax.numpy.where(x > y, x, y)), [((2,), np.dtype("float32")), ((), np.dtype("float32"))])
+        names = {e.primitive.name for e in closed.jaxpr.eqns}
+        right = out[1].shape == (2,) and out[1].dtype == np.float32 and "select_n" in names and not names & {"jit", "pjit"}
+        return trace if right and len(closed.jaxpr.invars) == 2 else None
+    except Exception:
+        return None
