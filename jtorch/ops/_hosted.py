@@ -40,7 +40,7 @@ def hosted(
         make: called when the first kernel with it is staged, so that SciPy is not loaded before. NumPy is silent while what it gives runs.
             The formula's keyword arguments, which must be numbers, are given to it.
         ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see ``rules.by_elements``).
-        elementwise: that it computes element by element, and keeps shape and dtype.
+        elementwise: that it computes element by element, and keeps shape and dtype; otherwise it gives integers.
         most: larger operands are left to the formula.
     """
 
@@ -64,11 +64,11 @@ def hosted(
             return primitive.bind(*moved, **params), 0
 
         def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+            if not elementwise:  # places and orders
+                found = primitive.bind(*primals, **params)
+                return found, ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))
             whole = tuple([ad.instantiate_zeros(t) for t in tangents])
-            found, tangent = jax.jvp(functools.partial(formula, **params), tuple(primals), whole)
-            if tangent.dtype == jax.dtypes.float0:  # of places and orders
-                tangent = ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))
-            return found, tangent
+            return jax.jvp(functools.partial(formula, **params), tuple(primals), whole)
 
         primitive.def_abstract_eval(described)
         mlir.register_lowering(primitive, mlir.lower_fun(formula, multiple_results=False))

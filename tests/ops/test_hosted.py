@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jtorch as torch
 from jtorch.engine import values
+from jtorch.engine.host import recipes
 from jtorch.engine.host.rules import Equation, load
 from jtorch.engine.host.staging import stage
 from jtorch.ops import _arcs, _order, _remainder, _sincos, bessel, pointwise, reductions, special
@@ -164,6 +166,14 @@ def test_empty_ones_are_left_to_the_formula() -> None:
     assert torch.argmax(torch.ones(0, 3), dim=1).shape == (0,)
     assert torch.argsort(torch.ones(0, 3), dim=0).shape == (0, 3)
     assert torch.sin(torch.ones(0)).shape == (0,)
+
+
+def test_places_have_no_derivative() -> None:
+    x = jnp.asarray([3.0, 1.0, 2.0])
+    closed = jax.make_jaxpr(jax.grad(lambda a: (a[_order._stable_order(a, axis=0, descending=False)] * jnp.arange(3.0)).sum()))(x)
+    recipe = recipes.recipe_of(closed)
+    again = recipes.unpacked(recipes.packed(recipe))  # as another process finds it
+    assert stage(again)(np.asarray(x))[0].tolist() == [2.0, 0.0, 1.0]
 
 
 def test_incomplete_gamma_functions_of_ordinary_numbers() -> None:

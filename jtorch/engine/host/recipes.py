@@ -229,7 +229,7 @@ def _pack(x: Any) -> Any:
         return ("y", x.name)
     if isinstance(x, np.generic):
         return ("g", x.dtype.name, x.tobytes())
-    if isinstance(x, np.ndarray):
+    if isinstance(x, np.ndarray) and x.dtype.itemsize:
         return ("a", x.dtype.name, x.shape, x.tobytes())
     if isinstance(x, enum.Enum):
         return ("e", kind.__module__, kind.__qualname__, x.name)
