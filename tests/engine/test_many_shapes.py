@@ -8,7 +8,7 @@ import jtorch as torch
 from jtorch.engine import calls, values
 from jtorch.ops import _kernel
 
-pytestmark = pytest.mark.skipif(values.tier == "xla", reason="compiled kernels are not forgotten here, but where there are too many programs")
+pytestmark = pytest.mark.skipif(values.tier == "xla", reason="compiled kernels are bounded elsewhere (room)")
 
 
 @pytest.fixture(autouse=True)
