@@ -263,17 +263,19 @@ def _bitcast(x: Array, dtype: Any) -> Array:
         return _bitcast(x, np.dtype(np.uint8)) != 0
     if old.kind == "c":
         pair = jnp.stack([jnp.real(x), jnp.imag(x)], -1)
-        return _bitcast(pair.reshape(*x.shape[:-1], -1) if x.ndim else pair, new)
+        return _bitcast(pair.reshape(*x.shape[:-1], 2 * x.shape[-1]) if x.ndim else pair, new)
     if new.kind == "c":
         part = np.dtype(f"f{new.itemsize // 2}")
-        pairs = _bitcast(x, part).reshape(*x.shape[:-1], -1, 2)
+        parts = _bitcast(x, part)
+        pairs = parts.reshape(*parts.shape[:-1], parts.shape[-1] // 2, 2)
         return lax.complex(pairs[..., 0], pairs[..., 1])
     if old.itemsize == new.itemsize:
         return lax.bitcast_convert_type(x, new)
     if old.itemsize > new.itemsize:
-        return lax.bitcast_convert_type(x, new).reshape(*x.shape[:-1], -1)
+        ratio = old.itemsize // new.itemsize  # (-1 would not do, as there may be no elements)
+        return lax.bitcast_convert_type(x, new).reshape(*x.shape[:-1], ratio * x.shape[-1] if x.ndim else ratio)
     ratio = new.itemsize // old.itemsize
-    return lax.bitcast_convert_type(x.reshape(*x.shape[:-1], -1, ratio), new)
+    return lax.bitcast_convert_type(x.reshape(*x.shape[:-1], x.shape[-1] // ratio, ratio), new)
 
 
 def _geometry_view_dtype(shape: Ints, strides: Ints, ratio: Any) -> tuple[Ints, int] | None:

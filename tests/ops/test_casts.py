@@ -73,3 +73,13 @@ def test_resolutions() -> None:
 
 def test_the_class_of_tensors_names_the_default_dtype() -> None:
     assert torch.tensor([1]).type(torch.Tensor).dtype is torch.float32
+
+
+def test_bytes_of_nothing_as_another_dtype() -> None:
+    for shape, old, new, expected in (
+        ((0, 3), torch.float64, torch.int32, (0, 6)),
+        ((0, 4), torch.int32, torch.float64, (0, 2)),
+        ((0, 3), torch.complex128, torch.int16, (0, 24)),
+        ((0, 8), torch.uint8, torch.complex64, (0, 1)),
+    ):
+        assert torch.zeros(shape, dtype=old).view(new).shape == expected

@@ -38,7 +38,7 @@ with torch.no_grad():
 
 SHAPES = [(2, 3), (3,), (4, 2), (2, 2, 3), (), (1, 3), (6,), (0, 3), (3, 3), (2, 1)]
 DTYPES = tuple("float32 float32 float64 float64 int64 int64 int32 uint8 bool int16 complex64 complex128 float16 bfloat16".split())
-NUMBERS = ("2", "-3", "0.5", "True", "0", "-0.0", "3", "1.5", "-1")
+NUMBERS = ("2", "-3", "0.5", "True", "0", "-0.0", "3", "1.5", "-1", "300")
 
 #: New tensors that may share memory with old ones.
 VIEWS = """
@@ -111,6 +111,8 @@ torch.utils.checkpoint.checkpoint(lambda v: (v * v).sin(), {f}, use_reentrant=Fa
 {x}.detach().clone().requires_grad_({x}.dtype.is_floating_point)|Square.apply({q})
 torch.func.grad(lambda v: (v.sin() * v).sum())({f}.detach())|torch.func.vmap(lambda v: v * 2 + v.sum())({q1})
 torch.func.jvp(lambda v: v.sin() * v, ({f}.detach(),), (torch.ones_like({f}).detach(),))[1]
+torch.func.grad(lambda v: (torch.zeros_like(v).add_(2) * v).sum())({f}.detach())
+torch.func.grad(lambda v: {f}.detach().add_(v).sum())({f}.detach())|torch.trapezoid({q1}, dim={d})
 torch.func.vjp(torch.sin, {f}.detach())[1]({f}.detach())[0]
 torch.func.functional_call(net, {{"weight": net.weight * 2, "bias": net.bias}}, (torch.ones(2, 3).double() * {f}.double().mean(),))
 torch.func.vmap(torch.func.grad(lambda v: (v * v).sum()))({f1}.detach())|net(torch.ones(2, 3).double() * {f}.double().mean()).relu()
