@@ -60,13 +60,39 @@ class Writer:
             self._target.write(self._buffer.getvalue())
 
 
+def read_bytes(file: Any, count: int) -> bytes | bytearray:
+    """Up to ``count`` bytes of a file-like object, read into place if it can."""
+    if not hasattr(file, "readinto"):
+        return file.read(count)
+    data = bytearray(count)
+    view, start = memoryview(data), 0
+    while start < count and (got := file.readinto(view[start:])):
+        start += got
+    view.release()
+    del data[start:]
+    return data
+
+
+class _Source:
+    """A file-like object that knows ``read``, ``seek`` and ``tell`` alone, as the reader of archives wants it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self.seek, self.tell = file, file.seek, file.tell
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, count: int = -1) -> bytes:
+        return self._file.read() if count is None or count < 0 else bytes(read_bytes(self._file, count))
+
+
 class Archive:
     """A reader of PyTorch's archive."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
         try:
-            self._zip = zipfile.ZipFile(file)
+            self._zip = zipfile.ZipFile(file if hasattr(file, "seekable") else _Source(file))  # type: ignore[arg-type]
             names = self._zip.namelist()
             self._size = file.seek(0, 2)
             self._left = _TIMES * self._size + _BESIDE

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import _weights_only_unpickler
+from ._archive import read_bytes
 from ._saved_pickle import Storages, make_unpickler, storage_id, text, write_pickle
 from ._saved_storage import DTYPE_OF, LoadedStorage, brief
 from ._weights_only_unpickler import StorageType, UntypedStorageType
@@ -131,7 +132,7 @@ def load(file: Any, restore: Callable[[Any, str], Any], reader: Any, options: di
         storage_type, location, numel = named[key]
         size = numel * (1 if storage_type.dtype is None else storage_type.dtype.itemsize)
         header = file.read(8)
-        data = np.frombuffer(bytearray(file.read(size) if size <= left else b""), np.uint8)
+        data = np.frombuffer(bytearray(read_bytes(file, size) if size <= left else b""), np.uint8)
         if len(header) != 8 or data.nbytes != size:
             raise RuntimeError("unexpected EOF. The file might be corrupted.")
         storages[key] = restore(LoadedStorage(data, storage_type.dtype, "cpu"), location)

@@ -232,6 +232,10 @@ class TypedStorage:
         """The storage without its dtype."""
         return self._untyped_storage
 
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
+
     def data_ptr(self) -> int:
         """As ``UntypedStorage.data_ptr``."""
         return self._untyped_storage.data_ptr()

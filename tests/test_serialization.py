@@ -237,3 +237,39 @@ def test_a_wrapper_is_its_attributes() -> None:
     file.seek(0)
     again = torch.load(file, weights_only=False)["w"]
     assert type(again) is Held and again.shape == (2,) and again.inner.tolist() == [1.0, 2.0] and (again + 1).tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("into", [True, False])
+def test_objects_with_few_of_a_files_methods_are_read(zipped, into) -> None:
+    class Source:
+        def __init__(self, data):
+            self.file, self.used = io.BytesIO(data), set()
+            self.seek, self.tell, self.readline = self.file.seek, self.file.tell, self.file.readline
+            if into:
+                self.readinto = self._into
+
+        def read(self, *count):
+            self.used.add("read")
+            return self.file.read(*count)
+
+        def _into(self, view):
+            self.used.add("readinto")
+            return self.file.readinto(view)
+
+    kept = io.BytesIO()
+    x = torch.arange(6.0)
+    torch.save({"x": x, "part": x[2:4]}, kept, _use_new_zipfile_serialization=zipped)
+    source = Source(kept.getvalue())
+    found = torch.load(source)
+    found["x"][2] = 9
+    assert found["x"].tolist() == [0, 1, 9, 3, 4, 5] and found["part"].tolist() == [9, 3]
+    assert ("readinto" in source.used) is into
+    storage = torch.load(io.BytesIO(_saved(x.storage())), weights_only=False)
+    assert storage._cdata == storage._cdata and storage._cdata == storage.data_ptr()
+
+
+def _saved(value) -> bytes:
+    kept = io.BytesIO()
+    torch.save(value, kept)
+    return kept.getvalue()

@@ -169,3 +169,9 @@ def test_normalize_call():
         return a, rest, b, more
 
     assert normalize_call(own, (1, 2), {"c": 4}) == ((1, 2), {"b": 3, "c": 4})
+
+
+def test_packets_have_their_operator_as_a_function():
+    packet = torch.ops.aten.add
+    assert packet.op is packet.op and packet.op.__module__ == packet.__module__ and packet.op.__name__ == "add"
+    assert packet.op(torch.ones(1), 2).tolist() == [3.0]

@@ -272,6 +272,7 @@ class OpOverloadPacket:
         self.__qualname__ = self._qualified_op_name = f"{namespace}::{name}"
         self.__module__ = f"torch._ops.{namespace}"
         self._signatures = signatures
+        self._op: Any = None
 
     def overloads(self) -> list[str]:
         """The names of the overloads."""
@@ -308,6 +309,19 @@ class OpOverloadPacket:
 
     def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
         return self
+
+    @property
+    def op(self) -> Any:
+        """The operator as a plain function."""
+        if self._op is None:
+
+            def op(*args: Any, **kwargs: Any) -> Any:
+                return self(*args, **kwargs)
+
+            op.__name__ = op.__qualname__ = self.__name__
+            op.__module__ = self.__module__
+            self._op = op
+        return self._op
 
     def all(self) -> list[OpOverload]:
         """The overloads themselves."""

@@ -1,4 +1,4 @@
-"""Strided nested tensors out of dense ones, under the names of ``torch`` that layers of attention call. Gradients reach the dense tensor."""
+"""Strided nested tensors out of dense ones, under the names of ``torch`` that layers of attention call. Gradients reach the latter."""
 
 from __future__ import annotations
 

@@ -231,7 +231,8 @@ def _products(name: str, a: Any, b: Any) -> StridedNestedTensor:
     for x, which in ((a, "1st"), (b, "2nd")):
         if isinstance(x, StridedNestedTensor) and x._form.rank < 2:
             raise RuntimeError(
-                f"{name}: For nested tensors, only inputs with >= 3 dims are currently supported. {which} input has rank: {x._form.rank + 1}"
+                f"{name}: For nested tensors, only inputs with >= 3 dims are currently supported. {which} input has rank: "
+                f"{x._form.rank + 1}"
             )
     batch, other = [len(x._sizes) if isinstance(x, StridedNestedTensor) else x.shape[0] for x in (a, b)]
     if batch != other:
@@ -244,8 +245,8 @@ def _products(name: str, a: Any, b: Any) -> StridedNestedTensor:
     left, right = ([x._sizes[i] if isinstance(x, StridedNestedTensor) else tuple(x.shape[1:]) for i in range(batch)] for x in (a, b))
     if name == "matmul" and any(s[:-2] != t[:-2] for s, t in zip(left, right, strict=True)):
         raise RuntimeError(
-            "matmul: For nested tensors, batch dimensions must have the same sizes, no broadcasting is currently performed. Got batch shapes "
-            f"for self {_column([s[:-2] for s in left])} and batch shapes for mat2 {_column([t[:-2] for t in right])}"
+            "matmul: For nested tensors, batch dimensions must have the same sizes, no broadcasting is currently performed. "
+            f"Got batch shapes for self {_column([s[:-2] for s in left])} and batch shapes for mat2 {_column([t[:-2] for t in right])}"
         )
     if name == "matmul" and any(s[-1] != t[-2] for s, t in zip(left, right, strict=True)):
         raise RuntimeError(
