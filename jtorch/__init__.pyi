@@ -14,14 +14,21 @@ from . import _C as _C
 from . import __config__ as __config__
 from . import __future__ as __future__
 from . import _dynamo as _dynamo
+from . import _functorch as _functorch
+from . import _guards as _guards
+from . import _higher_order_ops as _higher_order_ops
+from . import _inductor as _inductor
+from . import _jit_internal as _jit_internal
 from . import _ops as _ops
 from . import _prims_common as _prims_common
 from . import _refusals as _refusals
+from . import _subclasses as _subclasses
 from . import _tensor as _tensor
 from . import _tensor_str as _tensor_str
 from . import _utils as _utils
 from . import accelerator as accelerator
 from . import amp as amp
+from . import ao as ao
 from . import autograd as autograd
 from . import backends as backends
 from . import classes as classes
@@ -118,6 +125,7 @@ from .layouts import channels_last as channels_last
 from .layouts import channels_last_3d as channels_last_3d
 from .layouts import contiguous_format as contiguous_format
 from .layouts import layout as layout
+from .layouts import legacy_contiguous_format as legacy_contiguous_format
 from .layouts import memory_format as memory_format
 from .layouts import preserve_format as preserve_format
 from .layouts import strided as strided
@@ -144,11 +152,20 @@ from .legacy_storages import IntStorage as IntStorage
 from .legacy_storages import LongStorage as LongStorage
 from .legacy_storages import ShortStorage as ShortStorage
 from .low_level import _assert_async as _assert_async
+from .low_level import _cast_Byte as _cast_Byte
+from .low_level import _cast_Char as _cast_Char
+from .low_level import _cast_Double as _cast_Double
+from .low_level import _cast_Float as _cast_Float
+from .low_level import _cast_Half as _cast_Half
+from .low_level import _cast_Int as _cast_Int
+from .low_level import _cast_Long as _cast_Long
+from .low_level import _cast_Short as _cast_Short
 from .low_level import _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr
 from .low_level import _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo
 from .low_level import _grouped_mm as _grouped_mm
 from .low_level import _int_mm as _int_mm
 from .low_level import _log_softmax_backward_data as _log_softmax_backward_data
+from .low_level import _segment_reduce as _segment_reduce
 from .low_level import _shape_as_tensor as _shape_as_tensor
 from .low_level import _softmax_backward_data as _softmax_backward_data
 from .printing import set_printoptions as set_printoptions
@@ -158,6 +175,7 @@ from .size import Size as Size
 from .size import SymBool as SymBool
 from .size import SymFloat as SymFloat
 from .size import SymInt as SymInt
+from .storages import StorageBase as StorageBase
 from .storages import TypedStorage as TypedStorage
 from .storages import UntypedStorage as UntypedStorage
 from .streams import Event as Event
@@ -3109,7 +3127,7 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     """A sparse tensor of blocks: ``crow_indices`` say where rows of blocks begin in ``col_indices`` and ``values``."""
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor of the compressed ``layout``: CSR, CSC, BSR or BSC."""
-def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
     """A sparse tensor in coordinate format: ``values[k]`` stands at ``indices[:, k]``, and values at equal indices add up."""
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor with compressed columns: ``ccol_indices`` say where they begin in ``row_indices`` and ``values``."""

@@ -22,8 +22,9 @@ _HEAD = """\
 
 Made by `python -m tools.package_report` from real runs. The packages are those of PyPI, unchanged; the programs ran under
 `python -m jtorch`, and their numbers are compared with PyTorch's. Times are in PyTorch's: cold with an empty cache, so that everything is
-compiled; warm with the cache that the cold run left; step for the median of the later steps of the warm run. Runs of a few tenths of
-a second on a machine that others use as well: they tell orders of magnitude.
+compiled; warm with the cache that the cold run left; step for the median of the later steps of the warm run. What is empty was not
+measured. PyTorch's times are those recorded with the programs, many of them a few tenths of a second; jtorch's were taken on two cores that
+others used as well. So they tell orders of magnitude.
 
 ## Programs
 

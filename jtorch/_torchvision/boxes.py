@@ -24,9 +24,7 @@ def nms(dets: np.ndarray, scores: np.ndarray, iou_threshold: float) -> np.ndarra
     if scores.ndim != 1:
         raise RuntimeError(f"scores should be a 1d tensor, got {scores.ndim}D")
     if len(dets) != len(scores):
-        raise RuntimeError(
-            f"boxes and scores should have same number of elements in dimension 0, got {len(dets)} and {len(scores)}"
-        )
+        raise RuntimeError(f"boxes and scores should have same number of elements in dimension 0, got {len(dets)} and {len(scores)}")
     if dets.dtype != scores.dtype:
         raise RuntimeError("dets should have the same type as scores")
     order = np.argsort(-scores, kind="stable")

@@ -75,9 +75,9 @@ def deform_conv2d_backward(
 ) -> tuple[Array, ...]:  # fmt: skip
     """The gradients with respect to input, weight, offset, mask and bias."""
 
-    def run(*operands: Array) -> Array:
-        return deform_conv2d(
-            *operands, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask
-        )  # fmt: skip
+    settings = stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask
+
+    def run(input: Array, weight: Array, offset: Array, mask: Array, bias: Array) -> Array:
+        return deform_conv2d(input, weight, offset, mask, bias, *settings)
 
     return jax.vjp(run, input, weight, offset, mask, bias)[1](grad)
