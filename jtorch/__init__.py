@@ -48,6 +48,8 @@ from . import engine as engine
 from . import layouts as _layouts
 from . import return_types as return_types
 from . import version as version
+from ._saving import load as load
+from ._saving import save as save
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -118,7 +120,7 @@ _LAZY_NAMES = {
         "DoubleStorage", "FloatStorage", "HalfStorage", "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage",
         "BoolStorage", "BFloat16Storage", "ComplexDoubleStorage", "ComplexFloatStorage",
     ), "legacy_storages"),
-    "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func", "autocast": "amp", "fork": "jit",
+    "compile": "compiler", "vmap": "func", "autocast": "amp", "fork": "jit",
     "wait": "jit",
     "get_autocast_dtype": "amp", "set_autocast_dtype": "amp", "is_autocast_enabled": "amp", "set_autocast_enabled": "amp",
     "is_autocast_cache_enabled": "amp", "set_autocast_cache_enabled": "amp", "clear_autocast_cache": "amp",

@@ -65,6 +65,8 @@ from . import utils as utils
 from . import version as version
 from . import wrappers as wrappers
 from . import xpu as xpu
+from ._saving import load as load
+from ._saving import save as save
 from .amp import GradScaler as GradScaler
 from .amp import autocast as autocast
 from .amp import clear_autocast_cache as clear_autocast_cache
@@ -150,8 +152,6 @@ from .low_level import _log_softmax_backward_data as _log_softmax_backward_data
 from .low_level import _shape_as_tensor as _shape_as_tensor
 from .low_level import _softmax_backward_data as _softmax_backward_data
 from .printing import set_printoptions as set_printoptions
-from .serialization import load as load
-from .serialization import save as save
 from .size import Size as Size
 from .size import SymBool as SymBool
 from .size import SymFloat as SymFloat

@@ -6,6 +6,8 @@ import io
 import os
 import pickle
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -215,3 +217,12 @@ def test_mapped_files(tmp_path: Path) -> None:
     assert torch.load(path, mmap=True)["a"].sum().item() == 4950
     with pytest.raises(ValueError, match="f must be a file path in order to use the mmap argument"):
         torch.load(io.BytesIO(path.read_bytes()), mmap=True)
+
+
+def test_save_and_load_stand_in_the_namespace_from_the_start() -> None:
+    script = (
+        "import sys, jtorch; names = vars(jtorch); first = 'jtorch.serialization' in sys.modules\n"
+        "print(callable(names['save']), callable(names['load']), first, jtorch.serialization.load is names['load'], names['load'].__module__)"
+    )
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100).stdout
+    assert out.split() == ["True", "True", "False", "True", "jtorch.serialization"]
