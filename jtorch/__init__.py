@@ -106,7 +106,7 @@ _LAZY = (
 )  # fmt: skip
 #: Names that live in them.
 _LAZY_NAMES = {
-    "UntypedStorage": "storages", "TypedStorage": "storages", "GradScaler": "amp", "Future": "futures", "Stream": "streams",
+    "UntypedStorage": "storages", "TypedStorage": "typed_storages", "GradScaler": "amp", "Future": "futures", "Stream": "streams",
     "Event": "streams", "ScriptModule": "jit", "ScriptFunction": "jit",
     **dict.fromkeys((
         "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",

@@ -156,11 +156,11 @@ from .size import Size as Size
 from .size import SymBool as SymBool
 from .size import SymFloat as SymFloat
 from .size import SymInt as SymInt
-from .storages import TypedStorage as TypedStorage
 from .storages import UntypedStorage as UntypedStorage
 from .streams import Event as Event
 from .streams import Stream as Stream
 from .torch_version import __version__ as __version__
+from .typed_storages import TypedStorage as TypedStorage
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -1639,7 +1639,7 @@ class Tensor(_CoreTensor):
     def storage_offset(self) -> _int:
         """Elements before the first one in the storage."""
     def storage_type(self) -> Tensor:
-        """The class of the tensor's typed storage."""
+        """The old class for storages of the tensor's dtype."""
     def stride(self, dim: _int | None = None) -> Any:
         """Elements to step in memory from one index to the next, for each dimension or one."""
     def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
