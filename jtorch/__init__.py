@@ -136,7 +136,7 @@ _LAZY_NAMES = {
     "CharTensor": "legacy", "ShortTensor": "legacy", "IntTensor": "legacy", "LongTensor": "legacy", "BoolTensor": "legacy",
 }  # fmt: skip
 
-_sys.meta_path.append(_refusals.Finder)
+_sys.meta_path.append(_refusals.Finder())
 
 
 def __getattr__(name: str) -> _Any:
