@@ -143,9 +143,12 @@ from .legacy_storages import HalfStorage as HalfStorage
 from .legacy_storages import IntStorage as IntStorage
 from .legacy_storages import LongStorage as LongStorage
 from .legacy_storages import ShortStorage as ShortStorage
+from .low_level import _addmm_activation as _addmm_activation
 from .low_level import _assert_async as _assert_async
+from .low_level import _compute_linear_combination as _compute_linear_combination
 from .low_level import _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr
 from .low_level import _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo
+from .low_level import _debug_has_internal_overlap as _debug_has_internal_overlap
 from .low_level import _grouped_mm as _grouped_mm
 from .low_level import _int_mm as _int_mm
 from .low_level import _log_softmax_backward_data as _log_softmax_backward_data

@@ -8,11 +8,22 @@ from typing import Any
 
 from .. import devices as _devices
 from ..core import Tensor as _Tensor
+from ..errors import broadcast_shapes as _broadcast_shapes
+from ..size import Size as _Size
 
 #: Whether PyTorch was built for Intel's GPUs.
 _has_xpu = False
 #: The class of tensors' class.
 _TensorMeta = type(_Tensor)
+
+
+def _infer_size(a: Any, b: Any, /) -> Any:
+    """The shape that two shapes broadcast to.
+
+    Raises:
+        RuntimeError: if they do not.
+    """
+    return _Size(_broadcast_shapes(tuple(a), tuple(b)))
 
 
 def _log_api_usage_once(event: str) -> None:

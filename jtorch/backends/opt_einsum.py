@@ -22,7 +22,7 @@ def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tup
         ValueError: for a strategy without the package, or one that is not known.
     """
     global enabled, strategy
-    before = (enabled, strategy if enabled else None)
+    before = (enabled, strategy)
     if _strategy not in (None, "auto", "greedy", "optimal"):
         raise ValueError(f"`strategy` must be one of the following: [auto, greedy, optimal] but is {_strategy}")
     enabled = enabled if _enabled is None else _enabled
