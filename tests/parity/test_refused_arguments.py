@@ -183,3 +183,18 @@ def test_sizes_of_fractional_pooling(n: int, options: dict[str, Any]) -> None:
         except Exception as e:
             found.append(f"{type(e).__name__}: {e}")
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace", "arange", "range"])
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_sequences_fill_results_of_as_many_elements(name: str) -> None:
+    arguments = {"arange": (4,), "range": (0, 3)}.get(name, (0, 3, 4))
+    found = []
+    for t in (jtorch, torch):
+        x = t.zeros(2, 3)
+        view = x.narrow(1, 1, 2)
+        getattr(t, name)(*arguments, out=view)
+        other = t.zeros(2, 2).T
+        getattr(t, name)(*arguments, out=other)
+        found.append((x.tolist(), tuple(view.shape), other.tolist()))
+    assert found[0] == found[1]
