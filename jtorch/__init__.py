@@ -48,6 +48,8 @@ from . import engine as engine
 from . import layouts as _layouts
 from . import return_types as return_types
 from . import version as version
+from ._saving import load as load
+from ._saving import save as save
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -105,15 +107,16 @@ _LAZY = (
 )  # fmt: skip
 #: Names that live in them.
 _LAZY_NAMES = {
-    "UntypedStorage": "storages", "TypedStorage": "storages", "GradScaler": "amp", "Future": "futures", "Stream": "streams",
+    "UntypedStorage": "storages", "TypedStorage": "typed_storages", "GradScaler": "amp", "Future": "futures", "Stream": "streams",
     "Event": "streams", "ScriptModule": "jit", "ScriptFunction": "jit",
     **dict.fromkeys((
         "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
         "_check_type", "_check_value", "_check_with",
     ), "checks"),
     **dict.fromkeys((
-        "_assert_async", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_grouped_mm", "_int_mm",
-        "_log_softmax_backward_data", "_shape_as_tensor", "_softmax_backward_data",
+        "_addmm_activation", "_assert_async", "_compute_linear_combination", "_convert_indices_from_coo_to_csr",
+        "_convert_indices_from_csr_to_coo", "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_log_softmax_backward_data",
+        "_shape_as_tensor", "_softmax_backward_data",
     ), "low_level"),
     **dict.fromkeys((
         "DoubleStorage", "FloatStorage", "HalfStorage", "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage",
@@ -124,7 +127,7 @@ _LAZY_NAMES = {
         "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int", "_cast_Long", "_cast_Short",
         "_segment_reduce",
     ), "low_level"),
-    "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func", "autocast": "amp", "fork": "jit",
+    "compile": "compiler", "vmap": "func", "autocast": "amp", "fork": "jit",
     "wait": "jit",
     "get_autocast_dtype": "amp", "set_autocast_dtype": "amp", "is_autocast_enabled": "amp", "set_autocast_enabled": "amp",
     "is_autocast_cache_enabled": "amp", "set_autocast_cache_enabled": "amp", "clear_autocast_cache": "amp",
@@ -144,7 +147,7 @@ _LAZY_NAMES = {
     "CharTensor": "legacy", "ShortTensor": "legacy", "IntTensor": "legacy", "LongTensor": "legacy", "BoolTensor": "legacy",
 }  # fmt: skip
 
-_sys.meta_path.append(_refusals.Finder)
+_sys.meta_path.append(_refusals.Finder())
 
 
 def __getattr__(name: str) -> _Any:

@@ -74,6 +74,8 @@ from . import utils as utils
 from . import version as version
 from . import wrappers as wrappers
 from . import xpu as xpu
+from ._saving import load as load
+from ._saving import save as save
 from .amp import GradScaler as GradScaler
 from .amp import autocast as autocast
 from .amp import clear_autocast_cache as clear_autocast_cache
@@ -151,6 +153,7 @@ from .legacy_storages import HalfStorage as HalfStorage
 from .legacy_storages import IntStorage as IntStorage
 from .legacy_storages import LongStorage as LongStorage
 from .legacy_storages import ShortStorage as ShortStorage
+from .low_level import _addmm_activation as _addmm_activation
 from .low_level import _assert_async as _assert_async
 from .low_level import _cast_Byte as _cast_Byte
 from .low_level import _cast_Char as _cast_Char
@@ -160,8 +163,10 @@ from .low_level import _cast_Half as _cast_Half
 from .low_level import _cast_Int as _cast_Int
 from .low_level import _cast_Long as _cast_Long
 from .low_level import _cast_Short as _cast_Short
+from .low_level import _compute_linear_combination as _compute_linear_combination
 from .low_level import _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr
 from .low_level import _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo
+from .low_level import _debug_has_internal_overlap as _debug_has_internal_overlap
 from .low_level import _grouped_mm as _grouped_mm
 from .low_level import _int_mm as _int_mm
 from .low_level import _log_softmax_backward_data as _log_softmax_backward_data
@@ -169,18 +174,16 @@ from .low_level import _segment_reduce as _segment_reduce
 from .low_level import _shape_as_tensor as _shape_as_tensor
 from .low_level import _softmax_backward_data as _softmax_backward_data
 from .printing import set_printoptions as set_printoptions
-from .serialization import load as load
-from .serialization import save as save
 from .size import Size as Size
 from .size import SymBool as SymBool
 from .size import SymFloat as SymFloat
 from .size import SymInt as SymInt
 from .storages import StorageBase as StorageBase
-from .storages import TypedStorage as TypedStorage
 from .storages import UntypedStorage as UntypedStorage
 from .streams import Event as Event
 from .streams import Stream as Stream
 from .torch_version import __version__ as __version__
+from .typed_storages import TypedStorage as TypedStorage
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -1659,7 +1662,7 @@ class Tensor(_CoreTensor):
     def storage_offset(self) -> _int:
         """Elements before the first one in the storage."""
     def storage_type(self) -> Tensor:
-        """The class of the tensor's typed storage."""
+        """The old class for storages of the tensor's dtype."""
     def stride(self, dim: _int | None = None) -> Any:
         """Elements to step in memory from one index to the next, for each dimension or one."""
     def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:

@@ -12,7 +12,8 @@ import jtorch as torch
 from . import _utils, _weights_only_unpickler
 from ._saved_storage import DTYPE_OF, TYPED, Piece, brief, geometry
 from ._weights_only_unpickler import StorageType, UntypedStorageType
-from .storages import TypedStorage, UntypedStorage
+from .storages import UntypedStorage
+from .typed_storages import TypedStorage
 
 # ---- writing -----------------------------------------------------------------------------------------------------------------------------
 

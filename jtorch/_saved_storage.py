@@ -11,7 +11,8 @@ import numpy as np
 import jtorch as torch
 from jtorch.core import alias_of, from_host, from_value
 from jtorch.errors import not_offered
-from jtorch.storages import TypedStorage, UntypedStorage, storage_of
+from jtorch.storages import UntypedStorage, storage_of
+from jtorch.typed_storages import TypedStorage
 
 #: Storage classes of PyTorch's format, by dtype. Other dtypes are saved as ``UntypedStorage`` with the dtype beside it.
 TYPED = {

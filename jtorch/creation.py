@@ -280,6 +280,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         found = wanted or dtypes.of_number(data)
         if _fits(data, found):  # a number becomes part of the program, which costs less than a copy to the device
             return _scalar(data, dtype=found, device=device, requires_grad=requires_grad)
+    if hasattr(data, "untyped"):
+        return _made(_of_storage(data, wanted), None, device, requires_grad)
     return _made(_host_array(data, wanted), None, device, requires_grad)
 
 
@@ -292,6 +294,20 @@ def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: Any, requires_
     if requires_grad and not made._aval.differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return requiring(made) if requires_grad else made
+def _of_storage(source: Any, wanted: dtypes.dtype | None) -> np.ndarray:
+    """The elements of a storage; an untyped one holds whole elements of the dtype that is asked for.
+
+    Raises:
+        RuntimeError: if the storage is of another dtype.
+    """
+    mine = getattr(source, "dtype", None)
+    if mine is not None and wanted not in (None, mine):
+        raise RuntimeError(
+            f"Expected a Storage of type {wanted.scalar_name} or an UntypedStorage, but got {mine.scalar_name}"  # type: ignore[union-attr]
+        )
+    dtype = wanted or mine or (dtypes.int64 if source.untyped().nbytes() else dtypes.get_default_dtype())
+    data = source.untyped().memory().view(np.uint8)
+    return data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype.np).copy()
 
 
 _scalar = factory(OPS["_C._scalar"], "_C._scalar")
@@ -378,6 +394,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
         return _made(np.asarray(data), wanted, device, False)
     if isinstance(data, jax.Array):
         return _of_jax(data, wanted, device, False)
+    if hasattr(data, "untyped"):
+        return _made(_of_storage(data, wanted), None, device, False)
     return _made(_host_array(data, wanted), None, device, False)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .argument_errors import MISSING_DEFAULT, Parameter, Signature, signatures
 from .core import Tensor
-from .warned_once import outside
+from .warned_once import outside, state
 
 #: Each function's parameters in the order of its deprecated overloads.
 _ORDERS = {
@@ -60,7 +60,7 @@ def _fits(parameter: str, value: Any, name: str) -> bool:
 
 def _warn(name: str, names: list[str], method: bool) -> None:
     global _warned
-    if _warned:
+    if _warned and not state["always"]:
         return
     _warned = True
     parameters = [Parameter(n, "Scalar" if n in _NUMBERS else "Tensor", False, MISSING_DEFAULT) for n in names]

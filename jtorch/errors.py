@@ -149,6 +149,10 @@ _EXACT_OUT: dict[str, str] = {
         ("isneginf isposinf signbit", "{name} does not support non-boolean outputs."),
         ("bitwise_not clamp", "Found dtype {mine} but expected {its}"),
         ("nonzero nonzero_static", "{name}: Expected out tensor to have scalar type {its} but got scalar type{mine}"),
+        ("inverse", "Expected out tensor to have dtype {its_cpp}, but got {mine_cpp} instead"),
+        ("ormqr", "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{its} and result has dtype {mine}"),
+        ("frexp.mantissa", "torch.frexp() expects mantissa to have dtype {its_cpp} but got {mine_cpp}"),
+        ("frexp.exponent", "torch.frexp() expects exponent to have int dtype but got {mine_cpp}"),
         ("float_power", "the output given to float_power has dtype {mine} but the operation's result requires dtype {its}"),
         ("hash_tensor", "Expected result to be of dtype uint64, but got {mine}"),
         ("histc", "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {its_cpp} and hist {mine_cpp}"),
@@ -164,6 +168,23 @@ _EXACT_OUT: dict[str, str] = {
 }  # fmt: skip
 
 
+#: The name by which a function refuses an ``out`` that its result cannot be cast to.
+_CASTABLE = {
+    "householder_product": "torch.linalg.householder_product", "orgqr": "torch.linalg.householder_product", "tensorinv": "tensorinv",
+    "tensorsolve": "tensorsolve", "eig": "torch.linalg.eig", "eigvals": "torch.linalg.eigvals", "cholesky_inverse": "cholesky_inverse",
+    "cholesky_solve": "cholesky_solve", "pinv": "linalg.pinv", "matrix_rank": "torch.linalg.matrix_rank", "cond": "linalg.cond",
+    "lstsq": "torch.linalg.lstsq", "matrix_power": "matrix_power", "geqrf": "torch.geqrf",
+}  # fmt: skip
+
+
+def uncastable(name: str, field: str, result: str, out: str) -> str | None:
+    """What a function says of an ``out`` that its result cannot be cast to, if it has words of its own."""
+    if name not in _CASTABLE:
+        return None
+    word = field or ("eigenvalues" if name == "eigvals" else "result")
+    return f"{_CASTABLE[name]}: Expected {word} to be safely castable from {result} dtype, but got {word} with dtype {out}"
+
+
 CPP_NAMES = {
     "Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int", "Int": "int",
     "Short": "short int", "Char": "signed char", "Byte": "unsigned char", "Bool": "bool", "ComplexFloat": "c10::complex<float>",
@@ -171,13 +192,15 @@ CPP_NAMES = {
 }  # fmt: skip
 
 
-def check_out_dtype(name: str, result: str, out: str) -> None:
+def check_out_dtype(name: str, result: str, out: str, field: str = "") -> None:
     """Refuses ``out`` of another dtype where a function does not convert; dtypes by their names in messages, ``Float``.
+
+    ``field`` is the result's name, where there are several.
 
     Raises:
         RuntimeError: in the function's own words.
     """
-    words = _EXACT_OUT.get(name)
+    words = _EXACT_OUT.get(name) or _EXACT_OUT.get(f"{name}.{field}")
     if words is not None and not (out == "Byte" and name in ("all", "any")):
         cpp = {"its_cpp": CPP_NAMES.get(result, result), "mine_cpp": CPP_NAMES.get(out, out)}
         raise RuntimeError(words.format(name=name, its=result, mine=out, flag="True" if result == "Int" else "False", **cpp))

@@ -21,6 +21,8 @@ from .ops._kernel import Fixed, T, call_of
 from .ops.indexing import too_large
 from .overridable import specialise
 
+#: Factories that fill an ``out`` of as many elements in its own order, whatever its shape.
+_SEQUENCES = frozenset(("_arange", "_linspace", "_logspace"))
 #: Factories that torch gives no ``out=``.
 _WITHOUT_OUT = frozenset(("scalar_tensor", "tril_indices", "triu_indices"))
 _KW = inspect.Parameter.KEYWORD_ONLY
@@ -172,6 +174,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         entries, numbers = _layout_of(op, arguments, _fill_dtype(op, arguments, given))
         result = make(call_of(op, entries), numbers, device if device is not None or out is None else out.device)
         if out is not None:
+            if op.name in _SEQUENCES and isinstance(out, Tensor) and out.numel() == result.numel():
+                result = result.reshape(out.shape)  # type: ignore[attr-defined]
             return write_out(result, out, op.name)
         if memory_format is not None:
             strides = format_strides(result._aval.shape, memory_format)

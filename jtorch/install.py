@@ -96,7 +96,7 @@ _PLACES = {
     "torch.autograd.function": {"autograd.function_node": "FunctionCtx"},
     "torch.autograd.graph": {"autograd.engine": "GradientEdge"},
     "torch.library": {"library.definitions": "Library"},
-    "torch.storage": {"storages": "TypedStorage UntypedStorage"},
+    "torch.storage": {"storages": "UntypedStorage", "typed_storages": "TypedStorage"},
     "torch.serialization": {"_weights_only_unpickler": "StorageType"},
     "torch.fx.graph": {"fx._code": "CodeGen"},
     "torch.optim.lr_scheduler": {"optim._lr_base": "_LRScheduler"},

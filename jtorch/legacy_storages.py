@@ -8,14 +8,12 @@ import numpy as np
 
 from .core import share_host
 from .dtypes import BY_NAME
-from .storages import TypedStorage, UntypedStorage, storage_of
+from .storages import UntypedStorage, storage_of, swapped
+from .typed_storages import NAMES as DTYPES
+from .typed_storages import TypedStorage, numbers_from
 
 #: Name -> dtype.
-NAMES = {
-    "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "LongStorage": "int64", "IntStorage": "int32",
-    "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8", "BoolStorage": "bool", "BFloat16Storage": "bfloat16",
-    "ComplexDoubleStorage": "complex128", "ComplexFloatStorage": "complex64",
-}  # fmt: skip
+NAMES = {name: dtype for dtype, name in DTYPES.items()}
 
 
 class _LegacyStorageMeta(type):
@@ -32,21 +30,21 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
 
     def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: Any) -> Any:
         """A storage of ``size`` elements, of the elements of a sequence, or on the memory of another."""
-        if kwargs:
-            raise cls._wrong(f"Keyword argument '{next(iter(kwargs))}' cannot be specified")
-        if len(args) > 1 or (args and wrap_storage is not None):
-            raise cls._wrong("Too many positional arguments")
+        if cls is _LegacyStorage:
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+        for word in kwargs:
+            if word not in ("device", "dtype"):
+                raise TypeError(f"TypedStorage.__new__() got an unexpected keyword argument '{word}'")
+            raise cls._wrong(f"Keyword argument '{word}' cannot be specified")
         if wrap_storage is not None:
+            if args:
+                raise cls._wrong("No positional arguments should be given when using 'wrap_storage'")
             if not isinstance(wrap_storage, UntypedStorage):
-                raise TypeError(f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}")
+                raise cls._wrong(f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}", TypeError)
             return TypedStorage(wrap_storage=wrap_storage, dtype=cls.dtype)
-        given = args[0] if args else 0
-        if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-            data = np.zeros(int(given), cls.dtype.np)
-        elif isinstance(given, (list, tuple, range, np.ndarray)):
-            data = np.asarray(given).astype(cls.dtype.np)
-        else:
-            raise cls._wrong(f"Argument type not recognized: {type(given)}", TypeError)
+        if len(args) > 1:
+            raise cls._wrong("Too many positional arguments")
+        data = numbers_from(args[0] if args else 0, cls.dtype, cls._wrong)
         return cls._of(data)
 
     @classmethod
@@ -60,11 +58,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     ) -> TypedStorage:
         """A storage of the numbers in a buffer of bytes."""
         del dtype  # the class says it
-        number = np.dtype(cls.dtype.np)
-        if byte_order is None and number.itemsize > 1:
-            raise ValueError("function missing required argument 'byte_order' (pos 2)")
-        data = np.frombuffer(buffer, number.newbyteorder(">" if byte_order == "big" else "="), count, offset)
-        return cls._of(data.astype(number))
+        return cls._of(swapped(buffer, byte_order, cls.dtype, count, offset))
 
     _from_buffer = from_buffer
 
@@ -84,6 +78,14 @@ def _made() -> dict[str, Any]:
 
 
 _classes = _made()
+
+
+def _dtype_to_storage_type_map() -> dict[Any, str]:
+    return {BY_NAME[dtype]: name for name, dtype in NAMES.items()}
+
+
+def _storage_type_to_dtype_map() -> dict[str, Any]:
+    return {name: BY_NAME[dtype] for name, dtype in NAMES.items()}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,10 +8,39 @@ from .dtypes import BY_NAME
 from .functional import PUBLIC
 
 __all__ = [
-    "_assert_async", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int", "_cast_Long", "_cast_Short",
-    "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_grouped_mm", "_int_mm",
-    "_log_softmax_backward_data", "_segment_reduce", "_shape_as_tensor", "_softmax_backward_data",
+    "_addmm_activation", "_assert_async", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int",
+    "_cast_Long", "_cast_Short", "_compute_linear_combination", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
+    "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_log_softmax_backward_data", "_segment_reduce", "_shape_as_tensor",
+    "_softmax_backward_data",
 ]  # fmt: skip
+
+
+def _addmm_activation(
+    self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None
+) -> Any:
+    """``addmm``, then ReLU, or the tanh form of GELU."""
+    found = PUBLIC["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
+    found = PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else found.relu()
+    return found if out is None else out.resize_(found.shape).copy_(found)
+
+
+def _compute_linear_combination(input: Any, coefficients: Any, *, out: Any = None) -> Any:
+    """Sums of the slices along the first dimension, each with the coefficients of one row: ``(n, *)``, ``(m, n)`` -> ``(m, *)``."""
+    found = PUBLIC["tensordot"](coefficients, input, dims=1)
+    return found if out is None else out.resize_(found.shape).copy_(found)
+
+
+def _debug_has_internal_overlap(self: Any) -> int:
+    """Whether two elements of a tensor share memory: 0 no, 1 yes, 2 it would take too long to tell."""
+    sizes = [(n, step) for n, step in zip(self.shape, self.stride(), strict=True) if n > 1]
+    if self.numel() and any(not step for _, step in sizes):
+        return 1
+    expected = 1
+    for n, step in sorted(sizes, key=lambda pair: pair[1]):
+        if step != expected:
+            return 2
+        expected *= n
+    return 0
 
 
 def _shape_as_tensor(self: Any) -> Any:

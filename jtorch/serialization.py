@@ -27,6 +27,9 @@ from ._legacy_format import MAGIC_NUMBER as MAGIC_NUMBER
 from ._legacy_format import PROTOCOL_VERSION as PROTOCOL_VERSION
 from ._saved_pickle import Storages, make_unpickler, storage_id, text, write_pickle
 from ._saved_storage import LoadedStorage
+from ._saving import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL
+from ._saving import load as load
+from ._saving import save as save
 from ._weights_only_unpickler import StorageType as StorageType
 from ._whole_files import replacing
 from .errors import not_offered
@@ -65,7 +68,6 @@ STORAGE_KEY_SEPARATOR = ","
 LONG_SIZE, INT_SIZE, SHORT_SIZE = struct.Struct("=l").size, struct.Struct("=i").size, struct.Struct("=h").size
 IS_WINDOWS = sys.platform == "win32"
 MAP_SHARED, MAP_PRIVATE = (None, None) if IS_WINDOWS else (mmap_module.MAP_SHARED, mmap_module.MAP_PRIVATE)
-DEFAULT_PROTOCOL = 2
 
 UNSAFE_MESSAGE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
@@ -422,29 +424,14 @@ def _is_zipfile(f: Any) -> bool:
 # ---- saving ------------------------------------------------------------------------------------------------------------------------------
 
 
-def save(
-    obj: object,
-    f: Any,
-    pickle_module: Any = pickle,
-    pickle_protocol: int = DEFAULT_PROTOCOL,
-    _use_new_zipfile_serialization: bool = True,
-    _disable_byteorder_record: bool = False,
+def _write(
+    obj: object, f: Any, pickle_module: Any, pickle_protocol: int, use_new_zipfile_serialization: bool, disable_byteorder_record: bool
 ) -> None:
-    """Writes an object to a path or a file-like object, in PyTorch's format.
-
-    Tensors that share a storage share it in the file, which holds whole storages. jtorch's classes are written under PyTorch's names.
-
-    Raises:
-        AttributeError: if ``f`` is neither a path nor writable.
-        RuntimeError: if the folder does not exist.
-
-    Differs from torch:
-        A file at a path is replaced at once when the new one is complete; a failure leaves the old one.
-    """
+    """What ``save`` does."""
     if not _is_path(f) and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     storages = Storages(location_tag)
-    if not _use_new_zipfile_serialization:
+    if not use_new_zipfile_serialization:
         if _local.skip_data:
             raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
         with _written(f) as file:
@@ -458,7 +445,7 @@ def save(
         writer.record("data.pkl", buffer.getvalue())
         writer.record(".format_version", b"1")
         writer.record(".storage_alignment", str(ALIGNMENT).encode())
-        if not _disable_byteorder_record:
+        if not disable_byteorder_record:
             writer.record("byteorder", sys.byteorder.encode())
         for key, piece in storages.pieces.values():
             writer.record(f"data/{key}", np.zeros(piece.nbytes, np.uint8) if _local.skip_data else piece.memory().view(np.uint8))
@@ -500,40 +487,22 @@ def _forced_weights_only(weights_only: bool | None, pickle_module: Any) -> bool:
             "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not explicitly passed to "
             "`torch.load`, forcing weights_only=False.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return False
     return pickle_module is None if weights_only is None else weights_only
 
 
-def load(
-    f: Any,
-    map_location: Any = None,
-    pickle_module: Any = None,
-    *,
-    weights_only: bool | None = None,
-    mmap: bool | None = None,
-    **pickle_load_args: Any,
+def _read(
+    f: Any, map_location: Any, pickle_module: Any, weights_only: bool | None, mmap: bool | None, pickle_load_args: dict[str, Any]
 ) -> Any:
-    """Reads what ``save`` wrote, here or in PyTorch.
-
-    Args:
-        f: a path, or a file-like object that can seek.
-        map_location: where storages go: a device, a dict from old to new places, or ``fn(storage, location)``.
-        pickle_module: what reads the pickle, with ``weights_only=False``.
-        weights_only: refuse everything but tensors, containers, numbers and what ``add_safe_globals`` allowed. The default is True.
-        mmap: read storages from the file when they are first used; ``f`` must be a path.
-
-    Raises:
-        UnpicklingError: for what ``weights_only`` refuses.
-        RuntimeError: if the file is damaged.
-    """
+    """What ``load`` does."""
     weights_only = _forced_weights_only(weights_only, pickle_module)
     if weights_only:
         if pickle_module is not None:
             raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
         if pickle_load_args:
-            warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+            warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=3)
     pickle_load_args.setdefault("encoding", "utf-8")
     reader = _weights_only_unpickler if weights_only else (pickle_module or pickle)
     with _opened(f, "rb") as file:

@@ -320,10 +320,14 @@ class Alias:
 def __getattr__(name: str) -> Any:
     # As torch.storage, this module gives programs the classes of storages, which lie on a higher floor.
     if name in ("TypedStorage", "UntypedStorage"):
-        from . import storages
+        from . import storages, typed_storages
 
-        return getattr(storages, name)
-    if name in ("_LegacyStorage", "_LegacyStorageMeta"):
+        return getattr(storages if name == "UntypedStorage" else typed_storages, name)
+    if name == "_StorageBase":
+        from .storages import UntypedStorage
+
+        return UntypedStorage
+    if name in ("_LegacyStorage", "_LegacyStorageMeta", "_dtype_to_storage_type_map", "_storage_type_to_dtype_map"):
         from . import legacy_storages
 
         return getattr(legacy_storages, name)

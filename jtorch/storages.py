@@ -1,7 +1,9 @@
-"""``UntypedStorage`` and ``TypedStorage``: a tensor's memory as programs and files see it."""
+"""``UntypedStorage``: a tensor's memory as programs and files see it. ``typed_storages`` has those with a dtype."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,18 +11,116 @@ import numpy as np
 from . import dtypes
 from .core import Tensor, alias_of, contiguous_strides, is_contiguous, share_host
 from .engine import META, limits, numbers_of
-from .errors import check_long
+from .errors import check_long, not_offered
+from .functional import PUBLIC
 from .resizing import FIXED, resize_storage
 from .storage import Alias, Storage
 from .tensor_numbers import host_memory
 
 
-class UntypedStorage:
-    """The memory of tensors, as bytes. Two tensors that share memory have storages that compare equal."""
+class StorageBase:
+    """What storages have, with a dtype of their own or none: conversions, copies, and the questions that all of them answer alike."""
 
-    def __init__(self, size: Any = 0, *, _storage: Storage | None = None, _device: Any = None) -> None:
-        self._looked_at = _storage if _storage is not None else alias_of(share_host(_bytes(size), owned=True)).storage
-        self._device = _device
+    is_cuda = is_hpu = is_sparse = False
+    device: Any
+
+    def untyped(self) -> UntypedStorage:
+        """The storage without a dtype."""
+        raise NotImplementedError
+
+    def _tensor(self) -> Any:
+        """The memory as a flat tensor, which shares it."""
+        raise NotImplementedError
+
+    def _converted(self, dtype: dtypes.dtype) -> Any:
+        """The elements in another dtype, or copied, as a ``TypedStorage``."""
+        from .typed_storages import TypedStorage
+
+        found = self._tensor()
+        made = found.to(dtype) if dtype is not found.dtype else found.clone()
+        return TypedStorage(wrap_storage=storage_of(made), dtype=dtype)
+
+    def get_device(self) -> int | None:
+        """The accelerator's number; None where the memory is no accelerator's."""
+        return self.device.index
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        """Whether the memory is page-locked for an accelerator: it never is."""
+        del device
+        return False
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])  # type: ignore[index,arg-type]
+
+    def __copy__(self) -> Any:
+        return self.clone()  # type: ignore[attr-defined]
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        # Storages that look at the same memory stay together, and with the tensors that are copied beside them.
+        made = memo.setdefault("torch", {})
+        key = self.untyped()._cdata
+        if key not in made:
+            made[key] = self.untyped().clone()
+        return self._around(made[key])
+
+    def _around(self, memory: UntypedStorage) -> Any:
+        """A storage of this kind on other memory."""
+        return memory
+
+    def __reduce__(self) -> Any:
+        from . import serialization
+
+        buffer = io.BytesIO()
+        serialization.save(self, buffer, _use_new_zipfile_serialization=False)
+        return _load_from_bytes, (buffer.getvalue(),)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.untyped().nbytes()
+
+
+def _conversion(name: str, dtype: str) -> Any:
+    def convert(self: StorageBase) -> Any:
+        return self._converted(dtypes.BY_NAME[dtype])
+
+    convert.__name__, convert.__qualname__ = name, f"StorageBase.{name}"
+    convert.__doc__ = f"The elements as ``{dtype}``, in memory of their own."
+    return convert
+
+
+for _name, _dtype in {
+    "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8",
+    "byte": "uint8", "bool": "bool", "bfloat16": "bfloat16", "complex_double": "complex128", "complex_float": "complex64",
+    "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2", "float8_e4m3fnuz": "float8_e4m3fnuz",
+    "float8_e5m2fnuz": "float8_e5m2fnuz",
+}.items():  # fmt: skip
+    if _dtype in dtypes.BY_NAME:
+        setattr(StorageBase, _name, _conversion(_name, _dtype))
+
+
+def _load_from_bytes(saved: bytes) -> Any:
+    from . import serialization
+
+    return serialization.load(io.BytesIO(saved), weights_only=False)
+
+
+class UntypedStorage(StorageBase):
+    """The memory of tensors, as bytes. Two tensors that share memory have storages that compare equal.
+
+    ``UntypedStorage(size)`` has memory of its own, and ``UntypedStorage(sequence)`` with these bytes in it.
+    """
+
+    is_sparse_csr = False
+    filename = None
+
+    def __init__(self, *args: Any, device: Any = None, _storage: Storage | None = None) -> None:
+        if len(args) > 1:
+            got = ", ".join(type(a).__name__ for a in args)
+            raise TypeError(
+                f"torch.UntypedStorage() received an invalid combination of arguments - got ({got}), but "
+                "expected one of:\n * (*, int allocator = None, torch.device device = None)\n * (int size, *, int allocator = None, "
+                "torch.device device = None)\n * (object sequence, *, int allocator = None, torch.device device = None)\n"
+            )
+        self._looked_at = _storage if _storage is not None else _made(args[0] if args else 0, device)
 
     @property
     def _storage(self) -> Storage:
@@ -42,13 +142,15 @@ class UntypedStorage:
         return self.nbytes()
 
     def data_ptr(self) -> int:
-        """A number that names the memory; not a real address unless it is NumPy's."""
+        """A number that names the memory; not a real address unless it is NumPy's. 0 on the meta device, which has none."""
+        if self._aval.device == META:
+            return 0
         host = self._storage.host
         return self._storage.address if host is None else host.ctypes.data
 
     @property
     def _cdata(self) -> int:
-        return self.data_ptr()
+        return self._storage.address
 
     @property
     def device(self) -> Any:
@@ -80,7 +182,104 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes as a list."""
+        self._check_readable()
         return list(self._to_bytes())
+
+    def _check_readable(self) -> None:
+        if self._aval.device == META:
+            raise NotImplementedError("Not available for 'meta' device type")
+
+    def _tensor(self) -> Any:
+        if self._aval.device == META:
+            return PUBLIC["empty"](self.nbytes(), dtype=dtypes.uint8, device="meta")
+        return share_host(self._shared())
+
+    def element_size(self) -> int:
+        """Bytes in an element: one."""
+        return 1
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The class's name; with ``dtype``, the bytes as elements of it."""
+        del non_blocking
+        if dtype is None:
+            return "torch.storage.UntypedStorage"
+        raise not_offered("UntypedStorage.type(dtype)", "PyTorch refuses it for every dtype that is wider; use a tensor")
+
+    def new(self) -> UntypedStorage:
+        """An empty storage on the same device."""
+        return UntypedStorage(0, device=self.device)
+
+    def clone(self) -> UntypedStorage:
+        """A storage with the same bytes and memory of its own."""
+        if self._aval.device == META:
+            return UntypedStorage(self.nbytes(), device="meta")
+        return UntypedStorage(_storage=alias_of(share_host(self.memory().view(np.uint8).copy(), owned=True)).storage)
+
+    def copy_(self, source: Any, non_blocking: Any = None) -> UntypedStorage:
+        """Takes over the bytes of another storage.
+
+        Raises:
+            RuntimeError: if they are not as many.
+        """
+        del non_blocking
+        if not isinstance(source, StorageBase):
+            raise TypeError(f"copy_(): argument 'src' (position 1) must be torch.Storage, not {type(source).__name__}")
+        given = source.untyped()
+        if given.nbytes() != self.nbytes():
+            raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {given.nbytes()} bytes")
+        if self._aval.device != META:
+            self._shared()[:] = given.memory().view(np.uint8)
+        return self
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """The storage on a device: itself if it lies there."""
+        del non_blocking
+        from . import devices
+
+        if devices.device(device) == self.device:
+            return self
+        return storage_of(self._tensor().to(device))
+
+    def cpu(self) -> UntypedStorage:
+        """The storage in the host's memory: itself if it lies there."""
+        if self._aval.device == META:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        return self.to(device="cpu")
+
+    def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
+        """Not offered: there is no accelerator to lock pages for."""
+        del device
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+    def byteswap(self, dtype: dtypes.dtype) -> None:
+        """Turns the order of the bytes within elements of ``dtype`` round, for complex ones within each part."""
+        size = dtype.itemsize // (2 if dtype.is_complex else 1)
+        self._shared().reshape(-1, size)[:] = self._shared().reshape(-1, size)[:, ::-1].copy()
+
+    def share_memory_(self) -> UntypedStorage:
+        """Not offered: arrays cannot lie in memory that processes share."""
+        self._share("fd")
+        return self
+
+    def _share(self, how: str) -> Any:
+        if self.device.type != "cpu":
+            raise RuntimeError(f"_share_{how}_: only available on CPU")
+        raise not_offered("UntypedStorage.share_memory_", "JAX arrays cannot lie in memory that processes share")
+
+    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        del args, kwargs
+        return self._share("fd")
+
+    def _share_filename_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        del args, kwargs
+        return self._share("filename")
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, byte_order: str | None = None, *, dtype: Any = None, count: int = -1, offset: int = 0) -> Any:
+        """A storage with the bytes of a buffer, read as elements of ``dtype`` in ``byte_order``."""
+        if dtype is None:
+            raise RuntimeError("argument 'dtype' cannot be None")
+        return cls(_storage=alias_of(share_host(swapped(buffer, byte_order, dtype, count, offset).view(np.uint8), owned=True)).storage)
 
     def _shared(self) -> np.ndarray:
         """The bytes as NumPy's memory, which from now on is the storage's: what is written there is seen by its tensors."""
@@ -102,6 +301,7 @@ class UntypedStorage:
             IndexError: if it is out of range.
             RuntimeError: for a slice with steps.
         """
+        self._check_readable()
         if isinstance(index, slice):
             found = self._shared()[_checked_slice(index)]
             return UntypedStorage(_storage=alias_of(share_host(found)).storage)
@@ -121,11 +321,12 @@ class UntypedStorage:
         """Writes one byte everywhere."""
         if type(value) is not int:
             raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
-        self._shared()[:] = value & 255
+        if self._aval.device != META:
+            self._shared()[:] = value & 255
         return self
 
     def __repr__(self) -> str:
-        numbers = "..." if self.device.type == META else "".join(f" {n}\n" for n in self.tolist()).removesuffix("\n")
+        numbers = "..." if self.device.type == META else " " + "\n ".join(map(str, self.tolist()))
         return f"{numbers}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
     def untyped(self) -> UntypedStorage:
@@ -180,6 +381,28 @@ def _negative(size: int) -> RuntimeError:
     )
 
 
+def swapped(buffer: Any, byte_order: str | None, dtype: dtypes.dtype, count: int, offset: int) -> np.ndarray:
+    """The numbers in a buffer of bytes, in the machine's order."""
+    number = np.dtype(dtype.np)
+    if byte_order is None and number.itemsize > 1:
+        raise ValueError("function missing required argument 'byte_order' (pos 2)")
+    data = np.frombuffer(buffer, number.newbyteorder(">" if byte_order == "big" else "="), count, offset)
+    return np.ascontiguousarray(data.astype(number))
+
+
+def _made(given: Any, device: Any) -> Storage:
+    """New memory on a device: of a size, or with the bytes of a sequence."""
+    if device is not None:
+        from . import devices
+
+        place = devices.device(device)
+        if place.type != "cpu":
+            if place.type not in ("meta", "cuda", "xpu", "mps"):
+                raise RuntimeError(f"torch.UntypedStorage(): Storage device not recognized: {place.type}")
+            return alias_of(share_host(_bytes(given), owned=True).to(device)).storage
+    return alias_of(share_host(_bytes(given), owned=True)).storage
+
+
 def _bytes(given: Any) -> np.ndarray:
     """The memory of a new storage: of a size, or with the bytes of a sequence."""
     if isinstance(given, (int, np.integer)):
@@ -206,7 +429,7 @@ def _checked_slice(index: slice) -> slice:
     return index
 
 
-def _checked_index(storage: UntypedStorage | TypedStorage, index: Any) -> int:
+def _checked_index(storage: Any, index: Any) -> int:
     if not hasattr(type(index), "__index__"):
         raise TypeError(f"can't index a torch.{type(storage).__name__} with {type(index).__name__}")
     i, n = index.__index__(), len(storage)
@@ -215,78 +438,6 @@ def _checked_index(storage: UntypedStorage | TypedStorage, index: Any) -> int:
     if not 0 <= at < n:
         raise IndexError(f"index {at} out of range for storage of size {n}")
     return at
-
-
-class TypedStorage:
-    """A storage with the dtype of the tensor it was asked of."""
-
-    def __init__(self, *, wrap_storage: UntypedStorage, dtype: dtypes.dtype, _internal: bool = False) -> None:
-        self._untyped_storage = wrap_storage
-        self.dtype = dtype
-
-    def __repr__(self) -> str:
-        about = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
-        return f"...\n{about}" if self.device.type == META else "".join(f" {n}\n" for n in self.tolist()) + about
-
-    def untyped(self) -> UntypedStorage:
-        """The storage without its dtype."""
-        return self._untyped_storage
-
-    @property
-    def _cdata(self) -> int:
-        return self._untyped_storage._cdata
-
-    def data_ptr(self) -> int:
-        """As ``UntypedStorage.data_ptr``."""
-        return self._untyped_storage.data_ptr()
-
-    def nbytes(self) -> int:
-        """Bytes in the storage."""
-        return self._untyped_storage.nbytes()
-
-    def size(self) -> int:
-        """Elements in the storage."""
-        return self.nbytes() // self.dtype.itemsize
-
-    def __len__(self) -> int:
-        return self.size()
-
-    def __getitem__(self, index: int) -> Any:
-        """An element as a Python number.
-
-        Raises:
-            RuntimeError: for a slice, as in torch.
-        """
-        if isinstance(index, slice):
-            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self._untyped_storage.memory().view(self.dtype.np)[_checked_index(self, index)].item()
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Writes an element, or one to every place of a slice."""
-        place = _checked_slice(index) if isinstance(index, slice) else _checked_index(self, index)
-        self._untyped_storage._shared().view(self.dtype.np)[place] = value
-
-    def fill_(self, value: Any) -> TypedStorage:
-        """Writes one element everywhere."""
-        self._untyped_storage._shared().view(self.dtype.np)[:] = value
-        return self
-
-    def resizable(self) -> bool:
-        """As ``UntypedStorage.resizable``."""
-        return self._untyped_storage.resizable()
-
-    def resize_(self, size: int) -> None:
-        """As ``UntypedStorage.resize_``, in elements."""
-        self._untyped_storage.resize_(size * self.dtype.itemsize)
-
-    def tolist(self) -> list[Any]:
-        """The elements as Python numbers."""
-        return self._untyped_storage.memory().view(self.dtype.np).tolist()
-
-    @property
-    def device(self) -> Any:
-        """Where the memory lies."""
-        return self._untyped_storage.device
 
 
 def storage_of(t: Tensor) -> UntypedStorage:

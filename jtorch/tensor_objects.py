@@ -234,6 +234,14 @@ def _construct(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
                 "torch.as_tensor(...) instead."
             )
         return as_subclass(args[0], cls)
+    if len(args) == 1 and hasattr(args[0], "untyped"):
+        mine = getattr(args[0], "dtype", default)
+        if mine is not default:
+            raise RuntimeError(
+                f"Expected a Storage of type {default.scalar_name} or an UntypedStorage, but got type {mine.scalar_name} for argument 1 "
+                "'storage'"
+            )
+        made = make_tensor([], dtype=default).set_(args[0])  # a look at the same memory
     elif len(args) == 1 and not isinstance(args[0], int) and not (isinstance(args[0], tuple) and type(args[0]).__name__ == "Size"):
         made = make_tensor(args[0], dtype=default, device=device)
         if MODE.inference:

@@ -6,6 +6,8 @@ import io
 import os
 import pickle
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -273,3 +275,13 @@ def _saved(value) -> bytes:
     kept = io.BytesIO()
     torch.save(value, kept)
     return kept.getvalue()
+
+
+def test_save_and_load_stand_in_the_namespace_from_the_start() -> None:
+    script = (
+        "import sys, jtorch; names = vars(jtorch); first = 'jtorch.serialization' in sys.modules\n"
+        "print(callable(names['save']), callable(names['load']), first)\n"
+        "print(jtorch.serialization.load is names['load'], names['load'].__module__)"
+    )
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100).stdout
+    assert out.split() == ["True", "True", "False", "True", "jtorch.serialization"]

@@ -12,7 +12,9 @@ from ..aten.state import NoDispatch as _NoDispatch
 from ..core import Tensor as _Tensor
 from ..dispatch import EnableTorchFunction as _Enable
 from ..dispatch import disabled_torch_dispatch_impl as _disabled
+from ..errors import broadcast_shapes as _broadcast_shapes
 from ..layouts import strided as _strided
+from ..size import Size as _Size
 
 #: Whether PyTorch was built for Intel's GPUs.
 _has_xpu = False
@@ -31,6 +33,15 @@ def _dispatch_isTensorSubclassLike(tensor: _Tensor) -> bool:
     if handler is not None and handler is not _disabled:
         return True
     return tensor.layout is not _strided or tensor.device.type == "meta" or type(tensor._read()) is Batched
+
+
+def _infer_size(a: Any, b: Any, /) -> Any:
+    """The shape that two shapes broadcast to.
+
+    Raises:
+        RuntimeError: if they do not.
+    """
+    return _Size(_broadcast_shapes(tuple(a), tuple(b)))
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -43,6 +43,11 @@ class _Saving(threading.local):
 SAVING = _Saving()
 
 
+def _shown(results: Sequence[Value], visible: int, residual: int, number: int | None) -> Value:
+    """A residual, as the result that it is: so its changes in place are noticed."""
+    return results[visible + residual] if number is None or number >= visible else results[number]
+
+
 class Rare:
     """What few nodes have: a name of their own, hooks, notes.
 
@@ -94,7 +99,9 @@ class Node(Shown):
         self.kept = kept
         saved = [v for v, keep in zip(ins, kept, strict=True) if keep]
         if info.hidden:
-            saved += results[len(results) - info.hidden :]
+            visible = len(results) - info.hidden
+            shown = info.shown
+            saved += [_shown(results, visible, i, n) for i, n in enumerate(shown[: info.hidden])] if shown else results[visible:]
         elif info.saves_result:
             saved += results
         self.saved: list[Any] | None = saved

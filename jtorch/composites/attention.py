@@ -253,7 +253,7 @@ def multi_head_attention_forward(
         if dropout_p > 0.0:
             weights = PUBLIC["nn.functional.dropout"](weights, dropout_p)
         out = (weights @ v).transpose(0, 1).contiguous().view(target_len * batch, embed_dim)
-        out = PUBLIC["nn.functional.linear"](out, out_proj_weight, out_proj_bias).view(target_len, batch, -1)
+        out = PUBLIC["nn.functional.linear"](out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
         weights = weights.view(batch, num_heads, target_len, source_len)
         if average_attn_weights:
             weights = weights.mean(1)
@@ -264,7 +264,7 @@ def multi_head_attention_forward(
     k, v = (x.reshape(batch, num_heads, source_len, head_dim) for x in (k, v))
     out = PUBLIC["nn.functional.scaled_dot_product_attention"](q, k, v, attn_mask, dropout_p, is_causal)
     out = out.permute(2, 0, 1, 3).contiguous().view(batch * target_len, embed_dim)
-    out = PUBLIC["nn.functional.linear"](out, out_proj_weight, out_proj_bias).view(target_len, batch, -1)
+    out = PUBLIC["nn.functional.linear"](out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
     return (out, None) if batched else (out.squeeze(1), None)
 
 

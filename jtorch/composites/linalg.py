@@ -201,10 +201,10 @@ def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, 
     if dims is not None:
         input = input.movedim(tuple(dims), tuple(range(-len(dims), 0)))
     kept = input.shape[other.dim() :]
-    if math.prod(kept) != math.prod(input.shape[: other.dim()]):
+    if math.prod(kept) != other.numel():
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
-            f"but got {math.prod(kept)} != {math.prod(input.shape[: other.dim()])}"
+            f"but got {math.prod(kept)} != {other.numel()}"
         )
     found = PUBLIC["linalg.solve"](input.reshape(other.numel(), math.prod(kept)), other.reshape(-1)).reshape(kept)
     return found if out is None else write_out(found, out, "linalg_tensorsolve")

@@ -14,9 +14,9 @@ def _sizes(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio:
         if output_ratio is None:
             raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
         ratio: Any = (output_ratio,) * n if isinstance(output_ratio, (int, float)) and n == 3 else output_ratio
-        if len(ratio) > n:
+        if n == 2 and len(ratio) > n:
             raise ValueError(f"fractional_max_pool{n}d requires output_ratio to either be a single Int or tuple of Ints.")
-        output_size = [int(size * r) for size, r in zip(input.shape[-n:], ratio, strict=True)]
+        output_size = [int(size * ratio[i]) for i, size in enumerate(input.shape[-n:])]
     return kernel, (output_size,) * n if isinstance(output_size, int) else tuple(output_size)
 
 

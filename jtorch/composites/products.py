@@ -218,6 +218,8 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
         "accepts a list of two or more tensors rather than multiple parameters.",
         stacklevel=outside(),
     )
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     if len(matrices) == 1 and out is None:
         if matrices[0].dim() != 2:
             raise RuntimeError("chain_matmul(): Expected one or more 2D matrices")

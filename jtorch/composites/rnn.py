@@ -33,6 +33,8 @@ def _padded(
     def run(x: Any, h: Any, w: Any, layers: int) -> Any:
         return _C._rnn(x, h, w, mode, has_biases, layers, bidirectional, False)
 
+    if not input.size(1 if batch_first else 0):
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     if not batch_first:
         return _layers(run, input, hx, params, num_layers, dropout, train)
     # Time comes first in memory, as in PyTorch: dropout, between layers and after them, draws its numbers in that order.

@@ -39,7 +39,8 @@ def storage(self: Any) -> Any:
         ...     torch.arange(3)[1:].storage().tolist()
         [0, 1, 2]
     """
-    from ..storages import TypedStorage, storage_of
+    from ..storages import storage_of
+    from ..typed_storages import TypedStorage
 
     return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
 
@@ -428,14 +429,18 @@ def _clear_non_serializable_cached_data(self: Any) -> None:
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 def storage_type(self: Any) -> Any:
-    """The class of the tensor's typed storage.
+    """The old class for storages of the tensor's dtype.
+
+    Raises:
+        KeyError: for dtypes that had none.
 
     Example:
         >>> import jtorch as torch
         >>> torch.zeros(1).storage_type().__name__
-        'TypedStorage'
+        'FloatStorage'
     """
-    return type(self.storage())
+    found = self.storage()
+    return found._get_legacy_storage_class() or type(found)
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)

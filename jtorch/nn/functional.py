@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import importlib
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING as TYPE_CHECKING
 from typing import Any
@@ -83,6 +84,8 @@ def _threshold(input: Any, threshold: float, value: float, inplace: bool = False
 
 
 def __getattr__(name: str) -> Any:
+    if name == "grad":
+        return importlib.import_module(f"{__package__}.grad")
     if name in ("_canonical_mask", "_none_or_dtype"):
         from .modules import _masks
 

@@ -89,6 +89,7 @@ class Op:
     unrecorded: bool = False
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None
+    shown: tuple[int | None, ...] = ()
     host: bool = False
     random: bool = False
     apart: bool = False
@@ -193,10 +194,15 @@ def defvjp(
     *,
     saves: tuple[str, ...] | None = None,
     fwd: Callable[..., Any] | None = None,
+    shown: tuple[int | None, ...] = (),
 ) -> None:
-    """Gives the op of ``body`` a hand-written gradient; see ``docs/internals.md`` for the form of ``rule`` and ``fwd``."""
+    """Gives the op of ``body`` a hand-written gradient; see ``docs/internals.md`` for the form of ``rule`` and ``fwd``.
+
+    ``shown`` tells of the residuals of ``fwd`` which are results that the caller sees, by their numbers: in-place changes of these are
+    refused.
+    """
     record = find(body)
-    record.rule, record.fwd = rule, fwd
+    record.rule, record.fwd, record.shown = rule, fwd, shown
     if saves is not None:
         record.saves = saves
 

@@ -59,6 +59,7 @@ class Info:
         checked: for each operand, whether torch saves it, so that an in-place change must be refused.
         saves_result: whether it needs the results.
         saves_number: whether an operand that torch saves was given as a number: nothing is kept for it, but walking twice is refused.
+        shown: which of these residuals are results that the caller sees, by their numbers.
         hidden: how many results at the end are residuals that the caller never sees.
         vjps: derivative calls by (operand avals, needed operands, given cotangents).
     """
@@ -78,6 +79,7 @@ class Info:
         "differentiable",
         "name",
         "masks",
+        "shown",
     )
 
     def __init__(self, op: Op, layout: tuple[Any, ...]) -> None:
@@ -93,6 +95,7 @@ class Info:
         self.tracked: Call | None = None
         self.differentiable = op.differentiable
         self.name = op.name
+        self.shown = op.shown
         self.masks: dict[Any, tuple[bool, ...]] = {}
 
 
@@ -369,13 +372,13 @@ def _number(name: str, kind: str, value: Any, target: np.dtype | None, param_kin
     if target is None:
         return lax.convert_element_type(value, value.dtype)
     if param_kind == NUMBER and (name != "addcmul.value" or kind != FLOAT):  # torch drops the fraction of that one
-        name = name.rpartition(".")[2]
+        full, name = name, name.rpartition(".")[2]
         if kind == FLOAT and not jnp.issubdtype(target, jnp.inexact):
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
         if kind == COMPLEX and not jnp.issubdtype(target, jnp.complexfloating):
             raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
-        if kind == BOOL and target != np.bool_ and name == "alpha":
-            raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        if kind == BOOL and target != np.bool_ and (name == "alpha" or full == "addr.beta"):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     return cast(value, target)
 
 

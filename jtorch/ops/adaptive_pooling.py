@@ -280,7 +280,7 @@ def _adaptive_max_gradient(kernel, function: str, n: int, always_indices: bool) 
             return (add_at(g, residuals[0], size),)
         return (spread_to_tap(g, _tap_of(residuals[0], tiles), tiles),)
 
-    defvjp(kernel, rule, fwd=fwd, saves=("input",))
+    defvjp(kernel, rule, fwd=fwd, saves=("input",), shown=(1,))
 
 
 def _tap_of(places: Array, tiles: Windows) -> Array:
@@ -428,19 +428,22 @@ for _n, _kernels in enumerate(
 def _fractional_check(n: int, input: Array, samples: Array, kernel: tuple[int, ...], out: tuple[int, ...]) -> None:
     names = ("time", "height", "width")[-n:]
     function = "fractional_max_pool2d()" if n == 2 else "fractional_max_pool3d_out()"
+    ints = "Ints" if n == 2 else "three Ints"
     if len(kernel) != n:
-        raise RuntimeError(f"fractional_max_pool{n}d: kernel_size must either be a single Int or tuple of Ints")
+        raise RuntimeError(f"fractional_max_pool{n}d: kernel_size must either be a single Int or tuple of {ints}")
     if len(out) != n:
-        raise RuntimeError(f"fractional_max_pool{n}d: output_size must either be a single Int or tuple of Ints")
+        raise RuntimeError(f"fractional_max_pool{n}d: output_size must either be a single Int or tuple of {ints}")
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{function}: Expected {n + 1}D or {n + 2}D tensor, but got: {list(input.shape)}")
     if 0 in input.shape[-n - 1 :]:
         raise RuntimeError(f"{function}: Expected input to have non-zero size for non-batch dimensions, but got {list(input.shape)}")
     for name, size, k, o in zip(names, input.shape[-n:], kernel, out, strict=True):
-        if o < 1:
-            raise RuntimeError(f"fractional_max_pool{n}d: output_size must be greater than zero, but got {list(out)}")
+        if k < 1:  # torch looks for the maximum of nothing, and names places that need not lie in the input
+            raise RuntimeError(f"fractional_max_pool{n}d: kernel_size must be greater than zero, but got {list(kernel)}")
         if o + k - 1 > size - (n == 3):  # torch wants one more in volumes
             raise RuntimeError(f"{function}: pool {name} {k} too large relative to input {name} {size}")
+    if min(out) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {[*input.shape[:-n], *out]}")
     if samples.dtype != input.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     if samples.ndim != 3:
@@ -455,11 +458,11 @@ def _fractional_check(n: int, input: Array, samples: Array, kernel: tuple[int, .
 
 
 def _fractional(n: int, input: Array, samples: Array, kernel: tuple[int, ...], out: tuple[int, ...]) -> tuple[Array, Array]:
-    kernel = kernel * n if len(kernel) == 1 else kernel
-    out = out * n if len(out) == 1 else out
     _fractional_check(n, input, samples, kernel, out)
     size, lead = input.shape[-n:], input.shape[:-n]
     planes = math.prod(lead)
+    if 0 in (*lead, *out):
+        return jnp.zeros((*lead, *out), input.dtype), jnp.zeros((*lead, *out), np.int64)
     samples = samples[: lead[0] if input.ndim == n + 2 else 1].reshape(planes, n)
     if n == 2:  # torch takes the first number for the width
         samples = samples[:, ::-1]
@@ -503,7 +506,7 @@ def _fractional_gradient(kernel_function, n: int) -> None:  # type: ignore[no-un
     def rule(g, residuals, input, _random_samples, _kernel_size, _output_size):  # type: ignore[no-untyped-def]
         return add_at(g[0], residuals[0], input.shape[-n:]), None
 
-    defvjp(kernel_function, rule, fwd=fwd)
+    defvjp(kernel_function, rule, fwd=fwd, shown=(1,))
 
 
 @op(namespace="_C", aten="fractional_max_pool2d")

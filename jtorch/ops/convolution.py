@@ -190,8 +190,10 @@ def _add_bias(result: Array, bias: Array | None) -> Array:
     return result + bias.reshape(1, -1, *(1,) * (result.ndim - 2))
 
 
-def _bias_gradient(g: Array, bias: Array | None) -> Array | None:
-    """``g`` has its batch dimension."""
+def _bias_gradient(g: Array, bias: Array | None, empty: bool) -> Array | None:
+    """``g`` has its batch dimension. Where there is nothing to convolve, torch gives zeros, though the bias is added."""
+    if bias is not None and empty:
+        return jnp.zeros_like(bias)
     return None if bias is None else jnp.sum(g, (0, *range(2, g.ndim)), dtype=g.dtype)
 
 
@@ -213,7 +215,7 @@ def _conv_rule(name: str, n: int):  # type: ignore[no-untyped-def]
         geo = _geometry(name, x, weight, bias, stride, padding, dilation, groups, n)
         g, x, w = _conjugated(g, x, weight)
         gx, gw = grad_input(g, w, x.shape, geo), grad_weight(g, x, w.shape, geo)
-        return gx[0] if unbatched else gx, gw, _bias_gradient(g, bias)
+        return gx[0] if unbatched else gx, gw, _bias_gradient(g, bias, x.size == 0 or weight.size == 0)
 
     return rule
 
@@ -334,7 +336,7 @@ def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
         geo, _ = _transposed_geometry(x, weight, bias, stride, padding, output_padding, groups, dilation, n)
         g, x, w = _conjugated(g, x, weight)
         gx, gw = forward(g, w, geo), grad_weight(x, g, w.shape, geo)
-        return gx[0] if unbatched else gx, gw, _bias_gradient(g, bias)
+        return gx[0] if unbatched else gx, gw, _bias_gradient(g, bias, x.size == 0 or weight.size == 0)
 
     return rule
 

@@ -166,8 +166,8 @@ def _keeping_indices(kernel: Any) -> Any:
     return fwd
 
 
-defvjp(cummax, _extremum_rule, fwd=_keeping_indices(cummax), saves=())
-defvjp(cummin, _extremum_rule, fwd=_keeping_indices(cummin), saves=())
+defvjp(cummax, _extremum_rule, fwd=_keeping_indices(cummax), saves=(), shown=(1,))
+defvjp(cummin, _extremum_rule, fwd=_keeping_indices(cummin), saves=(), shown=(1,))
 
 
 def _log_add(x: Array, total: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -194,6 +195,21 @@ def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     return (jnp.zeros((0,), A.dtype) if mode == "r" else q), r
 
 
+def _qr_gradient(g: tuple[Array, Array], A: Array, mode: str) -> tuple[Array]:
+    if mode == "r":
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
+            "are going to differentiate through linalg.qr."
+        )
+    if mode == "complete" and A.shape[-2] > A.shape[-1]:
+        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+    _, back = jax.vjp(lambda a: _qr(a, mode == "complete"), A)
+    return (jnp.conj(back((jnp.conj(g[0]), jnp.conj(g[1])))[0]),)
+
+
+defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
+
+
 @op(name="qr", out=True, returns="qr", fields=("Q", "R"), aten="qr", strides="columns")
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     """The factors of ``linalg.qr``, complete unless ``some``.
@@ -207,6 +223,9 @@ def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
         [torch.Size([3, 3]), torch.Size([3, 2])]
     """
     return qr(input, "reduced" if some else "complete")
+
+
+defvjp(torch_qr, lambda g, result, input, some=True: _qr_gradient(g, input, "reduced" if some else "complete"))
 
 
 @op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf", strides="columns:0")

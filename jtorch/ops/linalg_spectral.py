@@ -27,7 +27,11 @@ def _real_dtype(a: Array) -> np.dtype:
 
 
 def _guard_finite(a: Array, function: str, message: str, exc_type: type[Exception] = LinAlgError) -> None:
-    guard(~jnp.all(jnp.isfinite(a)), exc_type, f"{function}: {message}")
+    if a.ndim == 2:
+        guard(~jnp.all(jnp.isfinite(a)), exc_type, f"{function}: {message}")
+        return
+    bad = ~jnp.all(jnp.isfinite(a), (-2, -1)).reshape(-1)
+    guard(bad, exc_type, f"{function}: (Batch element {{}}): {message}", jnp.arange(bad.size))
 
 
 def _eigh(a: Array, uplo: str, function: str) -> tuple[Array, Array]:

@@ -174,14 +174,17 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
         with_indices = always_indices or return_indices
         win = _max_windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n, with_indices)
         values, tap = window_argmax(input, win)
-        return (values, flat_index(tap, win)) if with_indices else values, (tap,)
+        if not with_indices:
+            return values, (tap,)
+        places = flat_index(tap, win)
+        return (values, places), (tap, places)
 
     def rule(g, residuals, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):  # type: ignore[no-untyped-def]
         with_indices = always_indices or return_indices
         win = _max_windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n, with_indices)
         return (spread_to_tap(g[0] if with_indices else g, residuals[0], win),)
 
-    defvjp(kernel, rule, fwd=fwd, saves=("input",))
+    defvjp(kernel, rule, fwd=fwd, saves=("input",), shown=(None, 1))
 
 
 @op(namespace="nn.functional", aliases=("max_pool1d",), aten="max_pool1d", strides="signal if return_indices")

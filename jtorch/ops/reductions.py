@@ -392,8 +392,8 @@ def _dim_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: 
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 
-defvjp(_max_dim, _dim_rule, fwd=select_fwd(_max_dim), saves=())
-defvjp(_min_dim, _dim_rule, fwd=select_fwd(_min_dim), saves=())
+defvjp(_max_dim, _dim_rule, fwd=select_fwd(_max_dim), saves=(), shown=(1,))
+defvjp(_min_dim, _dim_rule, fwd=select_fwd(_min_dim), saves=(), shown=(1,))
 
 
 def _by_numpy(axis: int, largest: bool) -> Callable[[np.ndarray], np.ndarray]:

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..errors import broadcast_shapes, canonical_dim
+from .. import dtypes
+from ..errors import CPP_NAMES, broadcast_shapes, canonical_dim
 from ._declare import Array, Number, defvjp, shape
 from ._numeric import conj, require, zeros_and_ones
 from .indexing import (
@@ -386,6 +387,9 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
         tensor([10.,  0., 50.])
     """
     x, axis, i, s = _added_slices("index_add_()", input, dim, index, source)
+    if jnp.iscomplexobj(alpha) and s.dtype != np.bool_ and not jnp.iscomplexobj(s):
+        kind = dtypes.from_np(s.dtype).scalar_name
+        raise RuntimeError(f"value cannot be converted to type {CPP_NAMES.get(kind, kind)} without overflow")
     alpha = jnp.asarray(alpha).astype(s.dtype)
     scaled = s & alpha if s.dtype == np.bool_ else s * alpha
     if s.dtype.kind == "c":  # of which infinities times one are NaN

@@ -183,8 +183,8 @@ def _topk_rule(
     return _placed(g[0], residuals[0], input, dim)
 
 
-defvjp(sort, _sort_rule, fwd=_sort_fwd, saves=())
-defvjp(topk, _topk_rule, fwd=_topk_fwd, saves=())
+defvjp(sort, _sort_rule, fwd=_sort_fwd, saves=(), shown=(1,))
+defvjp(topk, _topk_rule, fwd=_topk_fwd, saves=(), shown=(1,))
 
 
 def _msort_rule(g: Array, result: None, input: Array) -> tuple[Array]:

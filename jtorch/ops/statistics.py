@@ -210,7 +210,7 @@ def _dim_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: 
 for _kernel in (_median_all, _nanmedian_all):
     defvjp(_kernel, _whole_rule, saves=("input", "result"))
 for _kernel in (_median_dim, _nanmedian_dim):
-    defvjp(_kernel, _dim_rule, fwd=select_fwd(_kernel), saves=())
+    defvjp(_kernel, _dim_rule, fwd=select_fwd(_kernel), saves=(), shown=(1,))
 
 
 @reduction(saves=(), returns="kthvalue", fields=("values", "indices"), aten="kthvalue")
@@ -289,8 +289,8 @@ def _mode_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 
-defvjp(kthvalue, _kth_rule, fwd=select_fwd(kthvalue), saves=())
-defvjp(mode, _mode_rule, fwd=select_fwd(mode), saves=())
+defvjp(kthvalue, _kth_rule, fwd=select_fwd(kthvalue), saves=(), shown=(1,))
+defvjp(mode, _mode_rule, fwd=select_fwd(mode), saves=(), shown=(1,))
 
 
 # ---- quantiles -------------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Embedding(Function):
     def backward(ctx: Any, grad: Any) -> Any:
         """A COO gradient of the table."""
         (indices,) = ctx.saved_tensors
-        return _rows(indices.reshape(-1), grad.reshape(-1, ctx.size[1]), ctx.size, ctx.padding_idx), None, None, None
+        return _rows(indices.reshape(-1), grad.reshape(indices.numel(), ctx.size[1]), ctx.size, ctx.padding_idx), None, None, None
 
 
 def _rows(indices: Any, values: Any, size: tuple[int, ...], padding_idx: int) -> Any:

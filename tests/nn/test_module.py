@@ -539,3 +539,37 @@ def test_positional_state_dict_arguments_warn() -> None:
         warnings.simplefilter("error")
         with pytest.raises(FutureWarning, match="Positional args are being deprecated"):
             Affine().state_dict(OrderedDict(), "x.")
+
+
+def test_registries_of_global_hooks_can_be_replaced() -> None:
+    """Programs take the hooks away by putting empty registries in the place of those that torch.nn.modules.module shows."""
+    from collections import OrderedDict
+
+    from jtorch.nn.modules import module as registry
+
+    names = [name for name in vars(registry) if name.startswith("_global_")]
+    kept = {name: getattr(registry, name) for name in [*names, "_global_is_full_backward_hook"]}
+    seen: list[str] = []
+    try:
+        for name in names:
+            setattr(registry, name, OrderedDict())
+        registry.register_module_forward_hook(lambda *_: seen.append("forward"))
+        registry.register_module_forward_pre_hook(lambda *_: seen.append("before"))
+        registry.register_module_full_backward_hook(lambda *_: seen.append("backward"))
+        assert registry._global_is_full_backward_hook is True
+        registry.register_module_parameter_registration_hook(lambda *_: seen.append("parameter"))
+        assert len(registry._global_forward_hooks) == 1
+        layer = torch.nn.Linear(2, 2)
+        layer(torch.ones(2, requires_grad=True)).sum().backward()
+        assert seen == ["parameter", "parameter", "before", "forward", "backward"]
+        seen.clear()
+        for name in names:
+            setattr(registry, name, OrderedDict())
+        registry._global_is_full_backward_hook = None
+        layer(torch.ones(2, requires_grad=True)).sum().backward()
+        torch.nn.Linear(2, 2)
+        assert not seen
+        registry.register_module_backward_hook(lambda *_: None)  # not after a full one, had the flag stayed
+    finally:
+        for name, value in kept.items():
+            setattr(registry, name, value)

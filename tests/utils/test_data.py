@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import collections
+import importlib
+import multiprocessing
 import os
 import subprocess
 import sys
 import textwrap
 import time
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -293,3 +296,78 @@ def test_kept_workers_that_died_are_replaced(when: str) -> None:
     again = iter(loader)
     assert [str(batch) for batch in again] == expected
     assert iter(loader) is again  # kept again
+
+
+class Counted(Dataset):
+    """Counts in memory that processes share by inheritance."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.seen = multiprocessing.Value("i", 0)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, i: int) -> Any:
+        with self.seen.get_lock():
+            self.seen.value += 1
+        return torch.arange(i, i + 2) * 2
+
+
+def test_what_cannot_be_sent_is_inherited() -> None:
+    torch.ones(2).sum().item()  # XLA may run by now
+    data = Counted(6)
+    for _ in range(2):
+        assert torch.cat(list(DataLoader(data, batch_size=3, num_workers=2))).tolist() == [[2 * i, 2 * i + 2] for i in range(6)]
+    assert data.seen.value == 12
+    loader = DataLoader(data, num_workers=2, persistent_workers=True)
+    assert len(list(loader)) == len(list(loader)) == 6
+    workers = loader._iterator._workers  # type: ignore[union-attr]
+    del loader
+    for worker in workers:
+        worker.join(20)
+        assert not worker.is_alive()
+        assert worker.exitcode == 0
+    with pytest.raises(RuntimeError, match="inheritance"):
+        list(DataLoader(data, num_workers=1, multiprocessing_context="spawn"))
+
+
+def test_forks_are_made_when_asked_for() -> None:
+    class Where(Behaviour):
+        def __getitem__(self, i: int) -> Any:
+            return os.getppid(), torch.initial_seed(), get_worker_info().seed  # type: ignore[union-attr]
+
+    found = list(DataLoader(Where(""), num_workers=2, multiprocessing_context="fork", collate_fn=first))
+    assert {parent for parent, _, _ in found} == {os.getpid()}
+    assert all(a == b for _, a, b in found)
+    assert found[1][1] == found[0][1] + 1
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"):
+        list(DataLoader(Behaviour("die"), num_workers=1, multiprocessing_context="fork"))
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.5 seconds"):
+        list(DataLoader(Behaviour("sleep"), num_workers=1, timeout=0.5, multiprocessing_context="fork"))
+
+
+@pytest.mark.parametrize("kind", ["made", "failing"])
+def test_datasets_of_modules_that_workers_cannot_import(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = f"""
+import sys
+if getattr(sys, "_a_worker_{kind}", 1):
+    raise ImportError("only where it was prepared")
+from jtorch.utils.data import Dataset
+class Found(Dataset):
+    def __len__(self): return 5
+    def __getitem__(self, i): return i
+"""
+    name = f"datasets_{kind}"
+    monkeypatch.setattr(sys, f"_a_worker_{kind}", 0, raising=False)
+    if kind == "made":
+        made = types.ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, made)
+        exec(source, made.__dict__)
+    else:
+        (tmp_path / f"{name}.py").write_text(source)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        made = importlib.import_module(name)
+    loader = DataLoader(made.Found(), num_workers=2)
+    for _ in range(2):
+        assert [b.item() for b in loader] == list(range(5))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jtorch.utils.hooks import RemovableHandle
@@ -25,6 +27,29 @@ _global_forward_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
 _global_forward_hooks: OrderedDict[int, Hook] = OrderedDict()
 _global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+
+
+class Registry(ModuleType):
+    """The class of ``nn.modules.module``, in which programs find the registries, and put others in their place.
+
+    Those who look into a registry hold it, so that plain calls of modules find it fast: they are all told.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_global_is_full_backward_hook":  # a flag, which _hooks changes
+            return _global_is_full_backward_hook
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "_global_is_full_backward_hook":
+            super().__setattr__(name, value)
+        if name.startswith("_global_"):
+            package = __name__.rpartition(".")[0]
+            for user in ("_hooks", "_calling"):
+                names = vars(sys.modules[f"{package}.{user}"])
+                if name in names:
+                    names[name] = value
+
 
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 

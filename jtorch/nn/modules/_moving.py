@@ -44,6 +44,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
             " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
             " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
         )
+    if given.get("copy"):
+        raise RuntimeError(".to() does not accept copy argument")
     if "tensor" in given:
         device, dtype = given["tensor"].device, given["tensor"].dtype
     if device is not None:

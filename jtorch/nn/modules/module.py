@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from jtorch import Tensor
 from ...module_state import owned
 from ..parameter import Buffer, Parameter
 from ._calling import Calling
+from ._hooks import Registry as _Registry
 from ._hooks import (  # noqa: F401 (programs look for the registries here)
     _global_backward_hooks,
     _global_backward_pre_hooks,
@@ -43,6 +45,8 @@ __all__ = [
     "register_module_backward_hook", "register_module_full_backward_hook", "register_module_buffer_registration_hook",
     "register_module_module_registration_hook", "register_module_parameter_registration_hook", "Module",
 ]  # fmt: skip
+
+sys.modules[__name__].__class__ = _Registry
 
 T = TypeVar("T", bound="Module")
 

@@ -19,7 +19,7 @@ from . import _utils
 from ._utils import fetch
 from ._utils.collate import default_collate as default_collate
 from ._utils.collate import default_convert as default_convert
-from ._utils.worker import RESUME, Job, _IterableDatasetStopIteration
+from ._utils.worker import RESUME, Job, NotLoaded, _IterableDatasetStopIteration
 from ._utils.worker import get_worker_info as get_worker_info
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -55,8 +55,10 @@ class DataLoader(Generic[_T_co]):
     once instead of row by row.
 
     Differs from torch:
-        Workers are always started afresh, whatever ``multiprocessing_context`` says: a forked copy of a process that runs XLA cannot
-        compute. They are kept for the next iterator. Classes and functions of the main program reach them by value.
+        Workers are started afresh, and kept for the next iterator; classes and functions of the main program reach them by value. They
+        are forks, which compute what NumPy can (see ``docs/host-tier.md``) and serve one iterator, where ``multiprocessing_context``
+        is ``"fork"``, or where none is given and the dataset or a function cannot be sent: locks, queues and values of
+        ``multiprocessing``, classes of modules that no other process finds.
         ``pin_memory`` changes nothing: transfers to an accelerator are asynchronous already.
     """
 
@@ -314,6 +316,31 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         return self._dataset_fetcher.fetch(self._next_index())
 
 
+def _wants_fork(loader: DataLoader[Any]) -> bool:
+    context = loader.multiprocessing_context
+    return context is not None and context.get_start_method() == "fork"
+
+
+def _packed(jobs: list[Job], loader: DataLoader[Any]) -> list[bytes] | None:
+    """What is sent to workers that are started afresh; None where it cannot be sent and they may be forks instead, which inherit it.
+
+    Raises:
+        Exception: what pickling raised, if another start method was asked for, or there are no forks.
+    """
+    from ._utils import transport
+
+    try:
+        return [transport.dumps(job) for job in jobs]
+    except Exception:
+        if not _may_fork(loader):
+            raise
+        return None
+
+
+def _may_fork(loader: DataLoader[Any]) -> bool:
+    return loader.multiprocessing_context is None and "fork" in multiprocessing.get_all_start_methods()
+
+
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Hands indices to workers round robin, a few ahead, and gives their batches back in order.
 
@@ -330,29 +357,31 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
         self._in_order = loader.in_order
         self._loads, self._dumps, self._give_back = transport.loads, transport.dumps, pool.give_back
-        payloads = [
-            transport.dumps(
-                Job(
-                    kind=self._dataset_kind,
-                    dataset=self._dataset,
-                    auto_collation=self._auto_collation,
-                    collate_fn=self._collate_fn,
-                    drop_last=self._drop_last,
-                    base_seed=self._base_seed,
-                    init_fn=loader.worker_init_fn,
-                    worker_id=i,
-                    num_workers=self._num_workers,
-                )
+        jobs = [
+            Job(
+                kind=self._dataset_kind,
+                dataset=self._dataset,
+                auto_collation=self._auto_collation,
+                collate_fn=self._collate_fn,
+                drop_last=self._drop_last,
+                base_seed=self._base_seed,
+                init_fn=loader.worker_init_fn,
+                worker_id=i,
+                num_workers=self._num_workers,
             )
             for i in range(self._num_workers)
         ]
         self._results: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._workers = pool.take(self._num_workers, self._results)
+        payloads = None if _wants_fork(loader) else _packed(jobs, loader)
+        self._jobs = jobs if payloads is not None and _may_fork(loader) else None  # until a worker has loaded its own
+        self._fork = pool.fork
+        self._workers: list[Any] = pool.fork(jobs, self._results) if payloads is None else pool.take(self._num_workers, self._results)  # type: ignore[assignment]
         self._number_of = {worker: i for i, worker in enumerate(self._workers)}
         self._shutdown = False
-        for worker, payload in zip(self._workers, payloads):
+        for worker, payload in zip(self._workers, payloads or ()):
             worker.send_packed(payload)
         self._generation = 0
+        self._asked: dict[int, tuple[int, Any]] = {}
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
@@ -387,14 +416,33 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     self._shutdown_workers(healthy=False)
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
                 continue
+            if worker not in self._number_of:  # one that a fork has taken the place of
+                continue
             if message is None:
-                worker.process.wait()
+                worker.join()
                 pids = ", ".join(str(w.pid) for w in self._workers if not w.is_alive())
                 self._shutdown_workers(healthy=False)
                 raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly")
             (job, generation, number), data = self._loads(message)
             if job == worker.job and generation == self._generation:
+                if self._jobs is not None:
+                    if isinstance(data, NotLoaded):
+                        self._begin_again(self._jobs)
+                        continue
+                    self._jobs = None
                 return number, data
+
+    def _begin_again(self, jobs: list[Job]) -> None:
+        """Puts forks in the place of workers that could not load their job, which a fork inherits."""
+        self._jobs = None
+        for worker in self._workers:
+            self._give_back(worker, True)
+        self._workers[:] = self._fork(jobs, self._results)
+        self._number_of = {worker: i for i, worker in enumerate(self._workers)}
+        for number, (worker_id, index) in self._asked.items():
+            worker = self._workers[worker_id]
+            worker.send(((worker.job, self._generation, number), index))
+        self._asked = {}
 
     def _next_data(self) -> Any:
         while True:
@@ -446,6 +494,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             return
         worker = self._workers[worker_id]
         worker.send(((worker.job, self._generation, self._send_idx), index))
+        if self._jobs is not None:
+            self._asked[self._send_idx] = (worker_id, index)
         self._task_info[self._send_idx] = (worker_id,)
         self._workers_num_tasks[worker_id] += 1
         self._tasks_outstanding += 1
@@ -476,5 +526,3 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._shutdown_workers()
         except Exception:  # the interpreter may be on its way out
             pass
-
-

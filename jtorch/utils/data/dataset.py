@@ -194,9 +194,7 @@ class Subset(Dataset[_T_co]):
         return len(self.indices)
 
 
-def random_split(
-    dataset: Dataset[_T], lengths: Sequence[int | float], generator: torch.Generator | None = None
-) -> list[Subset[_T]]:
+def random_split(dataset: Dataset[_T], lengths: Sequence[int | float], generator: torch.Generator | None = None) -> list[Subset[_T]]:
     """Random disjoint subsets of given lengths, or of given fractions of the whole (what is left over goes round robin).
 
     Raises:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import queue
 import socket
 import subprocess
 import sys
 import threading
+import warnings
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -16,18 +18,115 @@ from jtorch import _kept_files
 from jtorch.install import is_installed
 
 from . import transport
-from .worker import END
+from .worker import END, Job, main_of_fork
 
 _START = "import sys; sys.path[:0] = {path!r}; from jtorch.utils.data._utils.worker import main; main({fd})"
 
 
-class Worker:
-    """One worker process. A thread reads its messages, so that it never waits for the main process to take them.
+class _Lent:
+    """What workers have in common. A thread reads a worker's messages, so that it never waits for the main process to take them.
 
     Attributes:
         results: where messages go, as ``(worker, bytes)``; None instead of bytes when the process has gone.
         job: counts the iterators it served, to tell late results of one from those of the next.
     """
+
+    process: Any
+    reusable = True
+
+    def _begin(self, connection: Connection) -> None:
+        self.connection = connection
+        self.results: queue.SimpleQueue[tuple[Any, bytes | None]] = queue.SimpleQueue()
+        self.job = 0
+        self.reader = threading.Thread(target=self._read, daemon=True, name="jtorch-data-reader")
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self.process.pid
+
+    def send(self, message: Any) -> None:
+        """Sends a message; a process that has gone is noticed by the reader."""
+        self.send_packed(transport.dumps(message))
+
+    def send_packed(self, message: bytes) -> None:
+        """Sends what ``transport.dumps`` made."""
+        try:
+            self.connection.send_bytes(message)
+        except OSError:
+            pass
+
+    def _read(self) -> None:
+        while True:
+            try:
+                message = self.connection.recv_bytes()
+            except (EOFError, OSError):
+                self.results.put((self, None))
+                return
+            self.results.put((self, message))
+
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        raise NotImplementedError
+
+    def join(self, timeout: float | None = None) -> None:
+        """Waits for the process to end, for ``timeout`` seconds at most."""
+        raise NotImplementedError
+
+    def terminate(self) -> None:
+        """Asks the process to end."""
+        self.process.terminate()
+
+    def kill(self) -> None:
+        """Ends the process."""
+        self.process.kill()
+
+    def stop(self) -> None:
+        """Ends the process."""
+        if self.is_alive():
+            self.terminate()
+            self.join(2)
+            if self.is_alive():
+                self.kill()
+                self.join()
+        self.connection.close()
+
+
+class ForkedWorker(_Lent):
+    """A worker that is a fork of this process, and so has its job without its being sent. It serves one iterator."""
+
+    reusable = False
+
+    def __init__(self, job: Job, number: int) -> None:
+        ours, theirs = socket.socketpair()
+        connection = Connection(ours.detach())
+        with theirs, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=r".*fork\(\)", category=RuntimeWarning)  # JAX's: the fork leaves XLA alone
+            warnings.filterwarnings("ignore", message=r".*fork\(\)", category=DeprecationWarning)
+            context: Any = multiprocessing.get_context("fork")
+            others = [connection, *[worker.connection for worker in _all]]
+            self.process = context.Process(target=main_of_fork, args=(theirs.fileno(), job, others), daemon=True)
+            self.process.name = f"DataLoaderWorker-{number}"
+            self.process.start()
+        self._begin(connection)
+        self.reader.start()
+
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self.process.is_alive()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Waits for the process to end, for ``timeout`` seconds at most."""
+        self.process.join(timeout)
+
+    @property
+    def exitcode(self) -> int | None:
+        """What the process ended with; None while it runs."""
+        return self.process.exitcode
+
+
+class Worker(_Lent):
+    """A process that was started afresh."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -47,62 +146,32 @@ class Worker:
                 env=environment,
                 stdin=subprocess.DEVNULL,
             )
-        self.connection = Connection(ours.detach())
-        self.results: queue.SimpleQueue[tuple[Worker, bytes | None]] = queue.SimpleQueue()
-        self.job = 0
+        self._begin(Connection(ours.detach()))
         # A script's own folder is in sys.path as '' or relative in places; the worker starts in the same directory.
         self.send({"path": list(sys.path), "argv": list(sys.argv), "cwd": os.getcwd(), "install": is_installed()})
-        self.reader = threading.Thread(target=self._read, daemon=True, name="jtorch-data-reader")
         self.reader.start()
-
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self.process.pid
 
     def is_alive(self) -> bool:
         """Whether the process runs."""
         return self.process.poll() is None
 
-    def send(self, message: Any) -> None:
-        """Sends a message; a process that has gone is noticed by the reader."""
+    def join(self, timeout: float | None = None) -> None:
+        """Waits for the process to end, for ``timeout`` seconds at most."""
         try:
-            self.connection.send_bytes(transport.dumps(message))
-        except OSError:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
             pass
 
-    def send_packed(self, message: bytes) -> None:
-        """Sends what ``transport.dumps`` made."""
-        try:
-            self.connection.send_bytes(message)
-        except OSError:
-            pass
-
-    def _read(self) -> None:
-        while True:
-            try:
-                message = self.connection.recv_bytes()
-            except (EOFError, OSError):
-                self.results.put((self, None))
-                return
-            self.results.put((self, message))
-
-    def stop(self) -> None:
-        """Ends the process."""
-        if self.is_alive():
-            self.process.terminate()
-            try:
-                self.process.wait(timeout=2)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        self.connection.close()
+    @property
+    def exitcode(self) -> int | None:
+        """What the process ended with; None while it runs."""
+        return self.process.poll()
 
 
 #: Who holds it may come by again: making a worker can collect an iterator, which gives its own workers back.
 _lock = threading.RLock()
 _idle: list[Worker] = []
-_all: set[Worker] = set()
+_all: set[_Lent] = set()
 #: Workers beyond this number are ended when their iterator is.
 MAX_IDLE = 16
 
@@ -127,18 +196,33 @@ def take(count: int, results: queue.SimpleQueue[tuple[Worker, bytes | None]]) ->
     return taken
 
 
-def give_back(worker: Worker, healthy: bool = True) -> None:
+def fork(jobs: list[Job], results: queue.SimpleQueue[tuple[_Lent, bytes | None]]) -> list[_Lent]:
+    """Workers that are forks of this process, one for each job, which they begin at once; their messages go to ``results``."""
+    with _lock:
+        taken: list[_Lent] = []
+        for number, job in enumerate(jobs):
+            worker = ForkedWorker(job, number)
+            worker.results, worker.job = results, 1
+            _all.add(worker)
+            taken.append(worker)
+    return taken
+
+
+def give_back(worker: _Lent, healthy: bool = True) -> None:
     """Keeps a worker for the next iterator, or ends it if it is not ``healthy`` or enough are idle.
 
     What it was still asked for it computes first; those late results are dropped by their job's number.
     """
     with _lock:
-        if healthy and worker.is_alive() and len(_idle) < MAX_IDLE:
+        if healthy and worker.reusable and worker.is_alive() and len(_idle) < MAX_IDLE:
             worker.send(END)
             worker.results = queue.SimpleQueue()
-            _idle.append(worker)
+            _idle.append(worker)  # type: ignore[arg-type]
             return
         _all.discard(worker)
+    if healthy and worker.is_alive():
+        worker.send(END)
+        worker.join(5)
     worker.stop()
 
 

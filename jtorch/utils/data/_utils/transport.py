@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import pickle
+import sys
 import types
 from typing import Any
 
@@ -28,6 +29,31 @@ def _named(path: str) -> Any:
     return functools.reduce(getattr, path.split("."), torch)
 
 
+class Unsendable(Exception):
+    """Raised for what a process that is started afresh could not find by its name."""
+
+
+@functools.cache
+def _is_elsewhere(top: str) -> bool:
+    """Whether another process finds a package or module too: whether any finder does, whatever has been loaded here."""
+    for finder in sys.meta_path:
+        try:
+            if finder.find_spec(top, None) is not None:
+                return True
+        except (AttributeError, ImportError):
+            continue
+    return False
+
+
+def _check_findable(obj: Any) -> None:
+    """Refuses classes and functions of modules that a program has made or loaded in ways of its own."""
+    module = obj.__module__
+    if module == "__main__" or module is None or "<" in obj.__qualname__ or module not in sys.modules:
+        return  # goes by value, or fails in words of its own
+    if not _is_elsewhere(module.partition(".")[0]):
+        raise Unsendable(f"{module}.{obj.__qualname__}")
+
+
 #: Whether lambdas and classes of the main program can be sent.
 _BY_VALUE = _Base is not pickle.Pickler
 
@@ -43,6 +69,8 @@ class _Pickler(_Base):
             no_numpy = data.is_floating_point() and data.element_size() < 4 and data.dtype is not torch.float16
             array = (data.contiguous().view(bits) if no_numpy else data).numpy()
             return _rebuild, (array, obj.requires_grad, data.dtype if no_numpy else None)
+        if isinstance(obj, (type, types.FunctionType)):
+            _check_findable(obj)
         if _BY_VALUE:
             return super().reducer_override(obj)
         if isinstance(obj, (type, types.FunctionType)) and (obj.__module__ == "__main__" or "<" in obj.__qualname__):

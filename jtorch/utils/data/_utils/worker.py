@@ -3,6 +3,9 @@
 Processes are started afresh rather than forked, since a fork of a process that runs XLA is one without XLA's threads. They are kept for
 the next iterator, so that only the first epoch pays for their start. Their messages are pickles; what the main program defined (classes
 and functions of ``__main__``, lambdas) travels by value, so the program is not run again in the worker.
+
+What cannot travel (locks, queues and values of ``multiprocessing``, classes of modules that nobody else finds) is inherited: then the
+workers are forks, which compute what NumPy can.
 """
 
 from __future__ import annotations
@@ -46,6 +49,10 @@ class _IterableDatasetStopIteration:
     worker_id: int
 
 
+class NotLoaded(ExceptionWrapper):
+    """Sent in place of a batch by a worker that could not load its job: a module that it names cannot be imported there."""
+
+
 @dataclass
 class Job:
     """What a worker is to do for one iterator."""
@@ -86,7 +93,7 @@ def seed_everything(base_seed: int, worker_id: int) -> int:
     return seed
 
 
-def run_job(connection: Connection, payload: bytes) -> bool:
+def run_job(connection: Connection, payload: bytes | Job) -> bool:
     """Serves one iterator; False when the main process is gone."""
     global _worker_info
     from jtorch.utils.data.dataloader import _DatasetKind
@@ -99,7 +106,11 @@ def run_job(connection: Connection, payload: bytes) -> bool:
         return _DatasetKind.create_fetcher(kind, job.dataset, job.auto_collation, job.collate_fn, job.drop_last)
 
     try:
-        job = transport.loads(payload)
+        try:
+            job = payload if isinstance(payload, Job) else transport.loads(payload)
+        except Exception:
+            failure = NotLoaded(where=f"in DataLoader worker process {worker_id}")
+            raise
         kind, worker_id = job.kind, job.worker_id
         seed = seed_everything(job.base_seed, worker_id)
         _worker_info = WorkerInfo(id=worker_id, num_workers=job.num_workers, seed=seed, dataset=job.dataset)
@@ -107,7 +118,7 @@ def run_job(connection: Connection, payload: bytes) -> bool:
             job.init_fn(worker_id)
         fetcher = make_fetcher()
     except Exception:
-        failure = ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")
+        failure = failure or ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")
     ended = False
     while True:
         try:
@@ -148,6 +159,20 @@ def run_job(connection: Connection, payload: bytes) -> bool:
             connection.send_bytes(packed)
         except OSError:
             return False
+
+
+def main_of_fork(fd: int, job: Job, others: list[Connection]) -> None:
+    """The life of a forked worker process, which has its job from its parent; ``others`` are connections that are not its own."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for connection in others:  # whoever holds an end keeps the other side from noticing that its process has gone
+        connection.close()
+    connection = Connection(fd)
+    try:
+        run_job(connection, job)
+    finally:
+        connection.close()
 
 
 def main(fd: int) -> None:
