@@ -521,7 +521,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                     from .writing import retain_again
 
                     retain_again(self)
-            elif not self._rg and self._aval.differentiable and al.origin != "inference":  # type: ignore[union-attr]
+            elif not self._rg and self._aval.differentiable and not base._inference:
                 # The base was told to require grad after this view was made: torch says that the view does too, and gives it no gradient.
                 self._rg = self._borrowed = True
 

@@ -282,7 +282,7 @@ def _bind_tensor(methods: Any) -> None:
         setattr(Tensor, name, specialise_property(name, old.fget, old.fset, old.fdel, old.__doc__))
     transposed = {"T": _T, "mT": _mT, "H": _H, "mH": _mH}
     for name, get in {**transposed, **PROPERTIES}.items():
-        setattr(Tensor, name, specialise_property(name, get, PROPERTY_SETTERS.get(name), None, get.__doc__))
+        setattr(Tensor, name, specialise_property(name, get, PROPERTY_SETTERS.get(name), PROPERTY_DELETERS.get(name), get.__doc__))
     dispatch.set_tensor_type(Tensor)
 
 
@@ -581,6 +581,17 @@ PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "is_mtia": _never("on MTIA"),
     "retains_grad": _retains_grad, "layout": _layout, "_backward_hooks": _hooks_dict, "_grad_fn": _grad_fn,
 }  # fmt: skip
+def _refuse_deletion(message: str) -> Callable[[Tensor], None]:
+    def delete(t: Tensor) -> None:
+        raise RuntimeError(message)
+
+    return delete
+
+
+PROPERTY_DELETERS = {
+    "_grad_fn": _refuse_deletion("Deletion of _grad_fn not allowed. Detach tensor instead!"),
+    "_backward_hooks": _refuse_deletion("Deletion of _backwards_hooks not allowed!"),
+}
 PROPERTY_SETTERS: dict[str, Callable[[Tensor, Any], None]] = {"real": _set_real, "imag": _set_imag, "_backward_hooks": _set_hooks_dict}
 
 

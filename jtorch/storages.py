@@ -468,7 +468,3 @@ def view_of(base: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int,
     if tuple(stride) != contiguous_strides(tuple(size)):
         made._strides = tuple(stride)
     return made
-
-
-#: PyTorch's base of all storages; there is one class of them here.
-StorageBase = UntypedStorage

@@ -369,8 +369,16 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
                     f"self.size(-1) must be divisible by {ratio} to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element "
                     f"sizes), but got {shape[-1]}"
                 )
+            for what, n in (("storage_offset()", offset), *((f"stride({d})", s) for d, s in enumerate(strides[:-1]))):
+                if n % ratio:
+                    raise RuntimeError(
+                        f"self.{what} must be divisible by {ratio} to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element "
+                        f"sizes), but got {n}"
+                    )
             strides = (*(s // ratio for s in strides[:-1]), 1)
             offset //= ratio
+    if t._rg:  # the numbers that other bits mean have no derivative
+        t = detached(t)
     return view(t, step_of(_VIEW_DTYPE, (dtype.np,)), strides, offset)
 
 

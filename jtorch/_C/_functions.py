@@ -17,7 +17,7 @@ class UndefinedGradBackward(Function):
         """Copies of the tensors."""
         ctx.set_materialize_grads(False)
         found = tuple([t.view_as(t) for t in tensors])
-        return found if len(found) > 1 else found[0]
+        return found[0] if len(found) == 1 else found
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -146,6 +146,7 @@ def _segment_reduce_vjp(
 ) -> tuple[Array | None, ...]:
     """As PyTorch: several greatest elements share a gradient that is positive, and what is no number counts as the greatest there is."""
     given = offsets if lengths is None else lengths
+    assert given is not None
     flat, sizes, ids = _rows(data, lengths, given)
     rows, count = sizes.shape
     rest = flat.shape[2:]

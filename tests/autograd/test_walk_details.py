@@ -226,6 +226,10 @@ def test_what_cannot_be_deleted():
         del x.data
     with pytest.raises(RuntimeError, match="must be a bool"):
         del x.requires_grad
+    with pytest.raises(RuntimeError, match="Detach tensor instead"):
+        del x._grad_fn
+    with pytest.raises(RuntimeError, match="_backwards_hooks not allowed"):
+        del x._backward_hooks
 
 
 def test_numpy_where_nothing_is_recorded():
@@ -310,3 +314,6 @@ def test_views_in_inference_mode_require_no_gradients():
     with torch.inference_mode():
         x = torch.ones(2, 3, requires_grad=True)
         assert x.requires_grad and not x.view(-1).requires_grad
+    y = torch.ones(2, 3, requires_grad=True)
+    with torch.inference_mode():
+        assert y.view(-1).requires_grad
