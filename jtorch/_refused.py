@@ -51,12 +51,9 @@ _LINES: dict[str, str] = {
         distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
         distributed.tensor.parallel: ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput PrepareModuleOutput
             PrepareModuleInputOutput ParallelStyle parallelize_module loss_parallel
-        distributed.optim: ZeroRedundancyOptimizer DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
-        distributed.algorithms.ddp_comm_hooks.default_hooks: allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook
-            fp16_compress_wrapper
+        distributed.optim: DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
         distributed.algorithms.ddp_comm_hooks.post_localSGD_hook: PostLocalSGDState post_localSGD_hook
         distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState powerSGD_hook batched_powerSGD_hook
-        distributed.algorithms.join: Join Joinable JoinHook
         distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
         distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split
         distributed._shard.sharded_tensor: ShardedTensor

@@ -67,8 +67,8 @@ def get_args_parser() -> argparse.ArgumentParser:
     option("run-path", action=_Flag, help="the script is run by runpy.run_path")
     option("log-dir", type=str, default=None, help="where outputs and error files go")
     which = "1 out, 2 err, 3 both, or for each local rank as in 0:3,1:1"
-    parser.add_argument("-r", "--redirects", action=_Env, type=str, default="0", dest="redirects", help=f"outputs that go to files: {which}")
-    parser.add_argument("-t", "--tee", action=_Env, type=str, default="0", dest="tee", help="which outputs go to files and here")
+    parser.add_argument("-r", "--redirects", action=_Env, type=str, default="0", dest="redirects", help=f"outputs to files: {which}")
+    parser.add_argument("-t", "--tee", action=_Env, type=str, default="0", dest="tee", help="outputs that go to files and here")
     option("local-ranks-filter", type=str, default="", help="whose outputs are shown: 0,1")
     option("duplicate-stdout-filters", type=str, default="", help="not offered")
     option("duplicate-stderr-filters", type=str, default="", help="not offered")

@@ -9,3 +9,8 @@ from worlds import cases, check
 @pytest.mark.parametrize("name", cases("collectives"))
 def test_collectives(name: str) -> None:
     check("collectives", 3, name)
+
+
+@pytest.mark.parametrize("name", cases("data_parallel"))
+def test_data_parallel(name: str) -> None:
+    check("data_parallel", 2, name)
