@@ -68,7 +68,7 @@ class Lane:
         self._count = 0
         #: Why nothing works any more.
         self.broken: str | None = None
-        self._closed = False
+        self._busy = False
         threading.Thread(target=self._work, daemon=True, name="jtorch collectives").start()
 
     def submit(self, function: Callable[[Lane], Any]) -> Ticket:
@@ -83,13 +83,19 @@ class Lane:
 
     def close(self) -> None:
         """Ends the thread and the connections, after what is to be done."""
-        self._closed = True
         self._tasks.put(None)
 
     def give_up(self, reason: str) -> None:
         """Has all that comes fail: the processes are no longer at the same place."""
         if self.broken is None:
             self.broken = reason
+            fabric = self._fabric
+            if fabric is not None:
+                fabric.abort()
+
+    def is_busy(self) -> bool:
+        """Whether something is being done, or waits to be."""
+        return self._busy or not self._tasks.empty()
 
     def _work(self) -> None:
         while True:
@@ -97,6 +103,7 @@ class Lane:
             if task is None:
                 self._fabric = None
                 return
+            self._busy = True
             ticket, function = task
             try:
                 if self.broken is not None:
@@ -113,6 +120,7 @@ class Lane:
                 if self.broken is None:
                     self.broken = f"{_first_line(e)}{self._explain()}"
                     ticket.error = DistBackendError(self.broken)
+            self._busy = False
             ticket.finish()
             del task, ticket, function
 
@@ -229,10 +237,14 @@ class Alone:
         """The process's own array."""
         return array.copy()
 
-    def close(self) -> None:
+    def close(self, reason: str = "") -> None:
         """Nothing."""
 
     give_up = close
+
+    def is_busy(self) -> bool:
+        """False."""
+        return False
 
 
 class Disagreement(DistBackendError):

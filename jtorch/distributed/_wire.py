@@ -5,11 +5,13 @@ What goes over the wire is numbers, text and bytes, in a notation of this module
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import socket
 import struct
 import threading
 import time
+import weakref
 from typing import Any
 
 from . import errors
@@ -80,6 +82,16 @@ def _receive(connection: socket.socket) -> Any:
     return _unpacked(_receive_exactly(connection, length))[0]
 
 
+#: Those that listen. Their threads end before the interpreter does, which else waits for what is inside this package.
+_servers: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for server in list(_servers):
+        server.close()
+
+
 class Server:
     """Answers what clients ask of a memory, each connection in a thread of its own.
 
@@ -102,6 +114,7 @@ class Server:
         self._socket.listen(1024)
         self.port: int = self._socket.getsockname()[1]
         self._open: set[socket.socket] = set()
+        _servers.add(self)
         threading.Thread(target=self._accept, daemon=True, name="jtorch store").start()
 
     def _accept(self) -> None:

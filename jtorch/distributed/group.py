@@ -326,8 +326,12 @@ def _forget() -> None:
 def _leave() -> None:
     """Lets the interpreter go: nothing is awaited, as a process that ends early must not wait for those that do not."""
     for found in STATE.groups:
-        if found._lane is not None:
-            found._lane.close()
+        lane = found._lane
+        if lane is not None:
+            lane.close()
+            # A thread that comes back from XLA while the interpreter ends would abort the process.
+            if lane.is_busy():
+                lane.give_up("the program has ended")
 
 
 def world(group: Any = None) -> ProcessGroup:
