@@ -134,6 +134,7 @@ class _State:
         self.host: str | None = None
         self.port = 0
         self.store: Any = None
+        self.is_own = False
         self.count = 0
         self.groups: list[ProcessGroup] = []
         self.presence: Any = None
@@ -230,6 +231,7 @@ def init_process_group(
     timeout = default_pg_timeout if timeout is None else timeout
     if not isinstance(timeout, datetime.timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    own = store is None
     if store is None:
         store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=timeout)))
         store.set_timeout(timeout)
@@ -239,7 +241,7 @@ def init_process_group(
         raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {world_size - 1}]")
     _State.made += 1
     tcp = _tcp_of(store)
-    STATE.rank, STATE.size = rank, world_size
+    STATE.rank, STATE.size, STATE.is_own = rank, world_size, own
     STATE.host, STATE.port = (tcp.host, tcp.port) if tcp is not None else (None, 0)
     STATE.store = PrefixStore(f"default_pg/{_State.made}", store)
     world = ProcessGroup(tuple(range(world_size)), "0", kind, STATE.store, timeout, "default_pg")
@@ -296,6 +298,7 @@ def _forget() -> None:
 
     settle()
     store, tcp, presence, rank, size = STATE.store, _tcp_of(STATE.store), STATE.presence, STATE.rank, STATE.size
+    is_own = STATE.is_own
     for found in STATE.groups:
         found.shutdown()
     if STATE.mail is not None:
@@ -311,7 +314,9 @@ def _forget() -> None:
                 presence.ask("will", 0.0, None)
                 presence.close()
             end = time.monotonic() + _PARTING
-            if held:  # what the others still ask for must be there until they have left, and the port free when this returns
+            if not is_own:
+                pass  # the program goes on using the store that it has given
+            elif held:  # what the others still ask for must be there until they have left, and the port free when this returns
                 while time.monotonic() < end and not all(
                     store.check([f"left/{r}"]) or store.check([f"lost/{r}"]) for r in range(size) if r != rank
                 ):

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from .constants import default_pg_timeout
-from .stores import FileStore, PrefixStore, Store, TCPStore
+from .stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 
 __all__ = ["register_rendezvous_handler", "rendezvous"]
 
@@ -58,6 +58,8 @@ def _missing(scheme: str, what: str) -> ValueError:
 
 def tcp_store(host: str, port: int, rank: int, world_size: int, timeout: datetime.timedelta) -> Store:
     """The store that rank 0 holds, or the launcher where it says so."""
+    if world_size == 1:  # nobody else will ask
+        return HashStore()
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         return PrefixStore(f"/worker/attempt_{attempt}", TCPStore(host, port, world_size, False, timeout, wait_for_workers=False))

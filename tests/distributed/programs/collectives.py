@@ -260,6 +260,16 @@ def check_destroyed_and_made_again() -> None:
         same(t, [3.0])
     assert before is not None
     dist.destroy_process_group()
+    store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), WORLD, RANK == 0)
+    for _ in range(2):
+        dist.init_process_group("gloo", store=store, rank=RANK, world_size=WORLD)
+        t = torch.ones(1)
+        dist.all_reduce(t)
+        dist.destroy_process_group()
+        same(t, [3.0])
+    assert store.add("left", 1) > 0  # a store that is given stays the program's
+    while store.add("left", 0) < WORLD:
+        pass
     dist.init_process_group("nccl", f"file://{os.environ['WORLD_FOLDER']}/meet", world_size=WORLD, rank=RANK)
     assert dist.get_backend() == "nccl"
     rows = [None] * WORLD

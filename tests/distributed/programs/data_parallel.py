@@ -200,6 +200,23 @@ def check_collectives_with_gradients() -> None:
     same(fc.permute_tensor(t, [1, 0], dist.group.WORLD), torch.arange(4.0).reshape(2, 2) + 1 - RANK)
 
 
+def check_meshes() -> None:
+    from jtorch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("replicate", "shard"))
+    assert mesh.get_coordinate() == (0, RANK) and mesh["shard"].get_local_rank() == RANK and mesh["shard"].size() == 2
+    assert dist.get_process_group_ranks(mesh.get_group("shard")) == [0, 1] and mesh["replicate"].mesh.tolist() == [RANK]
+    assert dist.get_process_group_ranks(mesh.get_group(0)) == [RANK] and repr(mesh["shard"]) == "DeviceMesh((shard=2), 'cpu', stride=(1,))"
+    for group in (mesh.get_group("shard"), mesh._flatten().get_group()):
+        t = torch.ones(1)
+        dist.all_reduce(t, group=group)
+        same(t, [2.0])
+    model = DDP(net(RANK), device_mesh=mesh["shard"])
+    model(mine(data())).sum().backward()
+    with raises(RuntimeError, "found 4 ranks"):
+        init_device_mesh("cpu", (2, 2))
+
+
 def check_a_rank_may_read_values_alone() -> None:
     model = DDP(net())
     total = torch.zeros(())
