@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 
-_SHARDED = "one process drives all devices here, and JAX shards arrays over them: see jax.sharding and torch.distributed.tensor"
-_PROCESSES = "one process drives all devices here, so that there are no other processes to talk to"
+_SHARDED = "tensors spread over processes are not offered; collectives and DistributedDataParallel are"
+_PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
 _CHECKPOINT = "it writes and reads PyTorch's files of sharded states; use torch.save and torch.load, or save the state_dict with orbax"
 _EXPORT = "PyTorch's exporter and its graphs are left out; jax.export exports programs of JAX"
 _QUANTISATION = "quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the program"
@@ -31,7 +31,6 @@ _FAKE = "tensors without data are those of torch.device('meta'); shapes and dtyp
 _MM = "it multiplies scaled or packed integers in one CUDA kernel; scale in the program and use matmul"
 _NESTED = "only nested tensors in PyTorch's older layout have it; use torch.nested with layout=torch.jagged"
 _SELECTIVE = "XLA decides what is kept and what is computed again; checkpoint whole blocks instead"
-_LAUNCH = "one process drives all devices here: start the program once, without a launcher"
 _PER_SAMPLE = "it keeps gradients of single examples in .grad_sample; use torch.func.vmap of torch.func.grad"
 _NUMA = "processes are not bound to memory nodes here; use numactl"
 
@@ -52,29 +51,20 @@ _LINES: dict[str, str] = {
         distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
         distributed.tensor.parallel: ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput PrepareModuleOutput
             PrepareModuleInputOutput ParallelStyle parallelize_module loss_parallel
-        distributed.optim: ZeroRedundancyOptimizer DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
-        distributed.algorithms.ddp_comm_hooks.default_hooks: allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook
-            fp16_compress_wrapper
+        distributed.optim: DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
         distributed.algorithms.ddp_comm_hooks.post_localSGD_hook: PostLocalSGDState post_localSGD_hook
         distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState powerSGD_hook batched_powerSGD_hook
-        distributed.algorithms.join: Join Joinable JoinHook
         distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
         distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split
         distributed._shard.sharded_tensor: ShardedTensor
     """,
     _PROCESSES: """
-        distributed: ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI PrefixStore rendezvous new_subgroups_by_enumeration new_subgroups
-            split_group shrink_group register_rendezvous_handler AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions
+        distributed: ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group
+            AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions
             BroadcastOptions GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions BackendConfig BuiltinCommHookType GradBucket
-            Reducer all_gather_coalesced all_reduce_coalesced get_backend_config
-        distributed.distributed_c10d: PrefixStore ProcessGroupGloo _new_process_group_helper
+            Reducer get_backend_config
+        distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
-    """,
-    _LAUNCH: """
-        distributed.run: get_args_parser main run config_from_args
-        distributed.launch: main
-        distributed.launcher.api: LaunchConfig elastic_launch launch_agent
-        distributed.elastic.multiprocessing.errors: ChildFailedError
     """,
     _CHECKPOINT: """
         distributed.checkpoint: save load async_save save_state_dict load_state_dict load_sharded_optimizer_state_dict FileSystemReader

@@ -1,292 +1,515 @@
-"""Collectives of a group of one process."""
-
-# ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
+"""Collectives on tensors. Each reads its operands first, so that nothing of it is ever recorded: processes cut their traces differently."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core import Tensor
-from ..dtypes import BY_NAME
-from .group import GroupMember, ReduceOp, Work, no_peer, world
+from . import debugging
+from ._arrays import bytes_of, numpy_dtype, taken, written
+from ._backends import ReduceOp
+from .group import STATE, GroupMember, ProcessGroup, world
+from .works import Work, start
+
+NAMES = {0: "sum", 1: "avg", 2: "product", 3: "min", 4: "max", 5: "band", 6: "bor", 7: "bxor"}
 
 
-def _check(name: str, value: Any, group: Any, ranks: Sequence[int | None] = ()) -> bool:
-    """Whether this process takes part.
+def refuse(name: str, value: Any) -> None:
+    """Raises the error of an argument that is no tensor."""
+    raise TypeError(
+        f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n             but got {type(value)} instead."
+    )
+
+
+def check_tensor(value: Any, name: str) -> None:
+    """Refuses what is no tensor.
 
     Raises:
-        TypeError: for something else than tensors.
-        ValueError: without a group, or for a rank that is not in it.
+        TypeError: for it.
     """
-    if group is GroupMember.NON_GROUP_MEMBER:
-        return False
-    world(group)
-    for t in value if isinstance(value, (list, tuple)) else (value,):
-        if not isinstance(t, Tensor):
-            raise TypeError(
-                f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n             but got {type(t)} instead."
-            )
-    for rank in ranks:
-        if rank not in (None, 0):
-            raise ValueError(f"rank {rank} is not part of the group, which has rank 0 only")
-    return True
+    if not isinstance(value, Tensor):
+        refuse(name, value)
 
 
-def _done(async_op: bool, result: Any = None) -> Work | None:
-    return Work(result) if async_op else None
+def check_tensors(values: Any, name: str) -> None:
+    """Refuses what is no list of tensors.
+
+    Raises:
+        TypeError: for it.
+    """
+    if not isinstance(values, (list, tuple)) or not all(isinstance(t, Tensor) for t in values):
+        kinds = [type(v) for v in values] if isinstance(values, (list, tuple)) else ""
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+            f"             but got {type(values)} with elements of type {kinds}."
+        )
 
 
-def _copy(target: Tensor, source: Tensor) -> None:
-    from ..autograd.grad_mode import no_grad
+def check_same_dtype(*tensors: Any) -> None:
+    """Refuses tensors of several dtypes.
 
-    with no_grad():
-        target.copy_(source)  # type: ignore[attr-defined]
+    Raises:
+        ValueError: for them.
+    """
+    flat: list[Tensor] = []
+    for t in tensors:
+        flat += t if isinstance(t, (list, tuple)) else [t]
+    for t in flat[1:]:
+        if t.dtype != flat[0].dtype:
+            raise ValueError(f"Invalid usage of tensors with different dtypesFound {flat[0].dtype} and  {t.dtype}")
 
 
-def _alone(name: str, tensors: Any) -> Any:
-    if not isinstance(tensors, (list, tuple)) or len(tensors) != 1:
-        raise ValueError(f"{name} should have as many tensors as the group has processes, that is 1")
-    return tensors[0]
+def outside(group: Any) -> bool:
+    """Whether this process is not in the group, and so does nothing."""
+    return group is not None and not isinstance(group, (ProcessGroup, str)) and group == GroupMember.NON_GROUP_MEMBER
+
+
+def root_of(pg: ProcessGroup, rank: int | None, in_group: int | None, name: str, what: str = "src") -> int:
+    """The place in the group of a rank that is given as a global or a group rank."""
+    if in_group is not None:
+        if rank is not None:
+            raise ValueError(f"Can't specify both group_{what} and global_{what}")
+        root = in_group
+    elif rank is None:
+        root = 0
+    elif pg is GroupMember.WORLD:
+        root = rank
+    elif rank not in pg.ranks:
+        raise ValueError(f"Global rank {rank} is not part of group {pg}")
+    else:
+        root = pg.ranks.index(rank)
+    if not 0 <= root < pg.size():
+        raise RuntimeError(f"ProcessGroupGloo::{name}: invalid root rank: {root}")
+    return root
+
+
+def operation(op: Any, dtype: Any, name: str) -> str:
+    """The name of a reduction.
+
+    Raises:
+        ValueError: for one that complex numbers have not.
+        RuntimeError: for bits of numbers that are no integers, or means of integers.
+        NotImplementedError: for one that is not offered.
+    """
+    kind = NAMES.get(int(op))
+    if kind is None:
+        raise NotImplementedError(f"torch.distributed.{name} with {op} is not offered by jtorch: only NCCL has it")
+    if dtype.kind == "c" and kind not in ("sum", "avg"):
+        raise ValueError(f"{name} does not support {ReduceOp.RedOpType(op)} on complex tensors")
+    if kind in ("band", "bor", "bxor") and dtype.kind not in "iub":
+        raise RuntimeError(f"Cannot use ReduceOp.{kind.upper()} with non-integral dtype")
+    if kind == "avg" and dtype.kind in "iub":
+        title = {"b": "Bool", "u": "Byte"}.get(dtype.kind, {1: "Char", 2: "Short", 4: "Int", 8: "Long"}.get(dtype.itemsize, "Long"))
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {title}")
+    return kind
+
+
+def what_is_done(name: str, *facts: Any) -> str:
+    """What the processes must agree on, in words."""
+    return "|".join([name, *map(str, facts)])
+
+
+def shape_words(t: Tensor) -> str:
+    """A tensor's shape, for comparison between processes where ``TORCH_DISTRIBUTED_DEBUG=DETAIL`` asks for it."""
+    return str(tuple(t.shape)) if debugging.get_debug_level() == debugging.DebugLevel.DETAIL else ""  # type: ignore[attr-defined]
+
+
+def averaged(total: np.ndarray, kind: str, processes: int) -> np.ndarray:
+    """The sum, or the mean."""
+    return (total / processes).astype(total.dtype, copy=False) if kind == "avg" else total
+
+
+def reducing(name: str, array: np.ndarray, kind: str, words: str) -> Any:
+    """The task that combines the processes' arrays."""
+    what = what_is_done(name, kind, array.dtype.name, words)
+
+    def task(lane: Any) -> np.ndarray:
+        return averaged(lane.combine(what, array.reshape(-1), "sum" if kind == "avg" else kind), kind, lane.size)
+
+    return task
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Combines the processes' tensors, in each: leaves the only one as it is."""
-    return _done(async_op, [tensor]) if _check("tensor", tensor, group) else None
+    """Combines the processes' tensors, which have one shape and dtype, in place in each.
+
+    Raises:
+        DistBackendError: if it fails, or has not ended in time.
+    """
+    check_tensor(tensor, "tensor")
+    if outside(group):
+        return None
+    pg = world(group)
+    kind = operation(op, numpy_dtype(tensor), "all_reduce")
+    task = reducing("all_reduce", taken(tensor), kind, shape_words(tensor))
+    return start("all_reduce", pg, task, lambda total: written(tensor, total), [tensor], async_op)
+
+
+def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """``all_reduce`` of several tensors of one dtype at once."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else tensors
+    check_tensors(tensors, "tensor")
+    check_same_dtype(tensors)
+    if outside(group):
+        return None
+    pg = world(group)
+    kind = operation(op, numpy_dtype(tensors[0]), "all_reduce_coalesced")
+    flat = np.concatenate([taken(t).reshape(-1) for t in tensors])
+
+    def write(total: np.ndarray) -> None:
+        _spread(tensors, total)
+
+    return start("all_reduce_coalesced", pg, reducing("all_reduce_coalesced", flat, kind, ""), write, list(tensors), async_op)
+
+
+def _spread(tensors: Sequence[Tensor], flat: np.ndarray) -> None:
+    at = 0
+    for t in tensors:
+        n = t.numel()  # type: ignore[attr-defined]
+        written(t, flat[at : at + n])
+        at += n
 
 
 def reduce(
     tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False, group_dst: int | None = None
 ) -> Work | None:
-    """Combines the processes' tensors in one of them: leaves the only one as it is."""
-    return _done(async_op, [tensor]) if _check("tensor", tensor, group, (dst, group_dst)) else None
+    """Combines the processes' tensors in place in one of them."""
+    check_tensor(tensor, "tensor")
+    if outside(group):
+        return None
+    pg = world(group)
+    root = root_of(pg, dst, group_dst, "reduce", "dst")
+    kind = operation(op, numpy_dtype(tensor), "reduce")
+    task = reducing(f"reduce to {root}", taken(tensor), kind, shape_words(tensor))
+    return start("reduce", pg, task, lambda total: written(tensor, total) if pg.rank() == root else None, [tensor], async_op)
 
 
 def broadcast(
     tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
-    """Sends a tensor to all: leaves the only one as it is."""
-    return _done(async_op, [tensor]) if _check("tensor", tensor, group, (src, group_src)) else None
-
-
-def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Copies the processes' tensors into ``tensor_list``."""
-    if not _check("tensor", tensor, group):
+    """Writes one process's tensor into all, bit by bit."""
+    check_tensor(tensor, "tensor")
+    if outside(group):
         return None
-    _copy(_alone("tensor_list", tensor_list), tensor)
-    return _done(async_op, tensor_list)
+    pg = world(group)
+    root = root_of(pg, src, group_src, "broadcast")
+    array = taken(tensor)
+    what = what_is_done(f"broadcast from {root}", array.dtype.name, shape_words(tensor))
+
+    def task(lane: Any) -> np.ndarray:
+        return sent_by(lane, what, bytes_of(array), root)
+
+    def write(data: np.ndarray) -> None:
+        if pg.rank() != root:
+            written(tensor, data.view(array.dtype))
+
+    return start("broadcast", pg, task, write, [tensor], async_op)
+
+
+def sent_by(lane: Any, what: str, data: np.ndarray, root: int) -> np.ndarray:
+    """The bytes of one process: of large arrays the bits are added to zeros, which moves fewer of them than a gather."""
+    if data.size <= 4096 or lane.size == 1:
+        return lane.gather(what, data)[root]
+    padded = np.zeros(-(-data.size // 8) * 8, np.uint8)
+    if lane.rank == root:
+        padded[: data.size] = data
+    return lane.combine(what, padded.view(np.uint64), "sum").view(np.uint8)[: data.size]
+
+
+def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Copies the processes' tensors into ``tensor_list``, which has one for each."""
+    check_tensors(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    check_same_dtype(tensor_list, tensor)
+    if outside(group):
+        return None
+    pg = world(group)
+    if len(tensor_list) != pg.size():
+        raise ValueError(f"ProcessGroupGloo::allgather: invalid output tensor list: {len(tensor_list)} tensors for {pg.size()} processes")
+    array = taken(tensor)
+    what = what_is_done("all_gather", array.dtype.name)
+    same = all(t.shape == tensor.shape for t in tensor_list)  # type: ignore[attr-defined]
+
+    def write(rows: list[np.ndarray]) -> None:
+        for i, (t, row) in enumerate(zip(tensor_list, rows, strict=True)):
+            if row.size != t.numel() * array.itemsize:  # type: ignore[attr-defined]
+                raise RuntimeError(f"all_gather: rank {pg.ranks[i]} sent {row.size} bytes for a tensor of shape {tuple(t.shape)}")  # type: ignore[attr-defined]
+            written(t, row.view(array.dtype))
+
+    return start("all_gather", pg, lambda lane: lane.gather(what, bytes_of(array), same), write, list(tensor_list), async_op)
 
 
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Copies the processes' tensors into one."""
-    if not _check("input_tensor", input_tensor, group):
+    """Copies the processes' tensors into one, one after another along the first dimension or along a new one before it.
+
+    Raises:
+        ValueError: if the output has not the size of all inputs.
+    """
+    check_tensor(input_tensor, "input_tensor")
+    check_tensor(output_tensor, "output_tensor")
+    check_same_dtype(output_tensor, input_tensor)
+    if outside(group):
         return None
-    _copy(output_tensor, input_tensor.reshape(output_tensor.shape))  # type: ignore[attr-defined]
-    return _done(async_op, [output_tensor])
+    pg = world(group)
+    if output_tensor.numel() != input_tensor.numel() * pg.size():  # type: ignore[attr-defined]
+        raise ValueError(
+            f"output tensor size must be equal to world_size times input tensor size, got {tuple(output_tensor.shape)} for "  # type: ignore[attr-defined]
+            f"{pg.size()} times {tuple(input_tensor.shape)}"  # type: ignore[attr-defined]
+        )
+    array = taken(input_tensor)
+    what = what_is_done("all_gather_into_tensor", array.dtype.name, shape_words(input_tensor))
+    return start(
+        "all_gather_into_tensor", pg, lambda lane: lane.gather(what, bytes_of(array)),
+        lambda rows: written(output_tensor, np.concatenate(rows).view(array.dtype)), [output_tensor], async_op,
+    )  # fmt: skip
+
+
+def all_gather_single(output: Tensor, input: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """``all_gather_into_tensor`` under its newer name."""
+    return all_gather_into_tensor(output, input, group, async_op)
+
+
+def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Work | None:
+    """``all_gather`` of several tensors at once: ``output_tensor_lists[i][j]`` is tensor ``j`` of process ``i``."""
+    check_tensors(input_tensor_list, "input_tensor_list")
+    if outside(group):
+        return None
+    pg = world(group)
+    arrays = [taken(t) for t in input_tensor_list]
+    what = what_is_done("all_gather_coalesced", *(a.dtype.name for a in arrays))
+    data = np.concatenate([bytes_of(a) for a in arrays])
+
+    def write(rows: list[np.ndarray]) -> None:
+        for row, outputs in zip(rows, output_tensor_lists, strict=True):
+            at = 0
+            for t, a in zip(outputs, arrays, strict=True):
+                written(t, np.array(row[at : at + a.nbytes]).view(a.dtype))
+                at += a.nbytes
+
+    return start("all_gather_coalesced", pg, lambda lane: lane.gather(what, data), write, output_tensor_lists, async_op)
 
 
 def gather(
     tensor: Tensor,
-    gather_list: list[Tensor] | None = None,
+    gather_list: Any = None,
     dst: int | None = None,
     group: Any = None,
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
     """Copies the processes' tensors into ``gather_list`` of one of them."""
-    if not _check("tensor", tensor, group, (dst, group_dst)):
+    check_tensor(tensor, "tensor")
+    if gather_list:
+        check_tensors(gather_list, "gather_list")
+    else:
+        gather_list = []
+    check_same_dtype(tensor, gather_list)
+    if outside(group):
         return None
-    if not gather_list:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    _copy(_alone("gather_list", gather_list), tensor)
-    return _done(async_op, gather_list)
+    pg = world(group)
+    root = root_of(pg, dst, group_dst, "gather", "dst")
+    if pg.rank() == root:
+        if not gather_list:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    elif gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    array = taken(tensor)
+    what = what_is_done(f"gather to {root}", array.dtype.name, shape_words(tensor))
+
+    def write(rows: list[np.ndarray]) -> None:
+        for t, row in zip(gather_list, rows, strict=False):
+            written(t, row.view(array.dtype))
+
+    return start("gather", pg, lambda lane: lane.gather(what, bytes_of(array)), write, gather_list, async_op)
 
 
 def scatter(
     tensor: Tensor,
-    scatter_list: list[Tensor] | None = None,
+    scatter_list: Any = None,
     src: int | None = None,
     group: Any = None,
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Gives each process one tensor of ``scatter_list``."""
-    if not _check("tensor", tensor, group, (src, group_src)):
+    """Gives each process one tensor of one process's ``scatter_list``."""
+    check_tensor(tensor, "tensor")
+    if scatter_list:
+        check_tensors(scatter_list, "scatter_list")
+    else:
+        scatter_list = []
+    check_same_dtype(tensor, scatter_list)
+    if outside(group):
         return None
-    if not scatter_list:
-        raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-    _copy(tensor, _alone("scatter_list", scatter_list))
-    return _done(async_op, [tensor])
+    pg = world(group)
+    root = root_of(pg, src, group_src, "scatter")
+    if pg.rank() == root:
+        if not scatter_list:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+        if len(scatter_list) != pg.size():
+            raise ValueError(f"Argument ``scatter_list`` must have a tensor for each of the {pg.size()} processes, not {len(scatter_list)}")
+        parts = [bytes_of(taken(t)) for t in scatter_list]
+    elif scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    else:
+        parts = [np.zeros(tensor.numel() * numpy_dtype(tensor).itemsize, np.uint8)] * pg.size()  # type: ignore[attr-defined]
+    dtype = numpy_dtype(tensor)
+    what = what_is_done(f"scatter from {root}", dtype.name, shape_words(tensor))
+
+    def task(lane: Any) -> np.ndarray:
+        return np.array(lane.exchange(what, parts)[root])
+
+    return start("scatter", pg, task, lambda data: written(tensor, data.view(dtype)), [tensor], async_op)
 
 
-def reduce_scatter(
-    output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
-) -> Work | None:
-    """Combines the processes' lists, and gives each process one item."""
-    if not _check("output", output, group):
+def _reduce_scattered(name: str, output: Tensor, arrays: list[np.ndarray], op: Any, pg: ProcessGroup, async_op: bool) -> Work | None:
+    dtype = numpy_dtype(output)
+    kind = operation(op, dtype, name)
+    what = what_is_done(name, kind, dtype.name)
+    parts = [bytes_of(a) for a in arrays]
+
+    def task(lane: Any) -> np.ndarray:
+        # Not XLA's reduce_scatter, whose results on the CPU are now and then those of another call; parts are added in the order of ranks.
+        from ._lanes import folded
+
+        strict = len({p.size for p in parts}) == 1
+        rows = [np.array(row).view(dtype) for row in lane.exchange(what, parts, strict)]
+        return averaged(folded(rows, "sum" if kind == "avg" else kind), kind, lane.size)
+
+    return start(name, pg, task, lambda total: written(output, total), [output], async_op)
+
+
+def reduce_scatter(output: Tensor, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Combines the processes' lists, and gives each process its item."""
+    check_tensor(output, "output")
+    check_tensors(input_list, "input_list")
+    check_same_dtype(output, input_list)
+    if outside(group):
         return None
-    _copy(output, _alone("input_list", input_list))
-    return _done(async_op, [output])
+    pg = world(group)
+    if len(input_list) != pg.size():
+        raise ValueError(f"reduce_scatter needs a tensor for each of the {pg.size()} processes, not {len(input_list)}")
+    return _reduce_scattered("reduce_scatter", output, [taken(t) for t in input_list], op, pg, async_op)
 
 
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Combines the processes' tensors, and gives each process one part."""
-    if not _check("output", output, group):
+    """Combines the processes' tensors, and gives each process its part along the first dimension.
+
+    Raises:
+        ValueError: if the input has not the size of all outputs.
+    """
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    check_same_dtype(output, input)
+    if outside(group):
         return None
-    _copy(output, input.reshape(output.shape))  # type: ignore[attr-defined]
-    return _done(async_op, [output])
+    pg = world(group)
+    if input.numel() != output.numel() * pg.size():  # type: ignore[attr-defined]
+        raise ValueError(
+            f"input tensor must be the same size as output size times world size, got {tuple(input.shape)} for "  # type: ignore[attr-defined]
+            f"{pg.size()} times {tuple(output.shape)}"  # type: ignore[attr-defined]
+        )
+    arrays = list(taken(input).reshape(pg.size(), -1))
+    return _reduce_scattered("reduce_scatter_tensor", output, arrays, op, pg, async_op)
 
 
-def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False) -> Work | None:
-    """Each process sends one tensor of its list to each process."""
-    if not _check("output_tensor_list", output_tensor_list, group):
+def reduce_scatter_single(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """``reduce_scatter_tensor`` under its newer name."""
+    return reduce_scatter_tensor(output, input, op, group, async_op)
+
+
+def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Work | None:
+    """Each process sends one tensor of its list to each process; their shapes may differ."""
+    check_tensors(output_tensor_list, "output_tensor_list")
+    check_tensors(input_tensor_list, "input_tensor_list")
+    check_same_dtype(output_tensor_list, input_tensor_list)
+    if outside(group):
         return None
-    _copy(_alone("output_tensor_list", output_tensor_list), _alone("input_tensor_list", input_tensor_list))
-    return _done(async_op, output_tensor_list)
+    pg = world(group)
+    for tensors in (output_tensor_list, input_tensor_list):
+        if len(tensors) != pg.size():
+            raise ValueError(f"all_to_all needs a tensor for each of the {pg.size()} processes, not {len(tensors)}")
+    arrays = [taken(t) for t in input_tensor_list]
+    dtype = arrays[0].dtype
+    what = what_is_done("all_to_all", dtype.name)
+
+    def write(rows: list[np.ndarray]) -> None:
+        for i, (t, row) in enumerate(zip(output_tensor_list, rows, strict=True)):
+            _fill(t, row, dtype, "all_to_all", pg.ranks[i])
+
+    parts = [bytes_of(a) for a in arrays]
+    return start("all_to_all", pg, lambda lane: lane.exchange(what, parts, False), write, output_tensor_list, async_op)
+
+
+def _fill(t: Tensor, row: np.ndarray, dtype: Any, name: str, rank: int) -> None:
+    if row.size != t.numel() * dtype.itemsize:  # type: ignore[attr-defined]
+        raise RuntimeError(f"{name}: rank {rank} sent {row.size} bytes where {t.numel() * dtype.itemsize} are expected")  # type: ignore[attr-defined]
+    written(t, np.array(row).view(dtype))
 
 
 def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Each process sends one part of its tensor to each process."""
-    if not _check("output", output, group):
+    """Each process sends one part of its tensor, along the first dimension, to each process; by default all parts are equal.
+
+    Raises:
+        RuntimeError: if sizes do not fit.
+    """
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    check_same_dtype(output, input)
+    if outside(group):
         return None
+    pg = world(group)
+    n = pg.size()
     for sizes, t in ((output_split_sizes, output), (input_split_sizes, input)):
-        if sizes and list(sizes) != [t.shape[0]]:
+        if sizes and (len(sizes) != n or sum(sizes) != t.shape[0]):  # type: ignore[attr-defined]
             raise RuntimeError("Split sizes doesn't match total dim 0 size")
-    _copy(output, input)
-    return _done(async_op, [output])
+        if not sizes and t.shape[0] % n:  # type: ignore[attr-defined]
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+    array = taken(input)
+    dtype = array.dtype
+    even = not output_split_sizes and not input_split_sizes
+    what = what_is_done("all_to_all_single", dtype.name)
+    if even:
+        parts = [bytes_of(a) for a in np.split(array, n)]
+    else:
+        sizes = list(input_split_sizes) if input_split_sizes else [array.shape[0] // n] * n
+        parts = [bytes_of(a) for a in np.split(array, np.cumsum(sizes)[:-1])]
 
+    def write(rows: list[np.ndarray]) -> None:
+        data = np.concatenate(rows)
+        _fill(output, data, dtype, "all_to_all_single", STATE.rank)
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Puts the processes' objects, pickled and unpickled, into ``object_list``."""
-    if _check("obj", (), group):
-        _alone("object_list", object_list)
-        object_list[0] = _sent(obj)
-
-
-def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
-) -> None:
-    """Puts the processes' objects into a list of one of them."""
-    if _check("obj", (), group, (dst, group_dst)):
-        if not object_gather_list:
-            raise ValueError("Argument ``object_gather_list`` must be specified on destination rank.")
-        _alone("object_gather_list", object_gather_list)
-        object_gather_list[0] = _sent(obj)
-
-
-def scatter_object_list(
-    scatter_object_output_list: list[Any],
-    scatter_object_input_list: list[Any] | None = None,
-    src: int | None = None,
-    group: Any = None,
-    group_src: int | None = None,
-) -> None:
-    """Gives each process one object of a list."""
-    if _check("obj", (), group, (src, group_src)):
-        if not scatter_object_output_list:
-            raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
-        scatter_object_output_list[0] = _sent(_alone("scatter_object_input_list", scatter_object_input_list))
-
-
-def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
-) -> None:
-    """Sends a list of objects to all: leaves the only one as it is."""
-    _check("object_list", (), group, (src, group_src))
-
-
-def _sent(obj: Any) -> Any:
-    import pickle
-
-    return pickle.loads(pickle.dumps(obj))
+    return start("all_to_all_single", pg, lambda lane: lane.exchange(what, parts, even), write, [output], async_op)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:
-    """Waits for all processes: there is only this one."""
-    return _done(async_op) if _check("group", (), group) else None
+    """Waits until all processes of the group have come here."""
+    del device_ids
+    if outside(group):
+        return None
+    pg = world(group)
+    if timeout is None:
+        return start("barrier", pg, lambda lane: lane.round("barrier", None, 0), lambda _: None, None, async_op)
+    work = start("barrier", pg, lambda lane: lane.round("barrier", None, 0), lambda _: None, None, True)
+    if async_op:
+        return work
+    assert work is not None
+    work.wait(timeout)
+    return None
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Waits for all processes: there is only this one."""
-    _check("group", (), group)
+    """Waits until all processes of the group have come here; names those that do not.
 
+    Raises:
+        RuntimeError: on rank 0, naming the first rank that has not come in time (all of them with ``wait_all_ranks``); on the others, that
+            rank 0 has not let them go.
+    """
+    from .monitoring import wait_for_all
 
-def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Not offered: there is nobody to send to."""
-    no_peer("send")
-
-
-def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Not offered: there is nobody to receive from."""
-    no_peer("recv")
-
-
-def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Work | None:
-    """Not offered: there is nobody to send to."""
-    no_peer("isend")
-
-
-def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work | None:
-    """Not offered: there is nobody to receive from."""
-    no_peer("irecv")
-
-
-def send_object_list(
-    object_list: list[Any],
-    dst: int | None = None,
-    group: Any = None,
-    device: Any = None,
-    group_dst: int | None = None,
-    use_batch: bool = False,
-) -> None:
-    """Not offered: there is nobody to send to."""
-    no_peer("send_object_list")
-
-
-def recv_object_list(
-    object_list: list[Any],
-    src: int | None = None,
-    group: Any = None,
-    device: Any = None,
-    group_src: int | None = None,
-    use_batch: bool = False,
-) -> int:
-    """Not offered: there is nobody to receive from."""
-    no_peer("recv_object_list")
-
-
-class P2POp:
-    """A ``isend`` or ``irecv`` for ``batch_isend_irecv``."""
-
-    def __init__(
-        self, op: Any, tensor: Tensor, peer: int | None = None, group: Any = None, tag: int = 0, group_peer: int | None = None
-    ) -> None:
-        if op not in (isend, irecv):
-            raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``.")
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = op, tensor, peer, group, tag, group_peer
-
-
-def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Starts several sends and receives, each of which needs another process."""
-    if not p2p_op_list:
-        raise IndexError("list index out of range")
-    return [found for p in p2p_op_list if (found := p.op(p.tensor, p.peer, p.group, p.tag)) is not None]
-
-
-def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[Tensor, Tensor]:
-    """The pickle of an object as bytes in a tensor, and how many they are."""
-    import pickle
-
-    from .. import frombuffer, tensor
-
-    data = frombuffer(bytearray(pickle.dumps(obj)), dtype=BY_NAME["uint8"]).to(device or "cpu")
-    return data, tensor([data.numel()], device=device or "cpu")
-
-
-def _tensor_to_object(tensor: Tensor, tensor_size: Any, group: Any = None) -> Any:
-    """The object whose pickle a tensor holds."""
-    import pickle
-
-    return pickle.loads(bytes(tensor[: int(tensor_size)].tolist()))  # type: ignore[index,attr-defined]
+    if not outside(group):
+        pg = world(group)
+        wait_for_all(pg, pg.timeout if timeout is None else timeout, wait_all_ranks)

@@ -1,4 +1,4 @@
-"""Meshes of processes: all of size 1, as a group has one process. Meshes of devices are ``jax.sharding.Mesh``."""
+"""Meshes of processes, with a group along each dimension. Meshes of devices are ``jax.sharding.Mesh``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import jtorch as torch
 
-from .group import get_rank, get_world_size, init_process_group, is_initialized, world
+from .group import ProcessGroup, get_rank, get_world_size, init_process_group, is_initialized, new_group, world
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
 class DeviceMesh:
-    """The process laid out in a grid whose sides are 1.
+    """Processes laid out in a grid.
 
     Args:
         device_type: the type of the processes' devices.
@@ -35,12 +35,17 @@ class DeviceMesh:
         _layout: Any = None,
         _root: DeviceMesh | None = None,
     ) -> None:
-        del backend_override, _rank, _layout  # of no effect with one process
+        del backend_override, _rank, _layout  # of no effect here
         self.device_type = device_type
         self.mesh = torch.as_tensor(mesh, dtype=torch.int32)
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self._root = _root
         self._flattened: dict[str, DeviceMesh] = {}
+        self._ranks: list[int] = self.mesh.flatten().tolist()
+        if len(set(self._ranks)) != len(self._ranks):
+            raise RuntimeError("DeviceMesh cannot have repeated ranks")
+        self._groups: list[Any] = []
+        self._coordinate: tuple[int, ...] | None = None
         if _init_backend:
             if not is_initialized():
                 init_process_group("gloo")
@@ -48,14 +53,51 @@ class DeviceMesh:
             if ranks > get_world_size():
                 size = get_world_size()
                 raise RuntimeError(f"Mesh should not be bigger than default world size {size}, but found {ranks} ranks!")
+            self._groups = [self._along(d) for d in range(self.mesh.ndim)]
+        if is_initialized():
+            own = get_rank()
+            if own in self._ranks:
+                self._coordinate = self._place(self._ranks.index(own))
+
+    def _place(self, at: int) -> tuple[int, ...]:
+        found = []
+        for size in reversed(self.shape):
+            found.append(at % size)
+            at //= size
+        return tuple(reversed(found))
+
+    def _along(self, dim: int) -> Any:
+        """Makes the groups along a dimension, which all processes do; this process's."""
+        rows = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim]).tolist()
+        if len(rows) == 1 and rows[0] == list(range(get_world_size())):
+            return world()
+        name = self.mesh_dim_names[dim] if self.mesh_dim_names else f"dim_{dim}"
+        found = None
+        for row in rows:
+            made = new_group(row, group_desc=f"mesh_{name}")
+            found = made if isinstance(made, ProcessGroup) else found
+        return found
 
     @classmethod
     def from_group(
         cls, group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: Sequence[str] | None = None
     ) -> DeviceMesh:
-        """The mesh of a group, or of one group for each dimension."""
-        shape = (1,) * len(group) if isinstance(group, (list, tuple)) else (1,)
-        return cls(device_type, torch.zeros(shape) if mesh is None else mesh, mesh_dim_names=mesh_dim_names)
+        """The mesh of a group, or of one group for each dimension, for which ``mesh`` gives the ranks.
+
+        Raises:
+            ValueError: if they do not fit.
+        """
+        groups = list(group) if isinstance(group, (list, tuple)) else [group]
+        if mesh is None:
+            if len(groups) != 1:
+                raise ValueError("Must pass mesh if passing multiple ProcessGroups")
+            mesh = torch.tensor(world(groups[0]).ranks, dtype=torch.int32)
+        made = cls(device_type, mesh, mesh_dim_names=mesh_dim_names, _init_backend=False)
+        if made.ndim != len(groups):
+            found = f"{made.mesh.tolist()} and {len(groups)} groups"
+            raise ValueError(f"Expects mesh with ndim equal to number of ProcessGroups but got mesh {found}")
+        made._groups = groups
+        return made
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -92,50 +134,80 @@ class DeviceMesh:
         return [known.index(name) for name in names]
 
     def get_group(self, mesh_dim: int | str | None = None) -> Any:
-        """The group of the processes along a dimension."""
-        self._dim(
+        """The group of the processes along a dimension that this one is among.
+
+        Raises:
+            RuntimeError: if the mesh has several dimensions and none is said.
+        """
+        dim = self._dim(
             mesh_dim,
             "If you want to get the list of all the ProcessGroups in the DeviceMesh,please use `get_all_groups()` instead.",
         )
-        return world()
+        return self._group_of(dim)
+
+    def _group_of(self, dim: int) -> Any:
+        if not self._groups:
+            raise RuntimeError("DeviceMesh process groups not initialized!")
+        return self._groups[dim]
 
     def get_all_groups(self) -> list[Any]:
         """The groups, one for each dimension."""
-        return [world() for _ in self.shape]
+        return [self._group_of(d) for d in range(self.ndim)]
 
     def get_rank(self) -> int:
         """The process's rank."""
         return get_rank()
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """The process's place along a dimension."""
-        self._dim(mesh_dim)
-        return 0
+        """The process's place along a dimension.
 
-    def get_coordinate(self) -> tuple[int, ...]:
-        """The process's place."""
-        return (0,) * self.ndim
+        Raises:
+            RuntimeError: if it is not in the mesh.
+        """
+        dim = self._dim(mesh_dim)
+        if self._coordinate is None:
+            raise RuntimeError(f"rank {get_rank()} is not in {self}")
+        return self._coordinate[dim]
+
+    def get_coordinate(self) -> tuple[int, ...] | None:
+        """The process's place; None outside of the mesh."""
+        return self._coordinate
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
-        """The mesh of some dimensions."""
+        """The mesh of some dimensions, at this process's place in the others."""
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
-        if len(names) == 1 and names[0] in self._flattened:
-            return self._flattened[names[0]]
-        self._names(*names)
-        return self if names == self.mesh_dim_names else self._of((1,) * len(names), names)
+        root = self._get_root_mesh()
+        if len(names) == 1 and names[0] in root._flattened:
+            return root._flattened[names[0]]
+        dims = self._names(*names)
+        if names == self.mesh_dim_names:
+            return self
+        place = self._coordinate or (0,) * self.ndim
+        index = tuple(slice(None) if d in dims else place[d] for d in range(self.ndim))
+        kept = sorted(dims)
+        mesh = self.mesh[index].permute([kept.index(d) for d in dims])
+        made = self._of(mesh, names)
+        made._groups = [self._groups[d] for d in dims] if self._groups else []
+        return made
 
-    def _of(self, shape: tuple[int, ...], names: tuple[str, ...] | None) -> DeviceMesh:
-        mesh = self.mesh.reshape(shape)
+    def _of(self, mesh: Any, names: tuple[str, ...] | None) -> DeviceMesh:
         return DeviceMesh(self.device_type, mesh, mesh_dim_names=names, _init_backend=False, _root=self._get_root_mesh())
 
     def _flatten(self, mesh_dim_name: str | None = None, backend_override: Any = None) -> DeviceMesh:
-        """The mesh with all dimensions made one."""
+        """The mesh with all dimensions made one. All processes of the whole mesh call this."""
         del backend_override
         if self.mesh_dim_names is None:
             raise RuntimeError("Cannot flatten a DeviceMesh without mesh_dim_names!")
         name = mesh_dim_name or "_".join(self.mesh_dim_names)
-        made = self._of((1,), (name,))
-        self._get_root_mesh()._flattened[name] = made
+        root = self._get_root_mesh()
+        if name in root._flattened:
+            return root._flattened[name]
+        made = self._of(self.mesh.flatten(), (name,))
+        if self.ndim == 1:
+            made._groups = list(self._groups)
+        else:
+            made._groups = [new_group(made._ranks, use_local_synchronization=True, group_desc=f"mesh_{name}")] if self._groups else []
+        root._flattened[name] = made
         return made
 
     def _get_root_mesh(self) -> DeviceMesh:
@@ -155,13 +227,15 @@ class DeviceMesh:
         return hash(self._key())
 
     def _key(self) -> Any:
-        return self.device_type, self.shape, self.mesh_dim_names
+        return self.device_type, self.shape, self.mesh_dim_names, tuple(self._ranks)
 
     def __repr__(self) -> str:
         names = self.mesh_dim_names or itertools.repeat(None)
         sizes = [str(size) if name is None else f"{name}={size}" for name, size in zip(names, self.shape, strict=False)]
         shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 and self.mesh_dim_names is None else ''})"
-        strides = f"({', '.join(['()'] * self.ndim)}{',' if self.ndim == 1 else ''})"
+        offsets = [math.prod(self.shape[d + 1 :]) for d in range(self.ndim)]
+        steps = [self._ranks[offsets[d]] - self._ranks[0] if size > 1 else "()" for d, size in enumerate(self.shape)]
+        strides = f"({', '.join(map(str, steps))}{',' if self.ndim == 1 else ''})"
         return f"DeviceMesh({shape}, '{self.device_type}', stride={strides})"
 
 

@@ -5,20 +5,59 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _refusals
+from ._backends import Backend as Backend
+from ._backends import ReduceOp as ReduceOp
+from ._backends import get_default_backend_for_device as get_default_backend_for_device
+from ._backends import is_available as is_available
+from ._backends import is_backend_available as is_backend_available
+from ._backends import is_gloo_available as is_gloo_available
+from ._backends import is_mpi_available as is_mpi_available
+from ._backends import is_nccl_available as is_nccl_available
+from ._backends import is_torchelastic_launched as is_torchelastic_launched
+from ._backends import is_ucc_available as is_ucc_available
+from ._backends import is_xccl_available as is_xccl_available
+from ._backends import supports_complex as supports_complex
+from .coalescing import _coalescing_manager as _coalescing_manager
 from .collectives import *
-from .collectives import _object_to_tensor as _object_to_tensor
-from .collectives import _tensor_to_object as _tensor_to_object
 from .constants import default_pg_nccl_timeout as default_pg_nccl_timeout
 from .constants import default_pg_timeout as default_pg_timeout
+from .debugging import DebugLevel as DebugLevel
+from .debugging import get_debug_level as get_debug_level
+from .errors import *
 from .group import *
-from .group import GroupMember
-from .group import _from_environment as _from_environment
+from .group import STATE, GroupMember, ProcessGroup, world
 from .group import _get_default_group as _get_default_group
 from .group import _rank_not_in_group as _rank_not_in_group
+from .group import _resolve_process_group as _resolve_process_group
+from .objects import *
+from .objects import _object_to_tensor as _object_to_tensor
+from .objects import _tensor_to_object as _tensor_to_object
+from .point_to_point import *
+from .rendezvous import register_rendezvous_handler as register_rendezvous_handler
+from .rendezvous import rendezvous as rendezvous
+from .stores import *
+from .works import Work as Work
+
+reduce_op = ReduceOp
+
+
+def _get_default_store() -> Any:
+    """The store of the default group."""
+    return world().store
+
+
+def _get_process_group_name(pg: ProcessGroup) -> str:
+    """The name of a group."""
+    return pg.group_name
+
+
+def _get_group_size_by_name(name: str) -> int:
+    """How many processes the group of a name has."""
+    return _resolve_process_group(name).size()
 
 
 class _World:
-    """What is known of the groups: the default one."""
+    """What is known of the groups."""
 
     @property
     def default_pg(self) -> Any:
@@ -30,25 +69,22 @@ class _World:
     @property
     def pg_map(self) -> dict[Any, Any]:
         """Group -> its backend and store."""
-        found = GroupMember.WORLD
-        return {} if found is None else {found: (found.backend, found.store)}
+        return {found: (found.backend, found.store) for found in STATE.groups}
 
     @property
     def pg_names(self) -> dict[Any, str]:
         """Group -> its name."""
-        found = GroupMember.WORLD
-        return {} if found is None else {found: "0"}
+        return {found: found.group_name for found in STATE.groups}
 
     @property
     def pg_group_ranks(self) -> dict[Any, dict[int, int]]:
         """Group -> rank in it by rank in the default group."""
-        found = GroupMember.WORLD
-        return {} if found is None else {found: {0: 0}}
+        return {found: {rank: i for i, rank in enumerate(found.ranks)} for found in STATE.groups}
 
     @property
     def group_count(self) -> int:
         """How many groups there are."""
-        return 0 if GroupMember.WORLD is None else 1
+        return STATE.count
 
 
 _world = _World()

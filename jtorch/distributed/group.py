@@ -1,157 +1,169 @@
-"""The process group: one process, rank 0."""
+"""Process groups: which processes there are, which of them belong together, and what connects them."""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import datetime
 import os
-from typing import Any, ClassVar, NoReturn
+import time
+from collections.abc import Callable
+from typing import Any
 
-from ..errors import not_offered
-
-WHY = "a process group has one process here; one process drives all devices of a machine, and jax.distributed joins machines"
-
-
-class DistError(RuntimeError):
-    """Something went wrong in a process group."""
-
-
-class DistBackendError(DistError):
-    """The backend failed."""
-
-
-class DistNetworkError(DistError):
-    """The network failed."""
-
-
-class DistStoreError(DistError):
-    """The store failed."""
-
-
-class ReduceOp:
-    """How ``all_reduce`` and ``reduce`` combine the processes' tensors."""
-
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
-    RedOpType = int
-
-
-class Backend(str):
-    """The name of a backend, in lower case.
-
-    Raises:
-        ValueError: if the name is no string.
-    """
-
-    UNDEFINED = "undefined"
-    GLOO, NCCL, UCC, MPI, XCCL, FAKE = "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
-    backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
-    default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
-
-    def __new__(cls, name: str) -> Backend:
-        """The name in lower case."""
-        """The name in small letters."""
-        if not isinstance(name, str):
-            raise ValueError(f"Backend constructor parameter must be string-ish: {name}")
-        return super().__new__(cls, name.lower())
-
-
-class Store:
-    """Keys and values that the processes of a group share: with one process, a dictionary."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._values: dict[str, bytes] = {}
-
-    def set(self, key: str, value: Any) -> None:
-        """Stores a value."""
-        self._values[key] = value.encode() if isinstance(value, str) else bytes(value)
-
-    def get(self, key: str) -> bytes:
-        """The value of a key.
-
-        Raises:
-            DistStoreError: if there is none: nobody else could set it.
-        """
-        if key not in self._values:
-            raise DistStoreError(f"wait timeout: key {key} is not set")
-        return self._values[key]
-
-    def add(self, key: str, amount: int) -> int:
-        """Adds to a counter and returns it."""
-        found = int(self._values.get(key, b"0")) + amount
-        self._values[key] = str(found).encode()
-        return found
-
-    def delete_key(self, key: str) -> bool:
-        """Forgets a key; whether it was there."""
-        return self._values.pop(key, None) is not None
-
-    def num_keys(self) -> int:
-        """How many keys there are."""
-        return len(self._values)
-
-
-class HashStore(Store):
-    """A store in memory."""
-
-
-class FileStore(Store):
-    """A store in a file; with one process the file is not needed."""
-
-
-class TCPStore(Store):
-    """A store over the network; with one process no network is needed."""
-
-
-class Work:
-    """What an asynchronous collective returns: it is done already."""
-
-    def __init__(self, result: Any = None) -> None:
-        self._result = result
-
-    def wait(self, timeout: Any = None) -> bool:
-        """Returns True at once."""
-        return True
-
-    def is_completed(self) -> bool:
-        """True."""
-        return True
-
-    def is_success(self) -> bool:
-        """True."""
-        return True
-
-    def result(self) -> Any:
-        """The collective's result."""
-        return self._result
-
-    def get_future(self) -> Any:
-        """Not offered."""
-        raise not_offered("Work.get_future", WHY)
+from ._backends import Backend as Backend
+from ._backends import ReduceOp as ReduceOp
+from ._lanes import Alone, Disagreement, Lane, Ticket
+from .constants import default_pg_timeout
+from .errors import DistBackendError as DistBackendError
+from .errors import DistError as DistError
+from .errors import DistNetworkError as DistNetworkError
+from .errors import DistStoreError as DistStoreError
+from .errors import QueueEmptyError as QueueEmptyError
+from .rendezvous import rendezvous
+from .stores import FileStore as FileStore
+from .stores import HashStore as HashStore
+from .stores import PrefixStore as PrefixStore
+from .stores import Store as Store
+from .stores import TCPStore as TCPStore
+from .works import Work as Work
 
 
 class ProcessGroup:
-    """A group with this process alone."""
+    """Some of the processes, in an order of their own, among which collectives go on independently of other groups."""
 
-    def __init__(self, backend: str, store: Store) -> None:
-        self.backend, self.store = backend, store
+    def __init__(self, ranks: tuple[int, ...], name: str, backend: Backend, store: Store, timeout: datetime.timedelta, desc: str) -> None:
+        self.ranks, self.backend, self.store = ranks, backend, store
+        self.group_name, self.group_desc = name, desc
+        self._set_seconds(timeout)
+        self._rank = ranks.index(STATE.rank)
+        self._lane: Any = Alone() if len(ranks) == 1 else None
+        self.bound_device_id = None
+
+    def _set_seconds(self, timeout: datetime.timedelta) -> None:
+        self.timeout, self._seconds = timeout, timeout.total_seconds()
 
     def rank(self) -> int:
-        """0."""
-        return 0
+        """This process's place in the group."""
+        return self._rank
 
     def size(self) -> int:
-        """1."""
-        return 1
+        """How many processes it has."""
+        return len(self.ranks)
 
     def name(self) -> str:
         """The backend's name."""
-        return self.backend
+        return str(self.backend)
+
+    def get_group_store(self) -> Store:
+        """The store of the group."""
+        return self.store
+
+    def set_timeout(self, timeout: datetime.timedelta) -> None:
+        """Sets how long collectives may take."""
+        self._set_seconds(timeout)
+
+    def abort(self) -> None:
+        """Has all that is under way and all that comes fail."""
+        if self._lane is not None:
+            self._lane.give_up("the group has been aborted")
+
+    def shutdown(self) -> None:
+        """Ends the group's connections."""
+        if self._lane is not None:
+            self._lane.close()
+
+    def _words(self) -> str:
+        return f"group {self.group_name} ({self.group_desc}) of ranks {list(self.ranks)}"
+
+    def _failed(self, name: str, error: BaseException) -> DistBackendError:
+        words = f"[Rank {STATE.rank}] {name} of {self._words()} failed: {error}"
+        found = DistBackendError(words)
+        found.__cause__ = None if isinstance(error, DistBackendError) else error
+        return found
+
+    def _late(self, name: str, seconds: float | None) -> DistBackendError:
+        reason = f"{name} has not ended within {seconds} seconds{STATE.lost(self.ranks)}"
+        if self._lane is not None:
+            self._lane.give_up(f"an earlier call failed: {reason}")
+        return DistBackendError(f"[Rank {STATE.rank}] {name} of {self._words()} timed out: {reason}")
+
+    def _submit(self, name: str, task: Callable[[Any], Any]) -> Ticket:
+        del name
+        lane = self._lane
+        if lane is None:
+            lane = self._lane = Lane(self._connected, len(self.ranks), lambda: STATE.lost(self.ranks, wait=0.5))
+        return lane.submit(task)
+
+    def _connected(self) -> Any:
+        from ._fabric import Fabric, own_address
+
+        key = f"fabric/{self.group_name}"
+        return Fabric(
+            self._rank,
+            len(self.ranks),
+            own_address(STATE.host, STATE.port),
+            lambda text: self.store.set(key, text),
+            lambda: _got(self.store, key, self.timeout),
+            self._seconds,
+        )
+
+    def __repr__(self) -> str:
+        return f"<torch.distributed.distributed_c10d.ProcessGroup object, {self._words()}>"
+
+
+ProcessGroup.__module__ = "torch.distributed.distributed_c10d"
+
+
+def _got(store: Store, key: str, timeout: datetime.timedelta) -> str:
+    store.wait([key], timeout)
+    return store.get(key).decode()
+
+
+class _State:
+    """What this process knows of the world; nothing while there is no default group."""
+
+    #: How often a default group was made: the same in all processes, so that keys of one world are never those of the next.
+    made = 0
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self.rank, self.size = -1, 0
+        self.host: str | None = None
+        self.port = 0
+        self.store: Any = None
+        self.is_own = False
+        self.count = 0
+        self.groups: list[ProcessGroup] = []
+        self.presence: Any = None
+        self.mail: Any = None
+
+    def lost(self, ranks: tuple[int, ...], wait: float = 0.0) -> str:
+        """Words about those of some ranks that have ended, as far as it is known."""
+        if self.store is None or self.presence is None:
+            return ""
+        end = time.monotonic() + wait
+        try:
+            while True:
+                gone = [r for r in ranks if r != self.rank and self.store.check([f"lost/{r}"])]
+                if gone or time.monotonic() >= end:
+                    break
+                time.sleep(0.02)
+        except DistError:
+            return "; rank 0, which held the store, has ended"
+        return f"; ended: rank {', '.join(map(str, gone))}" if gone else ""
+
+
+STATE = _State()
 
 
 class GroupMember:
     """The default group, and the mark of a process that is not in a group."""
 
     WORLD: ProcessGroup | None = None
-    NON_GROUP_MEMBER = object()
+    NON_GROUP_MEMBER = -100
 
 
 class group:
@@ -160,59 +172,21 @@ class group:
     WORLD: ProcessGroup | None = None
 
 
-def is_available() -> bool:
-    """True: groups of one process work."""
-    return True
-
-
 def is_initialized() -> bool:
     """Whether ``init_process_group`` was called."""
     return GroupMember.WORLD is not None
 
 
-def is_gloo_available() -> bool:
-    """True: the name is accepted."""
-    return True
+def _tcp_of(store: Any) -> Any:
+    while isinstance(store, PrefixStore):
+        store = store.underlying_store
+    return store if isinstance(store, TCPStore) else None
 
 
-def is_nccl_available() -> bool:
-    """False."""
-    return False
-
-
-def is_mpi_available() -> bool:
-    """False."""
-    return False
-
-
-def is_ucc_available() -> bool:
-    """False."""
-    return False
-
-
-def is_xccl_available() -> bool:
-    """False."""
-    return False
-
-
-def is_backend_available(backend: str) -> bool:
-    """Whether a backend's name is accepted."""
-    return backend.lower() == "gloo"
-
-
-def is_torchelastic_launched() -> bool:
-    """Whether ``torchrun`` started this process."""
-    return os.environ.get("TORCHELASTIC_RUN_ID") is not None
-
-
-def _in_environment(name: str) -> str:
-    if name not in os.environ:
-        raise ValueError(f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, but not set")
-    return os.environ[name]
-
-
-def _from_environment(name: str) -> int:
-    return int(_in_environment(name))
+def _prefix_of(store: Any, key: str) -> str:
+    while isinstance(store, PrefixStore):
+        store, key = store.underlying_store, f"{store.prefix}/{key}"
+    return key
 
 
 def init_process_group(
@@ -227,40 +201,142 @@ def init_process_group(
     device_id: Any = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """Makes the default group, of this process alone; how the processes would meet is checked, then not needed.
+    """Makes the default group, of all processes: waits for them.
+
+    Args:
+        backend: ``"gloo"``, or the name of another that programs give (``"nccl"``, ``"cpu:gloo,cuda:nccl"``); the engine is the same.
+        init_method: ``env://`` (the default), ``tcp://host:port`` or ``file:///path``.
+        timeout: how long collectives may take; 30 minutes by default.
+        world_size: how many processes there are.
+        rank: which of them this is.
+        store: a store they share, in place of ``init_method``.
 
     Raises:
-        ValueError: if there is a group already, or ``env://`` misses a variable.
-        NotImplementedError: for more than one process.
+        ValueError: if there is a group already, or something that is needed is not given.
+        DistNetworkError: if the others are not met in time.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        >>> torch.distributed.get_world_size()
+        1
+        >>> torch.distributed.destroy_process_group()
     """
+    del group_name, pg_options, device_id, _ranks  # of no effect here
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
-    if store is None and (init_method is None or init_method.startswith("env://")):
-        rank = _from_environment("RANK") if rank < 0 else rank
-        world_size = _from_environment("WORLD_SIZE") if world_size < 0 else world_size
-        _in_environment("MASTER_ADDR")
-        _from_environment("MASTER_PORT")
-    if world_size < 1 or rank < 0:
-        raise ValueError(f"rank and world_size must be given: got rank {rank} and world_size {world_size}")
-    if world_size > 1:
-        raise not_offered(f"torch.distributed.init_process_group with world_size={world_size}", WHY)
-    if rank != 0:
-        raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, 0]")
-    del timeout, group_name, pg_options, device_id, _ranks  # of no effect with one process
-    GroupMember.WORLD = group.WORLD = ProcessGroup(Backend(backend or "gloo"), store or HashStore())
+    kind = Backend(backend or "gloo").checked()
+    timeout = default_pg_timeout if timeout is None else timeout
+    if not isinstance(timeout, datetime.timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    own = store is None
+    if store is None:
+        store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=timeout)))
+        store.set_timeout(timeout)
+    elif world_size < 1 or rank < 0:
+        raise AssertionError("world_size must be positive if using store" if world_size < 1 else "rank must be non-negative if using store")
+    if not 0 <= rank < world_size:
+        raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {world_size - 1}]")
+    _State.made += 1
+    tcp = _tcp_of(store)
+    STATE.rank, STATE.size, STATE.is_own = rank, world_size, own
+    STATE.host, STATE.port = (tcp.host, tcp.port) if tcp is not None else (None, 0)
+    STATE.store = PrefixStore(f"default_pg/{_State.made}", store)
+    world = ProcessGroup(tuple(range(world_size)), "0", kind, STATE.store, timeout, "default_pg")
+    STATE.groups.append(world)
+    STATE.count = 1
+    try:
+        if world_size > 1:
+            _introduce(tcp, timeout)
+            met = world._submit("init", lambda lane: lane.round("init", None, 0))
+            Work("init_process_group", world, met, None, None, world._seconds).wait()
+    except BaseException:
+        world.shutdown()
+        STATE.clear()
+        raise
+    GroupMember.WORLD = group.WORLD = world
+
+
+def _introduce(tcp: Any, timeout: datetime.timedelta) -> None:
+    """Leaves the will that tells the others when this process ends; waits until the store's holder is there."""
+    if tcp is None:
+        return
+    from ._wire import Client
+
+    # A connection of its own: it ends with the process, whatever becomes of the others. The holder's own reaches itself.
+    STATE.presence = Client("127.0.0.1" if tcp._server else tcp.host, tcp.port, timeout.total_seconds())
+    STATE.presence.ask("will", 0.0, _prefix_of(STATE.store, f"lost/{STATE.rank}"))
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Forgets a group, by default the default one."""
-    found = world(group)
-    if found is GroupMember.WORLD:
-        _forget()
+    """Ends a group; without one, or given the default group, all of them. Another ``init_process_group`` may follow.
+
+    Raises:
+        AssertionError: if there is no default group.
+    """
+    if group == GroupMember.NON_GROUP_MEMBER:
+        return
+    found = _the(group)
+    if found is None:
+        raise AssertionError("Process group cannot be None")
+    if found is not GroupMember.WORLD:
+        found.shutdown()
+        if found in STATE.groups:
+            STATE.groups.remove(found)
+        return
+    _forget()
+
+
+#: Seconds that a process which leaves waits for the others to leave, too, before it closes a store that it holds.
+_PARTING = 5.0
 
 
 def _forget() -> None:
-    GroupMember.WORLD = group.WORLD = None
+    from .works import settle
+
+    settle()
+    store, tcp, presence, rank, size = STATE.store, _tcp_of(STATE.store), STATE.presence, STATE.rank, STATE.size
+    is_own = STATE.is_own
+    for found in STATE.groups:
+        found.shutdown()
+    if STATE.mail is not None:
+        STATE.mail.close()
+    GroupMember.WORLD = globals()["group"].WORLD = None
+    STATE.clear()
+    with contextlib.suppress(DistError, OSError):
+        if size > 1 and tcp is not None:
+            held = tcp._server is not None
+            agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+            store.set(f"left/{rank}", b"")
+            if presence is not None:
+                presence.ask("will", 0.0, None)
+                presence.close()
+            end = time.monotonic() + _PARTING
+            if not is_own:
+                pass  # the program goes on using the store that it has given
+            elif held:  # what the others still ask for must be there until they have left, and the port free when this returns
+                while time.monotonic() < end and not all(
+                    store.check([f"left/{r}"]) or store.check([f"lost/{r}"]) for r in range(size) if r != rank
+                ):
+                    time.sleep(0.001)
+                tcp._close()
+            elif not agent:
+                tcp._client.until_closed(_PARTING)
+                tcp._close()
+
+
+@atexit.register
+def _leave() -> None:
+    """Lets the interpreter go: nothing is awaited, as a process that ends early must not wait for those that do not."""
+    for found in STATE.groups:
+        lane = found._lane
+        if lane is not None:
+            lane.close()
+            # A thread that comes back from XLA while the interpreter ends would abort the process.
+            if lane.is_busy():
+                lane.give_up("the program has ended")
 
 
 def world(group: Any = None) -> ProcessGroup:
@@ -269,11 +345,30 @@ def world(group: Any = None) -> ProcessGroup:
     Raises:
         ValueError: if there is none.
     """
+    found = _the(group)
+    if found is None:
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    return found
+
+
+def _the(group: Any) -> ProcessGroup | None:
     if isinstance(group, ProcessGroup):
         return group
-    if GroupMember.WORLD is None:
-        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    if isinstance(group, str):
+        return _resolve_process_group(group)
     return GroupMember.WORLD
+
+
+def _resolve_process_group(name: str) -> ProcessGroup:
+    """The group of a name.
+
+    Raises:
+        RuntimeError: if there is none.
+    """
+    for found in STATE.groups:
+        if found.group_name == name:
+            return found
+    raise RuntimeError(f"Could not resolve the process group registered under the name {name}")
 
 
 def _get_default_group() -> ProcessGroup:
@@ -287,7 +382,7 @@ def _get_default_group() -> ProcessGroup:
 
 def _rank_not_in_group(group: Any) -> bool:
     """Whether a group is none of this process."""
-    return group is GroupMember.NON_GROUP_MEMBER
+    return group is not None and not isinstance(group, ProcessGroup) and group == GroupMember.NON_GROUP_MEMBER
 
 
 def new_group(
@@ -300,55 +395,175 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some ranks: with one process, of rank 0 or of nobody.
+    """A group of some ranks. All processes call this with the same ranks, also those that will not be in it.
+
+    With ``use_local_synchronization`` only those call it that will. They are connected by their first collective.
+
+    Returns:
+        The group, or ``GroupMember.NON_GROUP_MEMBER``.
 
     Raises:
         ValueError: if there is no default group, or a rank is not in it.
     """
     default = world()
-    del timeout, pg_options, use_local_synchronization, group_desc, device_id, sort_ranks  # of no effect with one process
-    if ranks is not None and any(r != 0 for r in ranks):
-        raise ValueError("the new group's rank should be within the world_size set by init_process_group")
-    if ranks is not None and not list(ranks):
+    del pg_options, device_id  # of no effect here
+    given = list(range(STATE.size)) if ranks is None else list(ranks)
+    for rank in given:
+        if not 0 <= rank < STATE.size:
+            raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to {STATE.size - 1} (world_size={STATE.size})")
+    if len(set(given)) != len(given):
+        raise ValueError("the new group's rank should be within the world_size set by init_process_group without repetition")
+    chosen = tuple(sorted(given) if sort_ranks else given)
+    if use_local_synchronization:
+        same = sum(1 for found in STATE.groups if found.ranks == chosen)
+        name = f"{'_'.join(map(str, chosen))}_{same}"
+    else:
+        name = str(STATE.count)
+        STATE.count += 1
+    if STATE.rank not in chosen:
         return GroupMember.NON_GROUP_MEMBER
-    return ProcessGroup(Backend(backend or default.backend), default.store)
+    kind = Backend(backend or default.backend).checked()
+    made = ProcessGroup(chosen, name, kind, PrefixStore(name, STATE.store), timeout or default_pg_timeout, group_desc or "undefined")
+    STATE.groups.append(made)
+    return made
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Any, timeout: Any = None, backend: str | None = None, pg_options: Any = None, group_desc: str | None = None
+) -> tuple[Any, list[Any]]:
+    """One group for each list of ranks, which must not overlap; this process's, and all.
+
+    Raises:
+        ValueError: for no list, or a rank in two of them.
+    """
+    if ranks_per_subgroup_list is None or len(ranks_per_subgroup_list) == 0:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    own, all_of_them, where = None, [], {}
+    for ranks in ranks_per_subgroup_list:
+        made = new_group(ranks=ranks, timeout=timeout, backend=backend, pg_options=pg_options, group_desc=group_desc)
+        all_of_them.append(made)
+        for rank in ranks:
+            if rank in where:
+                raise ValueError(f"Rank {rank} has appeared in both subgroup {where[rank]} and {ranks}")
+            where[rank] = ranks
+            if rank == STATE.rank:
+                own = made
+    return own, all_of_them
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: Any = None,
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """The world in groups of ``group_size`` consecutive ranks; this process's, and all.
+
+    Raises:
+        ValueError: if the size does not divide that of the world.
+    """
+    del group
+    world()
+    size = group_size or int(os.environ.get("LOCAL_WORLD_SIZE", STATE.size))
+    if size <= 0:
+        raise ValueError(f"The arg 'group_size' ({size}) must be positive")
+    if size > STATE.size:
+        raise ValueError(f"The arg 'group_size' ({size}) must not exceed the world size ({STATE.size})")
+    if STATE.size % size:
+        raise ValueError(f"The world size ({STATE.size}) must be divisible by '{size=}'")
+    parts = [list(range(i, i + size)) for i in range(0, STATE.size, size)]
+    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)
+
+
+def split_group(
+    parent_pg: ProcessGroup | None = None,
+    split_ranks: list[list[int]] | None = None,
+    timeout: Any = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    backend: Any = None,
+) -> ProcessGroup | None:
+    """The one of several parts of a group, given as lists of ranks in it, that this process is in; None in none.
+
+    Raises:
+        ValueError: without lists, or if they overlap.
+    """
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    parent = world(parent_pg)
+    flat = [r for part in split_ranks for r in part]
+    if len(set(flat)) != len(flat):
+        raise ValueError("the split group must not have repeated ranks")
+    found = None
+    for part in split_ranks:
+        made = new_group([parent.ranks[r] for r in part], timeout, backend or parent.backend, pg_options, group_desc=group_desc)
+        found = made if isinstance(made, ProcessGroup) else found
+    return found
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """0; -1 outside of the group."""
-    return -1 if group is GroupMember.NON_GROUP_MEMBER else world(group).rank()
+    """This process's rank in a group; -1 outside of it."""
+    return -1 if _rank_not_in_group(group) else world(group).rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """1; -1 outside of the group."""
-    return -1 if group is GroupMember.NON_GROUP_MEMBER else world(group).size()
+    """How many processes a group has; -1 outside of it."""
+    return -1 if _rank_not_in_group(group) else world(group).size()
 
 
 def get_backend(group: ProcessGroup | None = None) -> Backend:
-    """The name of the group's backend."""
-    return Backend(world(group).backend)
+    """The name of the group's backend.
+
+    Raises:
+        ValueError: outside of the group.
+    """
+    if _rank_not_in_group(group):
+        raise ValueError("Invalid process group specified")
+    return Backend(world(group).backend.of_cpu())
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """The ranks in a group."""
-    world(group)
-    return [0]
+    return list(world(group).ranks)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank in the default group of a rank in ``group``."""
-    world(group)
-    return _zero(group_rank)
+    """The rank in the default group of a rank in ``group``.
+
+    Raises:
+        ValueError: if it has no such rank.
+    """
+    ranks = world(group).ranks
+    if not 0 <= group_rank < len(ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The rank in ``group`` of a rank in the default group."""
-    world(group)
-    return _zero(global_rank)
+    """The rank in ``group`` of a rank in the default group.
+
+    Raises:
+        ValueError: if the group has not that rank.
+    """
+    ranks = world(group).ranks
+    if global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks.index(global_rank)
+
+
+def get_pg_count() -> int:
+    """How many groups have been made."""
+    return STATE.count
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The rank on this machine: ``LOCAL_RANK`` of the environment, or ``fallback_rank``."""
+    """The rank on this machine: ``LOCAL_RANK`` of the environment, or ``fallback_rank``.
+
+    Raises:
+        RuntimeError: if there is neither.
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -356,12 +571,8 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     raise RuntimeError("LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work.")
 
 
-def _zero(rank: int) -> int:
-    if rank != 0:
-        raise ValueError(f"Global rank {rank} is not part of group")
-    return 0
-
-
-def no_peer(name: str) -> NoReturn:
-    """Raises the error of functions that need another process."""
-    raise not_offered(f"torch.distributed.{name}", WHY)
+__all__ = [
+    "Disagreement", "GroupMember", "ProcessGroup", "STATE", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank",
+    "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group",
+    "is_initialized", "new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group", "world",
+]  # fmt: skip

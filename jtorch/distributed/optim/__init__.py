@@ -1,10 +1,12 @@
-"""Optimisers of distributed programs: the functional ones, which get gradients as arguments, are offered."""
+"""Optimisers of distributed programs: functional ones, which get gradients as arguments, and one whose state is spread over processes."""
 
 from __future__ import annotations
 
 from jtorch import _refusals
 
 from .utils import as_functional_optim as as_functional_optim
+from .zero_redundancy_optimizer import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer
 
-__all__ = ["as_functional_optim"]
+__all__ = ["ZeroRedundancyOptimizer", "as_functional_optim"]
+
 __getattr__ = _refusals.missing(__name__)

@@ -237,10 +237,7 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalization over all processes of a group.
 
-    With one process it is ordinary batch normalization, as in torch.
-
-    Differs from torch: training with several processes is refused; shard the batch of one process over the devices instead, then the
-    statistics are those of the whole batch.
+    With one process, or in evaluation, it is ordinary batch normalization.
     """
 
     def __init__(
@@ -275,11 +272,33 @@ class SyncBatchNorm(_BatchNorm):
         if self.training and distributed is not None and distributed.is_available() and distributed.is_initialized():
             size = distributed.get_world_size(self.process_group or distributed.group.WORLD)
             if size > 1:
-                raise NotImplementedError(
-                    f"SyncBatchNorm with {size} processes is not offered by jtorch: statistics are exchanged by sharding one process's "
-                    "batch over its devices, not between processes"
-                )
+                return self._together(input)
         return F.batch_norm(*self._arguments(input))
+
+    def _together(self, input: Tensor) -> Tensor:
+        """Normalizes by the mean and variance of all processes' inputs, whose gradients take part, too."""
+        from jtorch.distributed.nn.functional import all_reduce
+
+        _, _, _, weight, bias, _, factor, eps = self._arguments(input)
+        wide = input.to(torch.float32) if input.dtype in (torch.float16, torch.bfloat16) else input
+        dims = [0, *range(2, input.dim())]
+        count = torch.full((1,), input.numel() // input.size(1), dtype=wide.dtype, device=input.device)
+        sums = all_reduce(torch.cat([wide.sum(dims), count]), group=self.process_group)
+        total = sums[-1].detach()
+        mean = sums[:-1] / total
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        centred = wide - mean.reshape(shape)
+        variance = all_reduce(centred.square().sum(dims), group=self.process_group) / total
+        if self.running_mean is not None and self.running_var is not None:
+            with torch.no_grad():
+                self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
+                self.running_var.lerp_((variance * total / (total - 1)).to(self.running_var.dtype), factor)
+        result = centred * torch.rsqrt(variance + eps).reshape(shape)
+        if weight is not None:
+            result = result * weight.reshape(shape)
+        if bias is not None:
+            result = result + bias.reshape(shape)
+        return result.to(input.dtype)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -1,4 +1,4 @@
-"""``DistributedDataParallel`` in a group of one process: a module that passes calls on."""
+"""``DistributedDataParallel``: each process has the whole module and its own part of the batch; gradients are averaged."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ from ..modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
 
+_MIB = 1 << 20
+#: Bytes of the first bucket and of the others, unless ``bucket_cap_mb`` says.
+_FIRST, _OTHERS = _MIB, 25 * _MIB
+
 
 class DistributedDataParallel(Module):
-    """``module`` under the name ``module``; gradients of a single process need no averaging.
+    """``module`` under the name ``module``, whose gradients are averaged over the processes at the end of each backward pass.
+
+    The parameters and buffers of rank 0 are everybody's at first, and its buffers before each ``forward``, unless ``broadcast_buffers``
+    is False. ``find_unused_parameters`` is for passes that leave out parameters.
 
     Raises:
-        ValueError: without a process group.
-        RuntimeError: if no parameter requires grad.
+        ValueError: without a process group, or for ``device_ids`` of a module on the CPU.
+        RuntimeError: if no parameter requires grad, or the processes' modules differ.
     """
 
     def __init__(
@@ -41,25 +48,128 @@ class DistributedDataParallel(Module):
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
     ) -> None:
+        from ._reducer import Reducer
+
         super().__init__()
+        del check_reduction, skip_all_reduce_unused_params
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.")
-        if mixed_precision is not None:
-            raise NotImplementedError("DistributedDataParallel(mixed_precision=...) is not offered by jtorch: use torch.autocast")
+        for name, value in {
+            "mixed_precision": mixed_precision, "delay_all_reduce_named_params": delay_all_reduce_named_params,
+            "param_to_hook_all_reduce": param_to_hook_all_reduce,
+        }.items():  # fmt: skip
+            if value is not None:
+                raise NotImplementedError(f"DistributedDataParallel({name}=...) is not offered by jtorch: use autocast or a comm hook")
         if device_mesh is not None:
-            raise NotImplementedError(
-                "DistributedDataParallel(device_mesh=...) is not offered by jtorch: a process group has one process here"
-            )
-        torch.distributed.get_world_size(process_group)  # raises without a group
+            if process_group is not None:
+                raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+            if device_mesh.ndim != 1:
+                raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
+            process_group = device_mesh.get_group(mesh_dim=0)
+        distributed = torch.distributed
+        distributed.get_world_size(process_group)  # raises without a group
+        self.process_group = distributed.distributed_c10d.world(process_group)
         self.module = module
+        devices = {p.device for p in module.parameters()}
+        if (device_ids or output_device is not None) and all(d.type == "cpu" for d in devices):
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules "
+                f"or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters {devices}."
+            )
         self.device_ids, self.output_device, self.dim = device_ids, output_device, dim
-        self.process_group = process_group
-        self.broadcast_buffers, self.find_unused_parameters, self.static_graph = broadcast_buffers, find_unused_parameters, static_graph
-        self.require_backward_grad_sync = True
+        self.device, self.device_type = next(iter(devices)), next(iter(devices)).type
+        self.broadcast_buffers, self.find_unused_parameters, self.static_graph = broadcast_buffers, find_unused_parameters, False
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self._join_config: Any = None
+        chosen = [(name, p) for name, p in module.named_parameters() if p.requires_grad and name not in self.parameters_to_ignore]
+        self._check_same(chosen)
+        if init_sync:
+            self._broadcast(self._states(), 0)
+        size = None if bucket_cap_mb is None else int(bucket_cap_mb * _MIB)
+        cap = (_FIRST, _OTHERS) if size is None else (size, size)
+        self.reducer = Reducer(chosen, self.process_group, cap, find_unused_parameters, gradient_as_bucket_view)
+        if static_graph:
+            self._set_static_graph()
+
+    def _set_static_graph(self) -> None:
+        """Says that all passes reach the same parameters."""
+        self.static_graph = self.reducer.static = True
+
+    def _states(self) -> list[torch.Tensor]:
+        named = [*self.module.named_parameters(), *self.module.named_buffers()]
+        return [t.detach() for name, t in named if name not in self.parameters_to_ignore]
+
+    def _check_same(self, chosen: list[Any]) -> None:
+        if self.process_group.size() == 1:
+            return
+        rows: list[Any] = [None] * self.process_group.size()
+        torch.distributed.all_gather_object(rows, [(tuple(p.shape), str(p.dtype)) for _, p in chosen], group=self.process_group)
+        mine = self.process_group.rank()
+        for rank, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise RuntimeError(
+                    f"DDP expects same model across all ranks, but Rank {mine} has {len(rows[mine])} params, while rank {rank} has "
+                    f"inconsistent {len(row)} params."
+                )
+            for i, (theirs, own) in enumerate(zip(row, rows[mine], strict=False)):
+                if theirs != own:
+                    raise RuntimeError(
+                        f"[{mine}]: params[{i}] in this process with sizes {list(own[0])} ({own[1]}) appears not to match sizes of the "
+                        f"same param in process {rank}: {list(theirs[0])} ({theirs[1]})."
+                    )
+
+    def _broadcast(self, tensors: list[torch.Tensor], src: int) -> None:
+        """Writes one process's tensors, by its rank in the group, into all: those of one dtype at once."""
+        if self.process_group.size() == 1 or not tensors:
+            return
+        import numpy as np
+
+        from jtorch.distributed._arrays import made, taken, written
+
+        by_dtype: dict[Any, list[torch.Tensor]] = {}
+        for t in tensors:
+            by_dtype.setdefault(t.dtype, []).append(t)
+        for same in by_dtype.values():
+            flat = made(np.concatenate([taken(t).reshape(-1) for t in same]))
+            torch.distributed.broadcast(flat, group_src=src, group=self.process_group)
+            if self.process_group.rank() != src:
+                array, at = taken(flat), 0
+                for t in same:
+                    written(t, array[at : at + t.numel()])
+                    at += t.numel()
+
+    # Passes.
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether the next ``forward`` takes over rank 0's buffers."""
+        return self.require_forward_param_sync and self.broadcast_buffers and bool(self._buffers_of_module())
+
+    def _buffers_of_module(self) -> list[torch.Tensor]:
+        return [b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore]
+
+    def _sync_buffers(self, src: int = 0) -> None:
+        with torch.no_grad():
+            self._broadcast(self._buffers_of_module(), src)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Calls the module."""
-        return self.module(*inputs, **kwargs)
+        from jtorch.distributed.algorithms.join import Join
+
+        if torch.is_grad_enabled() and self.require_backward_grad_sync:
+            self.reducer.check_finished()
+            if self._join_config is not None:
+                Join.notify_join_context(self)
+        if self.will_sync_module_buffers():
+            self._sync_buffers(self._authority(True) if self._join_config is not None else 0)
+        outputs = self.module(*inputs, **kwargs)
+        if torch.is_grad_enabled() and self.require_backward_grad_sync:
+            self.require_forward_param_sync = True
+            self.reducer.prepare(outputs)
+        else:
+            self.require_forward_param_sync = False
+        return outputs
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -70,15 +180,72 @@ class DistributedDataParallel(Module):
         finally:
             self.require_backward_grad_sync = before
 
-    @contextlib.contextmanager
-    def join(
-        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
-    ) -> Iterator[None]:
-        """A block in which processes may have different numbers of batches: one process always has its own."""
-        yield
-
     def register_comm_hook(self, state: object, hook: Any) -> None:
-        """Not offered."""
+        """Has ``hook(state, bucket)`` combine the gradients of each bucket; it returns a future of the flat tensor.
+
+        Raises:
+            TypeError: if it is not callable.
+            RuntimeError: if there is one.
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if self.reducer.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self.reducer.hook = (state, hook)
+
+    # Uneven numbers of batches.
+
+    def _authority(self, running: bool) -> int:
+        """The last process that still has batches: whose buffers count."""
+        rank = torch.tensor([self.process_group.rank() if running else -1])
+        torch.distributed.all_reduce(rank, torch.distributed.ReduceOp.MAX, group=self.process_group)
+        return int(rank.item())
+
+    def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False) -> Any:
+        """A block in which processes may have different numbers of batches: those that are through go on to average with zeros."""
+        from jtorch.distributed.algorithms.join import Join
+
+        return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
+
+    def join_hook(self, **kwargs: Any) -> Any:
+        """What a process does in place of a pass when it has no batch."""
+        from jtorch.distributed.algorithms.join import JoinHook
+
+        ddp, divide = self, kwargs.get("divide_by_initial_world_size", True)
+
+        class Hook(JoinHook):
+            def main_hook(self) -> None:
+                if ddp.will_sync_module_buffers():
+                    ddp._sync_buffers(ddp._authority(False))
+                reducer = ddp.reducer
+                reducer._used = set()
+                kept = [p.grad for p in reducer.parameters]
+                for p in reducer.parameters:
+                    p.grad = None
+                with torch.no_grad():
+                    reducer.combine(reducer._used_anywhere())
+                for p, grad in zip(reducer.parameters, kept, strict=True):
+                    p.grad = grad
+
+            def post_hook(self, is_last_joiner: bool) -> None:
+                with torch.no_grad():
+                    ddp._broadcast(ddp._states(), ddp._authority(is_last_joiner))
+
+        if not divide:
+            raise NotImplementedError("DistributedDataParallel.join(divide_by_initial_world_size=False) is not offered by jtorch")
+        return Hook()
+
+    @property
+    def join_device(self) -> Any:
+        """The device of the parameters."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The group."""
+        return self.process_group
+
+    def __getstate__(self) -> Any:
         raise NotImplementedError(
-            "DistributedDataParallel.register_comm_hook is not offered by jtorch: a single process communicates nothing"
+            "pickling a DistributedDataParallel is not offered by jtorch: save its state_dict(), or that of .module"
         )

@@ -1,0 +1,43 @@
+"""Tensors as the bytes that travel, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..applying import host_array
+from ..autograd.grad_mode import no_grad
+from ..core import Tensor, from_value
+
+
+def taken(t: Tensor) -> np.ndarray:
+    """The elements of a tensor in row-major order; reads it, so that what is pending runs. Not to be written into."""
+    if t.is_sparse:  # type: ignore[attr-defined]
+        raise NotImplementedError("collectives of sparse tensors are not offered by jtorch: use .to_dense()")
+    array = host_array(t)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def bytes_of(array: np.ndarray) -> np.ndarray:
+    """An array's memory."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def written(target: Tensor, array: np.ndarray) -> None:
+    """Writes an array of the target's dtype and number of elements into it, whatever its strides; the array is nobody else's."""
+    with no_grad():
+        target.copy_(made(array.reshape(tuple(target.shape)), target))  # type: ignore[attr-defined]
+
+
+def made(array: np.ndarray, like: Tensor | None = None) -> Tensor:
+    """A tensor with an array's elements, on the device of another."""
+    from ..devices import placement
+    from ..engine import put
+
+    return from_value(put(array, placement(None if like is None else like.device)))  # type: ignore[attr-defined]
+
+
+def numpy_dtype(t: Tensor) -> Any:
+    """NumPy's dtype of a tensor's elements."""
+    return t._aval.dtype

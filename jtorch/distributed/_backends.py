@@ -1,0 +1,128 @@
+"""Names: of backends, of reductions, and what is there of each."""
+
+from __future__ import annotations
+
+import enum
+import os
+from typing import Any
+
+from ..errors import not_offered
+
+
+class _RedOpType(enum.IntEnum):
+    """How ``all_reduce`` and ``reduce`` combine the processes' tensors."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
+
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"
+
+
+_RedOpType.__name__ = _RedOpType.__qualname__ = "RedOpType"
+
+
+class ReduceOp:
+    """How ``all_reduce`` and ``reduce`` combine the processes' tensors."""
+
+    RedOpType = _RedOpType
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = _RedOpType
+
+    def __new__(cls, op: Any = 0) -> Any:
+        """One of the operations."""
+        return _RedOpType(op)
+
+
+class Backend(str):
+    """The name of a backend, in lower case.
+
+    Raises:
+        ValueError: if the name is no string.
+    """
+
+    UNDEFINED = "undefined"
+    GLOO, NCCL, UCC, MPI, XCCL, FAKE = "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
+    backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
+
+    def __new__(cls, name: str) -> Backend:
+        """The name in lower case."""
+        if not isinstance(name, str):
+            raise ValueError(f"Backend constructor parameter must be string-ish: {name}")
+        return super().__new__(cls, name.lower())
+
+    def checked(self) -> Backend:
+        """Itself.
+
+        Raises:
+            NotImplementedError: for a backend whose collectives are not offered.
+            ValueError: for a name that is none.
+        """
+        for part in self.split(","):
+            name = part.rpartition(":")[2]
+            if name in ("mpi", "ucc", "fake"):
+                raise not_offered(f"torch.distributed's backend {name!r}", "collectives are XLA's; use the backend gloo")
+            if name not in ("gloo", "nccl", "xccl", "xla", "undefined"):
+                raise ValueError(f"Unknown backend {name!r}: gloo, nccl, xccl and xla are there")
+        return self
+
+    def of_cpu(self) -> str:
+        """The backend of CPU tensors, where the name says one for each device."""
+        parts = {part.partition(":")[0]: part.partition(":")[2] for part in self.split(",")}
+        return parts.get("cpu", "") or self.partition(",")[0].rpartition(":")[2]
+
+
+def is_available() -> bool:
+    """True."""
+    return True
+
+
+def is_gloo_available() -> bool:
+    """True."""
+    return True
+
+
+def is_nccl_available() -> bool:
+    """False."""
+    return False
+
+
+def is_mpi_available() -> bool:
+    """False."""
+    return False
+
+
+def is_ucc_available() -> bool:
+    """False."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """False."""
+    return False
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend is there."""
+    return backend.lower() == "gloo"
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """The backend for tensors of a device.
+
+    Raises:
+        ValueError: if it has none.
+    """
+    kind = (device if isinstance(device, str) else device.type).partition(":")[0]
+    known = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl"}
+    if kind not in known:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return known[kind]
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether ``torchrun`` started this process."""
+    return os.environ.get("TORCHELASTIC_RUN_ID") is not None
+
+
+def supports_complex(reduceOp: Any) -> bool:
+    """Whether complex numbers can be combined so."""
+    return ReduceOp.RedOpType(reduceOp).name not in ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")

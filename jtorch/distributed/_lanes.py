@@ -1,0 +1,270 @@
+"""Lanes: the collectives of one set of processes, carried out one after another by a thread, so that none is waited for without end.
+
+Each begins with a *round*: a gather of one block from each process, which says what the process is about to do and carries the data if it
+is small. Whoever disagrees is found out there, before any larger program runs, on every process alike.
+"""
+
+from __future__ import annotations
+
+import _thread
+import queue
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _programs
+from .errors import DistBackendError
+
+#: Bytes of a round that carry data, and those that say what is done: a number of the kind, then text.
+CARRIED, SAID = 4096, 192
+_HEAD = struct.Struct("<QQH")
+#: Up to how many bytes all processes' arrays are gathered and combined here, which takes one step where XLA's takes more.
+GATHERED = 1 << 16
+
+
+class Ticket:
+    """Something that a lane is to do: its result or its error, once it is done."""
+
+    __slots__ = ("_lock", "error", "value")
+
+    def __init__(self) -> None:
+        self._lock = _thread.allocate_lock()
+        self._lock.acquire()
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def finish(self) -> None:
+        """Says that it is done."""
+        self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is done within some seconds."""
+        if not self._lock.acquire(timeout=min(max(seconds, 0.0), threading.TIMEOUT_MAX)):
+            return False
+        self._lock.release()
+        return True
+
+    def is_done(self) -> bool:
+        """Whether it is done."""
+        return not self._lock.locked()
+
+
+class Lane:
+    """The connection of a set of processes, and the thread that uses it.
+
+    Args:
+        connect: makes the fabric; called by the thread with the first thing to do.
+        size: how many processes there are.
+        explain: says which of them are lost, for errors.
+    """
+
+    def __init__(self, connect: Callable[[], Any], size: int, explain: Callable[[], str]) -> None:
+        self._connect, self.size, self._explain = connect, size, explain
+        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._fabric: Any = None
+        self._count = 0
+        #: Why nothing works any more.
+        self.broken: str | None = None
+        self._busy = False
+        threading.Thread(target=self._work, daemon=True, name="jtorch collectives").start()
+
+    def submit(self, function: Callable[[Lane], Any]) -> Ticket:
+        """Has the thread call ``function``, after what it was given before."""
+        ticket = Ticket()
+        if self.broken is None:
+            self._tasks.put((ticket, function))
+        else:  # the thread may be waiting for good
+            ticket.error = DistBackendError(self.broken)
+            ticket.finish()
+        return ticket
+
+    def close(self) -> None:
+        """Ends the thread and the connections, after what is to be done."""
+        self._tasks.put(None)
+
+    def give_up(self, reason: str) -> None:
+        """Has all that comes fail: the processes are no longer at the same place."""
+        if self.broken is None:
+            self.broken = reason
+            fabric = self._fabric
+            if fabric is not None:
+                fabric.abort()
+
+    def is_busy(self) -> bool:
+        """Whether something is being done, or waits to be."""
+        return self._busy or not self._tasks.empty()
+
+    def _work(self) -> None:
+        while True:
+            task = self._tasks.get()
+            if task is None:
+                self._fabric = None
+                return
+            self._busy = True
+            ticket, function = task
+            try:
+                if self.broken is not None:
+                    raise DistBackendError(self.broken)
+                if self._fabric is None:
+                    self._fabric = self._connect()
+                ticket.value = function(self)
+            except Disagreement as e:
+                ticket.error = e
+            except BaseException as e:
+                ticket.error = e
+                # The others must not wait for this one: letting go of the connections ends theirs.
+                self._fabric = None
+                if self.broken is None:
+                    self.broken = f"{_first_line(e)}{self._explain()}"
+                    ticket.error = DistBackendError(self.broken)
+            self._busy = False
+            ticket.finish()
+            del task, ticket, function
+
+    # What functions that are submitted call.
+
+    def round(self, what: str, data: Any, size: int, strict: bool = True) -> tuple[np.ndarray, list[int], list[str]]:
+        """One block of each process: its bytes, how many it has in all, what it does.
+
+        Raises:
+            Disagreement: if one does something else (with ``strict``, or with another amount of data).
+        """
+        block = np.zeros((1, CARRIED + SAID), np.uint8)
+        said = what.encode()[: SAID - _HEAD.size]
+        _HEAD.pack_into(block.data.cast("B"), 0, size, self._count, len(said))
+        block[0, _HEAD.size : _HEAD.size + len(said)] = np.frombuffer(said, np.uint8)
+        self._count += 1
+        if size <= CARRIED and data is not None:
+            block[0, SAID : SAID + size] = data
+        blocks = self._fabric.gather(block)
+        heads = [_HEAD.unpack_from(b.tobytes()[: _HEAD.size]) for b in blocks]
+        words = [blocks[i, _HEAD.size : _HEAD.size + h[2]].tobytes().decode(errors="replace") for i, h in enumerate(heads)]
+        kinds = words if strict else [w.partition("|")[0] for w in words]
+        if len({(k, h[0] if strict else 0, h[1]) for k, h in zip(kinds, heads, strict=True)}) > 1:
+            each = enumerate(zip(words, heads, strict=True))
+            told = "; ".join(f"process {i}: {w.replace('|', ' ')}, {h[0]} bytes, call {h[1]}" for i, (w, h) in each)
+            raise Disagreement(f"the processes of the group do not call the same collective with the same sizes and dtypes ({told})")
+        return blocks[:, SAID:], [h[0] for h in heads], words
+
+    def gather(self, what: str, data: np.ndarray, strict: bool = True) -> list[np.ndarray]:
+        """Each process's bytes; their numbers may differ unless ``strict``."""
+        rows, sizes, _ = self.round(what, data, data.size, strict)
+        largest = max(sizes)
+        if largest > CARRIED:
+            room = largest if strict else 1 << (largest - 1).bit_length()
+            block = data[None] if room == data.size else np.zeros((1, room), np.uint8)
+            if room != data.size:
+                block[0, : data.size] = data
+            large = self._fabric.gather(block)
+            return [large[i, :n] for i, n in enumerate(sizes)]
+        return [rows[i, :n] for i, n in enumerate(sizes)]
+
+    def exchange(self, what: str, parts: list[np.ndarray], strict: bool = True) -> list[np.ndarray]:
+        """What each process has for this one: ``parts[i]`` are the bytes for process ``i``."""
+        sizes = np.array([p.size for p in parts], np.int64)
+        small = int(sizes.sum()) + sizes.nbytes
+        if strict:
+            data = np.concatenate(parts) if small <= CARRIED else None
+            rows, _, _ = self.round(what, data, int(sizes.sum()))
+            if data is not None:
+                at = int(sizes[: self.rank].sum())
+                return [rows[i, at : at + parts[self.rank].size] for i in range(self.size)]
+            return list(self._fabric.exchange(np.stack(parts)))
+        table = [row.view(np.int64) for row in self.gather(f"{what}|sizes", sizes.view(np.uint8))]
+        largest = int(max(max(row) for row in table))
+        if largest == 0:
+            return [np.empty(0, np.uint8) for _ in table]
+        rows = np.zeros((self.size, 1 << (largest - 1).bit_length()), np.uint8)
+        for row, part in zip(rows, parts, strict=True):
+            row[: part.size] = part
+        got = self._fabric.exchange(rows)
+        return [got[i, : int(row[self.rank])] for i, row in enumerate(table)]
+
+    @property
+    def rank(self) -> int:
+        """This process's place in the set."""
+        return self._fabric.rank
+
+    def combine(self, what: str, array: np.ndarray, operation: str) -> np.ndarray:
+        """The processes' vectors, combined by an operation of ``LOCAL``."""
+        if array.nbytes <= CARRIED or (array.nbytes <= GATHERED and self.size <= 8):
+            return folded([r.view(array.dtype) for r in self.gather(what, array.view(np.uint8))], operation)
+        name, given = array.dtype.name, array
+        if operation in ("sum", "product", "min", "max") and name in ("bfloat16", "float16"):
+            given = array.astype(np.float32)
+        elif operation == "sum" and name in ("complex64", "complex128"):
+            given = array.view(f"float{array.itemsize * 4}")
+        elif name == "bool":
+            given = array.view(np.uint8)
+            operation = {"sum": "max", "bor": "max", "product": "min", "band": "min"}.get(operation, operation)
+        if given.dtype.name in _programs.ELEMENTS and operation in _programs.COMBINED:
+            self.round(what, None, array.nbytes)
+            total = self._fabric.combine(given, operation)
+            return total.view(array.dtype) if given.itemsize * given.size == array.nbytes else total.astype(array.dtype)
+        return folded([r.view(array.dtype) for r in self.gather(what, array.view(np.uint8))], operation)
+
+
+class Alone:
+    """The lane of a group of one process: what is submitted is done at once, without threads and without JAX's collectives."""
+
+    rank, size, broken = 0, 1, None
+
+    def submit(self, function: Callable[[Any], Any]) -> Ticket:
+        """Calls ``function``."""
+        ticket = Ticket()
+        try:
+            ticket.value = function(self)
+        except Exception as e:
+            ticket.error = e
+        ticket.finish()
+        return ticket
+
+    def round(self, what: str, data: Any, size: int, strict: bool = True) -> Any:
+        """Nothing: all agree."""
+
+    def gather(self, what: str, data: np.ndarray, strict: bool = True) -> list[np.ndarray]:
+        """The process's own bytes."""
+        return [data.copy()]
+
+    def exchange(self, what: str, parts: list[np.ndarray], strict: bool = True) -> list[np.ndarray]:
+        """The process's own bytes."""
+        return [parts[0].copy()]
+
+    def combine(self, what: str, array: np.ndarray, operation: str) -> np.ndarray:
+        """The process's own array."""
+        return array.copy()
+
+    def close(self, reason: str = "") -> None:
+        """Nothing."""
+
+    give_up = close
+
+    def is_busy(self) -> bool:
+        """False."""
+        return False
+
+
+class Disagreement(DistBackendError):
+    """The processes call different things; they have all found out, and the connection is still good."""
+
+
+LOCAL = {
+    "sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum, "band": np.bitwise_and, "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor,
+}  # fmt: skip
+
+
+def folded(rows: list[np.ndarray], operation: str) -> np.ndarray:
+    """Arrays combined one after another, in the order of the processes."""
+    total = rows[0].copy()
+    for row in rows[1:]:
+        LOCAL[operation](total, row, out=total)
+    return total
+
+
+def _first_line(e: BaseException) -> str:
+    text = str(e).strip() or type(e).__name__
+    return text.splitlines()[0][:500]

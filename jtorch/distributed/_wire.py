@@ -1,0 +1,222 @@
+"""A ``Memory`` that other processes reach over TCP: messages of a name, a time to wait and plain arguments.
+
+What goes over the wire is numbers, text and bytes, in a notation of this module: nothing that is received can run code.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import socket
+import struct
+import threading
+import time
+import weakref
+from typing import Any
+
+from . import errors
+from ._memory import Memory
+from .errors import DistNetworkError, DistStoreError
+
+_LENGTH = struct.Struct("<Q")
+#: What may be asked for before anything is read into memory.
+_LARGEST = 1 << 40
+
+
+def _packed(value: Any) -> bytes:
+    if value is None:
+        return b"n"
+    if isinstance(value, bool):
+        return b"t" if value else b"f"
+    if isinstance(value, int):
+        text = str(value).encode()
+        return b"i" + _LENGTH.pack(len(text)) + text
+    if isinstance(value, float):
+        return b"d" + struct.pack("<d", value)
+    if isinstance(value, str):
+        text = value.encode()
+        return b"s" + _LENGTH.pack(len(text)) + text
+    if isinstance(value, (list, tuple)):
+        return b"l" + _LENGTH.pack(len(value)) + b"".join(map(_packed, value))
+    return b"b" + _LENGTH.pack(len(value)) + bytes(value)
+
+
+def _unpacked(data: memoryview, at: int = 0) -> tuple[Any, int]:
+    kind, at = data[at : at + 1].tobytes(), at + 1
+    if kind in (b"n", b"t", b"f"):
+        return {b"n": None, b"t": True, b"f": False}[kind], at
+    if kind == b"d":
+        return struct.unpack_from("<d", data, at)[0], at + 8
+    (length,) = _LENGTH.unpack_from(data, at)
+    at += 8
+    if kind == b"l":
+        items = []
+        for _ in range(length):
+            item, at = _unpacked(data, at)
+            items.append(item)
+        return items, at
+    body = data[at : at + length].tobytes()
+    return (body if kind == b"b" else body.decode() if kind == b"s" else int(body)), at + length
+
+
+def _send(connection: socket.socket, value: Any) -> None:
+    data = _packed(value)
+    connection.sendall(_LENGTH.pack(len(data)) + data)
+
+
+def _receive_exactly(connection: socket.socket, count: int) -> memoryview:
+    data = memoryview(bytearray(count))
+    at = 0
+    while at < count:
+        got = connection.recv_into(data[at:])
+        if not got:
+            raise ConnectionResetError("the other side has closed the connection")
+        at += got
+    return data
+
+
+def _receive(connection: socket.socket) -> Any:
+    (length,) = _LENGTH.unpack(_receive_exactly(connection, 8))
+    if length > _LARGEST:
+        raise ConnectionResetError("what was received is no message of a store")
+    return _unpacked(_receive_exactly(connection, length))[0]
+
+
+#: Those that listen. Their threads end before the interpreter does, which else waits for what is inside this package.
+_servers: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for server in list(_servers):
+        server.close()
+
+
+class Server:
+    """Answers what clients ask of a memory, each connection in a thread of its own.
+
+    A client may leave a will: a key that is set when its connection ends, however that comes.
+    """
+
+    def __init__(self, host: str, port: int, memory: Memory | None = None) -> None:
+        self.memory = Memory() if memory is None else memory
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind((host, port))
+        except OSError as e:
+            self._socket.close()
+            raise DistNetworkError(
+                f"The server socket has failed to listen on any local network address. port: {port}, useIpv6: false, "
+                f"code: {-(e.errno or 0)}, name: {type(e).__name__}, message: {e.strerror}"
+            ) from None
+        self._socket.listen(1024)
+        self.port: int = self._socket.getsockname()[1]
+        self._open: set[socket.socket] = set()
+        _servers.add(self)
+        threading.Thread(target=self._accept, daemon=True, name="jtorch store").start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:  # closed
+                return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._open.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="jtorch store client").start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        will: str | None = None
+        try:
+            while True:
+                name, timeout, *arguments = _receive(connection)
+                if name == "will":
+                    (will,), answer = arguments, ["", None]
+                else:
+                    try:
+                        answer = ["", self.memory.ask(name, timeout, *arguments)]
+                    except DistStoreError as e:
+                        answer = [type(e).__name__, str(e)]
+                _send(connection, answer)
+        except (OSError, ValueError, struct.error, AttributeError, TypeError):
+            pass  # the client has gone, or is none
+        finally:
+            self._open.discard(connection)
+            connection.close()
+            if will is not None:
+                self.memory.ask("set", 0.0, will, b"lost")
+
+    def close(self) -> None:
+        """Ends it; the clients see their connections end."""
+        # Without shutdown() a thread that waits in accept() would keep the port.
+        for s in (self._socket, *list(self._open)):
+            with contextlib.suppress(OSError):
+                s.shutdown(socket.SHUT_RDWR)
+            s.close()
+
+
+class Client:
+    """Asks a server, over as many connections as are needed at once."""
+
+    def __init__(self, host: str, port: int, timeout: float) -> None:
+        self.host, self.port = host, port
+        self._idle: list[socket.socket] = []
+        self._idle.append(self._connected(timeout))
+
+    def _connected(self, timeout: float) -> socket.socket:
+        end, pause = time.monotonic() + timeout, 0.01
+        while True:
+            try:
+                connection = socket.create_connection((self.host, self.port), timeout=max(0.1, end - time.monotonic()))
+                break
+            except OSError as e:
+                if time.monotonic() + pause >= end:
+                    raise DistNetworkError(
+                        f"The client socket has timed out after {round(timeout * 1000)}ms while trying to connect to "
+                        f"({self.host}, {self.port}): {e}"
+                    ) from None
+                time.sleep(pause)
+                pause = min(2 * pause, 0.25)
+        connection.settimeout(None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def ask(self, name: str, timeout: float, *arguments: Any) -> Any:
+        """One operation of the server's memory.
+
+        Raises:
+            DistStoreError: if it waited too long.
+            DistNetworkError: if the server cannot be reached any more.
+        """
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connected(max(timeout, 1.0))
+        try:
+            # The server keeps the time; this end waits a little longer, for a server whose machine has vanished.
+            connection.settimeout(timeout + 60)
+            _send(connection, [name, float(timeout), *arguments])
+            error, answer = _receive(connection)
+        except OSError as e:
+            connection.close()
+            raise DistNetworkError(f"failed to {name} {arguments[:1]} in the store at ({self.host}, {self.port}): {e}") from None
+        except BaseException:
+            connection.close()  # an answer may be on its way that nobody awaits
+            raise
+        self._idle.append(connection)
+        if error:
+            raise getattr(errors, error, DistStoreError)(answer)
+        return answer
+
+    def until_closed(self, seconds: float) -> None:
+        """Waits until the server closes an idle connection, at most some seconds."""
+        if self._idle:
+            self._idle[0].settimeout(seconds)
+            self._idle[0].recv(1)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        while self._idle:
+            self._idle.pop().close()

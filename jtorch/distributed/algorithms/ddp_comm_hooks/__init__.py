@@ -1,0 +1,1 @@
+"""Ways in which ``DistributedDataParallel`` can combine gradients."""

@@ -1,0 +1,1 @@
+"""What the launcher and the programs that it starts say to each other."""

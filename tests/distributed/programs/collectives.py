@@ -1,0 +1,280 @@
+"""Collectives among three processes."""
+
+import datetime
+
+from _cases import RANK, WORLD, raises, run, same
+
+import jtorch as torch
+import jtorch.distributed as dist
+
+
+def check_all_reduce_with_every_operation() -> None:
+    for op, expected in {"SUM": 6.0, "AVG": 2.0, "PRODUCT": 6.0, "MIN": 1.0, "MAX": 3.0}.items():
+        for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+            t = torch.full((3,), RANK + 1.0, dtype=dtype)
+            dist.all_reduce(t, getattr(dist.ReduceOp, op))
+            same(t, [expected] * 3)
+    for op, expected in {"BAND": 0, "BOR": 3, "BXOR": 0, "SUM": 6}.items():
+        for dtype in (torch.int64, torch.int32, torch.int8, torch.uint8):
+            t = torch.full((2, 2), RANK + 1, dtype=dtype)
+            dist.all_reduce(t, getattr(dist.ReduceOp, op))
+            same(t, [[expected] * 2] * 2)
+    flag = torch.tensor([True, RANK == 1])
+    dist.all_reduce(flag, dist.ReduceOp.BAND)
+    same(flag, [True, False])
+    z = torch.tensor([complex(RANK, -1)])
+    dist.all_reduce(z)
+    same(z, [3 - 3j])
+
+
+def check_large_arrays_take_the_programs_of_xla() -> None:
+    n = 100_003
+    for dtype in (torch.float32, torch.int32, torch.bfloat16, torch.complex64, torch.bool):
+        t = (torch.arange(n) % 5 + RANK).to(dtype)
+        dist.all_reduce(t, dist.ReduceOp.SUM)
+        expected = (3 * (torch.arange(n) % 5) + 3).to(dtype) if dtype != torch.bool else torch.ones(n, dtype=torch.bool)
+        assert torch.equal(t, expected), dtype
+    t = torch.full((n,), float(RANK))
+    dist.all_reduce(t, dist.ReduceOp.MAX)
+    assert torch.equal(t, torch.full((n,), 2.0))
+    t = torch.arange(float(n)) * (RANK == 1) - 0.0
+    dist.broadcast(t, 1)
+    assert torch.equal(t, torch.arange(float(n)))
+    out = torch.empty(WORLD, n)
+    dist.all_gather_into_tensor(out, torch.full((n,), float(RANK)))
+    assert torch.equal(out[:, -1], torch.arange(3.0))
+
+
+def check_reduce_scatter_is_right_many_times() -> None:
+    chunk = 1 << 17
+    for i in range(30):
+        parts = torch.stack([torch.full((chunk,), float(i + r)) for r in range(WORLD)]) * (RANK + 1)
+        out = torch.empty(chunk)
+        dist.reduce_scatter_tensor(out, parts)
+        assert torch.equal(out, torch.full((chunk,), 6.0 * (i + RANK))), i
+
+
+def check_views_are_written_in_place() -> None:
+    base = torch.zeros(4, 6)
+    part = base.t()[1:3]
+    part.fill_(RANK + 1.0)
+    dist.all_reduce(part)
+    assert base[:, 1:3].eq(6).all() and base[:, 3:].eq(0).all()
+    p = torch.nn.Parameter(torch.full((2,), float(RANK)))
+    dist.broadcast(p.data, 2)
+    same(p.detach(), [2.0, 2.0])
+
+
+def check_broadcast_keeps_bits() -> None:
+    t = torch.tensor([-0.0, float("nan"), float("-inf")]) if RANK == 0 else torch.zeros(3)
+    dist.broadcast(t, 0)
+    same(t.view(torch.int32), [-2147483648, 2143289344, -8388608])
+
+
+def check_gather_scatter_and_all_to_all() -> None:
+    rows = [torch.zeros(2) for _ in range(WORLD)] if RANK == 1 else None
+    dist.gather(torch.full((2,), float(RANK)), rows, dst=1)
+    if rows is not None:
+        same(torch.stack(rows), [[0, 0], [1, 1], [2, 2]])
+    t = torch.zeros(2)
+    dist.scatter(t, [torch.full((2,), 10.0 + i) for i in range(WORLD)] if RANK == 2 else None, src=2)
+    same(t, [10.0 + RANK] * 2)
+    outs = [torch.zeros(RANK + 1) for _ in range(WORLD)]
+    dist.all_to_all(outs, [torch.full((i + 1,), float(RANK)) for i in range(WORLD)])
+    same(torch.cat(outs), [float(i) for i in range(WORLD) for _ in range(RANK + 1)])
+    single = torch.zeros(6)
+    dist.all_to_all_single(single, torch.arange(6.0) + 10 * RANK)
+    same(single, [10.0 * r + 2 * RANK + i for r in range(WORLD) for i in range(2)])
+    out, part = torch.zeros(WORLD, dtype=torch.int64), torch.zeros(1)
+    dist.all_gather_single(out, torch.tensor([RANK]))
+    same(out, [0, 1, 2])
+    dist.reduce_scatter_single(part, torch.arange(3.0))
+    same(part, [3.0 * RANK])
+
+
+def check_asynchronous_works() -> None:
+    tensors = [torch.full((3,), float(RANK + i)) for i in range(5)]
+    works = [dist.all_reduce(t, async_op=True) for t in tensors]
+    assert all(w.wait() for w in works) and all(w.is_completed() and w.is_success() for w in works)
+    for i, t in enumerate(tensors):
+        same(t, [3.0 + 3 * i] * 3)
+    t = torch.ones(2)
+    same(dist.all_reduce(t, async_op=True).get_future().wait()[0], [3.0, 3.0])
+    t = torch.ones(2)
+    dist.all_reduce(t, async_op=True)  # never waited for: the barrier comes after it
+    dist.barrier()
+    same(t, [3.0, 3.0])
+
+
+def check_coalesced_forms() -> None:
+    a, b = torch.ones(2), torch.full((3,), float(RANK))
+    dist.all_reduce_coalesced([a, b])
+    same(torch.cat([a, b]), [3.0] * 5)
+    outs = [[torch.zeros(1), torch.zeros(2)] for _ in range(WORLD)]
+    dist.all_gather_coalesced(outs, [torch.full((1,), float(RANK)), torch.full((2,), RANK + 0.5)])
+    same(torch.cat(outs[2]), [2.0, 2.5, 2.5])
+
+
+def check_groups() -> None:
+    pair, other = dist.new_group([0, 2]), dist.new_group([1, 2])
+    assert dist.get_rank(pair) == {0: 0, 1: -1, 2: 1}[RANK] and dist.get_world_size() == 3
+    if RANK != 1:
+        t = torch.ones(2)
+        dist.all_reduce(t, group=pair)
+        same(t, [2.0, 2.0])
+        assert dist.get_global_rank(pair, 1) == 2 and dist.get_group_rank(pair, 2) == 1 and dist.get_process_group_ranks(pair) == [0, 2]
+        dist.destroy_process_group(pair)
+    assert dist.all_reduce(torch.ones(1), group=dist.GroupMember.NON_GROUP_MEMBER) is None
+    if RANK:
+        t = torch.full((1,), float(RANK))
+        dist.broadcast(t, group=other, group_src=1)
+        same(t, [2.0])
+    own, everyone = dist.new_subgroups_by_enumeration([[0], [1, 2]])
+    assert len(everyone) == 2 and dist.get_world_size(own) == (1 if RANK == 0 else 2)
+    local = dist.new_group([RANK], use_local_synchronization=True)
+    t = torch.ones(1)
+    dist.all_reduce(t, group=local)
+    same(t, [1.0])
+    reordered = dist.new_group([2, 0, 1], sort_ranks=False)
+    assert dist.get_rank(reordered) == [1, 2, 0][RANK]
+    rows = [torch.zeros(1) for _ in range(3)]
+    dist.all_gather(rows, torch.tensor([float(RANK)]), group=reordered)
+    same(torch.cat(rows), [2.0, 0.0, 1.0])
+
+
+def check_objects() -> None:
+    everyone = [None] * WORLD
+    for size in (1, 5000, 3):
+        dist.all_gather_object(everyone, {"rank": RANK, "text": "x" * size * (RANK + 1)})
+        assert [len(e["text"]) for e in everyone] == [size, 2 * size, 3 * size]
+    box = ["a" * 9000, torch.ones(2), None] if RANK == 1 else [None] * 3
+    dist.broadcast_object_list(box, src=1)
+    assert len(box[0]) == 9000 and box[1].tolist() == [1, 1]
+    out = [None]
+    dist.scatter_object_list(out, [{"to": i, "text": "y" * 3000 * i} for i in range(WORLD)] if RANK == 0 else None, src=0)
+    assert out[0]["to"] == RANK and len(out[0]["text"]) == 3000 * RANK
+    got = [None] * WORLD if RANK == 2 else None
+    dist.gather_object((RANK, "z"), got, dst=2)
+    assert got is None or got == [(0, "z"), (1, "z"), (2, "z")]
+
+
+def check_messages() -> None:
+    following, before = (RANK + 1) % WORLD, (RANK - 1) % WORLD
+    x, y = torch.arange(4.0) + RANK, torch.zeros(4)
+    dist.send(x, following)  # all send first
+    assert dist.recv(y, before) == before
+    same(y, [before + i + 0.0 for i in range(4)])
+    if RANK == 0:
+        for tag in (7, 3):
+            dist.isend(torch.full((2,), float(tag)), 1, tag=tag)
+        dist.send(torch.full((100_000,), 5.0), 1)
+    if RANK == 1:
+        a, b, c = torch.zeros(2), torch.zeros(2), torch.zeros(100_000)
+        first, second = dist.irecv(a, 0, tag=3), dist.irecv(b, 0, tag=7)
+        second.wait()
+        first.wait()
+        assert a[0] == 3 and b[0] == 7
+        assert dist.recv(c) == 0 and c.eq(5).all()  # from anyone
+    ops = [dist.P2POp(dist.isend, x, following), dist.P2POp(dist.irecv, y, before)]
+    assert all(w.wait() for w in dist.batch_isend_irecv(ops))
+    if RANK == 2:
+        dist.send_object_list(["a", {"b": torch.ones(1)}], dst=0)
+    if RANK == 0:
+        box = [None, None]
+        assert dist.recv_object_list(box, src=2) == 2 and box[0] == "a"
+    with raises(ValueError, "should not be the same as the rank of the current process"):
+        dist.send(x, RANK)
+    if RANK == 1:
+        dist.send(torch.zeros(3), 0, tag=11)
+    if RANK == 0:
+        with raises(dist.DistBackendError, "12 bytes of float32"):
+            dist.recv(torch.zeros(2), 1, tag=11)
+
+
+def check_disagreements_are_errors_everywhere() -> None:
+    with raises(dist.DistBackendError, "do not call the same collective"):
+        dist.all_reduce(torch.ones(3 if RANK == 1 else 4))
+    with raises(dist.DistBackendError, "do not call the same collective"):
+        dist.all_reduce(torch.ones(50_000 if RANK == 1 else 40_000))
+    with raises(dist.DistBackendError, "float64"):
+        dist.broadcast(torch.ones(4, dtype=torch.float64 if RANK == 2 else torch.int64), 0)
+    with raises(dist.DistBackendError, "barrier"):
+        dist.barrier() if RANK == 0 else dist.all_reduce(torch.ones(1))
+    dist.set_debug_level(dist.DebugLevel.DETAIL)
+    with raises(dist.DistBackendError, "(2, 3)"):
+        dist.all_reduce(torch.ones(3, 2) if RANK == 1 else torch.ones(2, 3))
+    dist.set_debug_level(dist.DebugLevel.OFF)
+    t = torch.ones(1)
+    dist.all_reduce(t)  # the group is as good as before
+    same(t, [3.0])
+
+
+def check_refused_arguments() -> None:
+    with raises(RuntimeError, "non-integral dtype"):
+        dist.all_reduce(torch.ones(1), dist.ReduceOp.BAND)
+    with raises(ValueError, "RedOpType.MAX on complex tensors"):
+        dist.all_reduce(torch.ones(1, dtype=torch.complex64), dist.ReduceOp.MAX)
+    with raises(ValueError, "out of range"):
+        dist.new_group([9])
+    with raises(ValueError, "different dtypes"):
+        dist.all_gather([torch.ones(1)] * WORLD, torch.ones(1).double())
+    with raises(TypeError, "`tensor` of type torch.Tensor"):
+        dist.all_reduce(3)
+
+
+def check_monitored_barrier_names_who_is_missing() -> None:
+    dist.monitored_barrier()
+    pair = dist.new_group([0, 1, 2])
+    if RANK == 0:
+        with raises(RuntimeError, "Rank 1 failed to pass monitoredBarrier in 300 ms"):
+            dist.monitored_barrier(pair, datetime.timedelta(seconds=0.3))
+    elif RANK == 2:
+        with raises(RuntimeError, "Rank 2 successfully reached monitoredBarrier"):
+            dist.monitored_barrier(pair, datetime.timedelta(seconds=5))
+    dist.barrier()
+
+
+def check_late_barriers_raise() -> None:
+    group = dist.new_group([0, 1])
+    if RANK == 0:
+        dist.barrier(group)
+        with raises(dist.DistBackendError, "barrier of group"):
+            dist.barrier(group, timeout=datetime.timedelta(seconds=0.3))
+        with raises(dist.DistBackendError, "an earlier call failed"):
+            dist.barrier(group)
+    elif RANK == 1:
+        dist.barrier(group)
+    dist.barrier()
+
+
+def check_destroyed_and_made_again() -> None:
+    import os
+
+    before = dist.new_group([0, 1, 2])
+    for _ in range(2):
+        dist.destroy_process_group()
+        assert not dist.is_initialized()
+        dist.init_process_group("gloo")
+        t = torch.ones(1)
+        dist.all_reduce(t)
+        same(t, [3.0])
+    assert before is not None
+    dist.destroy_process_group()
+    store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), WORLD, RANK == 0)
+    for _ in range(2):
+        dist.init_process_group("gloo", store=store, rank=RANK, world_size=WORLD)
+        t = torch.ones(1)
+        dist.all_reduce(t)
+        dist.destroy_process_group()
+        same(t, [3.0])
+    assert store.add("left", 1) > 0  # a store that is given stays the program's
+    while store.add("left", 0) < WORLD:
+        pass
+    dist.init_process_group("nccl", f"file://{os.environ['WORLD_FOLDER']}/meet", world_size=WORLD, rank=RANK)
+    assert dist.get_backend() == "nccl"
+    rows = [None] * WORLD
+    dist.all_gather_object(rows, RANK)
+    assert rows == [0, 1, 2]
+
+
+run(dict(globals()))

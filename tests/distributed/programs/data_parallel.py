@@ -1,0 +1,233 @@
+"""Data parallel training with two processes, beside one process that sees everything."""
+
+from typing import Any
+
+from _cases import RANK, WORLD, raises, run, same
+
+import jtorch as torch
+import jtorch.distributed as dist
+from jtorch import nn
+from jtorch.nn.parallel import DistributedDataParallel as DDP
+
+
+def net(seed: int = 0) -> Any:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def data() -> Any:
+    return torch.randn(6, 4, generator=torch.Generator().manual_seed(5))
+
+
+def mine(x: Any) -> Any:
+    return x[RANK::WORLD]
+
+
+def check_gradients_are_those_of_the_whole_batch() -> None:
+    switches = ("gradient_as_bucket_view", "static_graph", "find_unused_parameters")
+    for options in ({}, {"bucket_cap_mb": 0.0001}, *({name: True} for name in switches)):
+        model, whole = DDP(net(RANK), **options), net(0)  # rank 0's parameters win
+        for m, x in ((model, mine(data())), (whole, data())):
+            opt = torch.optim.SGD(m.parameters(), 0.5, momentum=0.9)
+            for _ in range(3):
+                opt.zero_grad()
+                m(x).square().mean().backward()
+                opt.step()
+        for p, q in zip(model.module.parameters(), whole.parameters(), strict=True):
+            assert torch.allclose(p, q, atol=1e-6), options
+            assert torch.allclose(p.grad, q.grad, atol=1e-6), options
+        assert next(iter(model.state_dict())) == "module.0.weight"
+
+
+def check_accumulation_without_exchange() -> None:
+    model, whole = DDP(net()), net()
+    with model.no_sync():
+        model(mine(data())).square().mean().backward()
+    assert not torch.allclose(model.module[0].weight.grad, torch.zeros(8, 4))
+    local = model.module[0].weight.grad.clone()
+    rows = [torch.zeros_like(local) for _ in range(WORLD)]
+    dist.all_gather(rows, local)
+    assert not torch.allclose(rows[0], rows[1])
+    model(mine(data())).square().mean().backward()
+    (2 * whole(data()).square().mean()).backward()
+    assert torch.allclose(model.module[0].weight.grad, whole[0].weight.grad, atol=1e-6)
+
+
+class Branches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.never = nn.Linear(4, 2), nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, x: Any, second: bool) -> Any:
+        return {"y": [self.a(x) + self.b(x) if second else self.a(x)]}
+
+
+def check_unused_parameters() -> None:
+    torch.manual_seed(1)
+    model = DDP(Branches(), find_unused_parameters=True)
+    for _ in range(2):
+        model(data(), RANK == 1)["y"][0].sum().backward()
+    assert model.module.never.weight.grad is None
+    row = data().sum(0)  # used in one of two processes, twice
+    assert torch.allclose(model.module.b.weight.grad, torch.stack([row, row]), atol=1e-5)
+    plain = DDP(Branches())
+    plain(data(), True)["y"][0].sum().backward()
+    with raises(RuntimeError, "Parameter indices which did not receive grad for rank"):
+        plain(data(), True)
+
+
+def check_buffers_follow_rank_0() -> None:
+    model = DDP(nn.BatchNorm1d(4, affine=True))
+    model(data() + RANK)
+    model(data())
+    rows = [torch.zeros(4) for _ in range(WORLD)]
+    dist.all_gather(rows, model.module.running_mean)
+    before = data().mean(0) * 0.1 * 0.9 + data().mean(0) * 0.1  # rank 0 never saw the shifted data
+    for row in rows:
+        assert torch.allclose(row, before, atol=1e-6)
+
+
+def check_comm_hooks() -> None:
+    from jtorch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    expected = net()
+    expected(data()).square().mean().backward()
+    for hook, tolerance in ((default_hooks.allreduce_hook, 1e-6), (default_hooks.bf16_compress_hook, 2e-2)):
+        model = DDP(net())
+        model.register_comm_hook(None, hook)
+        model(mine(data())).square().mean().backward()
+        assert torch.allclose(model.module[0].weight.grad, expected[0].weight.grad, atol=tolerance), hook
+    seen = []
+
+    def hook(state: Any, bucket: Any) -> Any:
+        seen.append((state, bucket.index(), bucket.is_last(), len(bucket.gradients()), len(bucket.parameters())))
+        future: Any = torch.futures.Future()
+        future.set_result(bucket.buffer() * 0)
+        return future
+
+    model = DDP(net())
+    model.register_comm_hook("state", hook)
+    model(data()).sum().backward()
+    assert seen == [("state", 0, True, 4, 4)] and all(p.grad.eq(0).all() for p in model.parameters())
+    with raises(RuntimeError, "can only be called once"):
+        model.register_comm_hook(None, hook)
+
+
+def check_uneven_numbers_of_batches() -> None:
+    model = DDP(net())
+    opt = torch.optim.SGD(model.parameters(), 0.1)
+    with model.join():
+        for _ in range(2 + 2 * RANK):
+            opt.zero_grad()
+            model(data()).square().mean().backward()
+            opt.step()
+    rows = [torch.zeros(8, 4) for _ in range(WORLD)]
+    dist.all_gather(rows, model.module[0].weight.detach())
+    assert torch.equal(rows[0], rows[1])  # both have the parameters of the last
+    with raises(RuntimeError, "exhausted inputs" if RANK else "exhausted all inputs"), model.join(throw_on_early_termination=True):
+        for _ in range(1 + RANK):
+            model(data()).square().mean().backward()
+
+
+def check_modules_that_differ_are_refused() -> None:
+    with raises(RuntimeError, "appears not to match sizes"):
+        DDP(nn.Linear(2 + RANK, 3))
+    with raises(RuntimeError, "DDP expects same model across all ranks"):
+        DDP(nn.Linear(2, 3, bias=bool(RANK)))
+    with raises(ValueError, "device_ids"):
+        DDP(nn.Linear(2, 3), device_ids=[0])
+
+
+def check_batch_statistics_of_all_processes() -> None:
+    together, whole = nn.SyncBatchNorm(3), nn.BatchNorm2d(3)
+    x = torch.randn(5, 3, 2, 2, generator=torch.Generator().manual_seed(3))
+    part = (x[:2] if RANK == 0 else x[2:]).clone().requires_grad_()  # uneven
+    x = x.requires_grad_()
+    weights = torch.arange(60.0).reshape(5, 3, 2, 2)
+    y, z = together(part), whole(x)
+    (y * (weights[:2] if RANK == 0 else weights[2:])).sum().backward()
+    (z * weights).sum().backward()
+    rows = slice(0, 2) if RANK == 0 else slice(2, 5)
+    assert torch.allclose(y, z[rows], atol=1e-5) and torch.allclose(part.grad, x.grad[rows], atol=1e-3)
+    assert torch.allclose(together.running_var, whole.running_var, atol=1e-5)
+    total = together.weight.grad.clone()
+    dist.all_reduce(total)
+    assert torch.allclose(total, whole.weight.grad, rtol=1e-4)
+
+
+def check_states_of_optimizers_in_parts() -> None:
+    from jtorch.distributed.optim import ZeroRedundancyOptimizer
+
+    model, whole = DDP(net()), net()
+    parts = ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, lr=0.05)
+    plain = torch.optim.AdamW(whole.parameters(), lr=0.05)
+    for _ in range(3):
+        for m, x, opt in ((model, mine(data()), parts), (whole, data(), plain)):
+            opt.zero_grad()
+            m(x).square().mean().backward()
+            opt.step()
+    for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+        assert torch.allclose(p, q, atol=1e-5)
+    assert 0 < len(parts.optim.state) < 4
+    parts.consolidate_state_dict(to=0)
+    if RANK == 0:
+        state = parts.state_dict()
+        assert sorted(state["state"]) == [0, 1, 2, 3]
+        assert torch.allclose(state["state"][3]["exp_avg"], plain.state[whole[2].bias]["exp_avg"], atol=1e-6)
+    else:
+        with raises(RuntimeError, "has not been consolidated on this rank"):
+            parts.state_dict()
+
+
+def check_collectives_with_gradients() -> None:
+    from jtorch.distributed import nn as dnn
+
+    x = torch.full((2,), RANK + 1.0, requires_grad=True)
+    (dnn.all_reduce(x * x).sum() * (RANK + 1)).backward()
+    same(x.grad, [6.0 * (RANK + 1)] * 2)
+    x = torch.full((2,), RANK + 1.0, requires_grad=True)
+    sum((row * (i + 1 + RANK)).sum() for i, row in enumerate(dnn.all_gather(x))).backward()
+    same(x.grad, [3.0 + 2 * RANK] * 2)
+    x = torch.ones(2, requires_grad=True)
+    (g,) = torch.autograd.grad(dnn.all_reduce(x**3).sum(), x, create_graph=True)
+    g.sum().backward()
+    same(x.grad, [6.0 * WORLD] * 2)
+    from jtorch.distributed import _functional_collectives as fc
+
+    t = torch.arange(4.0).reshape(2, 2) + RANK
+    same(fc.all_gather_tensor(t, 1, dist.group.WORLD), [[0, 1, 1, 2], [2, 3, 3, 4]])
+    same(fc.reduce_scatter_tensor(t, "avg", 1, [0, 1]), [[0.5 + RANK], [2.5 + RANK]])
+    same(fc.permute_tensor(t, [1, 0], dist.group.WORLD), torch.arange(4.0).reshape(2, 2) + 1 - RANK)
+
+
+def check_meshes() -> None:
+    from jtorch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("replicate", "shard"))
+    assert mesh.get_coordinate() == (0, RANK) and mesh["shard"].get_local_rank() == RANK and mesh["shard"].size() == 2
+    assert dist.get_process_group_ranks(mesh.get_group("shard")) == [0, 1] and mesh["replicate"].mesh.tolist() == [RANK]
+    assert dist.get_process_group_ranks(mesh.get_group(0)) == [RANK] and repr(mesh["shard"]) == "DeviceMesh((shard=2), 'cpu', stride=(1,))"
+    for group in (mesh.get_group("shard"), mesh._flatten().get_group()):
+        t = torch.ones(1)
+        dist.all_reduce(t, group=group)
+        same(t, [2.0])
+    model = DDP(net(RANK), device_mesh=mesh["shard"])
+    model(mine(data())).sum().backward()
+    with raises(RuntimeError, "found 4 ranks"):
+        init_device_mesh("cpu", (2, 2))
+
+
+def check_a_rank_may_read_values_alone() -> None:
+    model = DDP(net())
+    total = torch.zeros(())
+    for step in range(3):
+        loss = model(mine(data())).square().mean()
+        if RANK == 0 and step:
+            total = total + loss.item()
+        loss.backward()
+        if RANK == 1:
+            assert model.module[0].weight.grad.sum().item() == model.module[0].weight.grad.sum().item()
+    assert model(data()).isfinite().all()
+
+
+run(dict(globals()))

@@ -1,0 +1,38 @@
+"""A process of three that fails in a way of its own, and what the others see."""
+
+import datetime
+import os
+import signal
+import sys
+import time
+
+import jtorch as torch
+import jtorch.distributed as dist
+
+how, culprit = sys.argv[1], int(sys.argv[2])
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=3 if how == "hangs" else 60))
+rank = dist.get_rank()
+t = torch.ones(3)
+dist.all_reduce(t)
+dist.send(t, (rank + 1) % 3)
+dist.recv(t, (rank - 1) % 3)
+dist.barrier()
+if rank == culprit:
+    if how == "raises":
+        raise ValueError("had enough")
+    if how == "exits":
+        os._exit(7)
+    if how == "hangs":
+        time.sleep(8)
+        os._exit(0)
+    os.kill(os.getpid(), signal.SIGKILL)
+begin = time.time()
+try:
+    if how == "is missed":
+        dist.recv(t, culprit)
+    else:
+        dist.all_reduce(t)
+except dist.DistBackendError as e:
+    sys.stdout.write(f"{time.time() - begin:.1f} seconds: {e}\n")
+    sys.stdout.flush()
+    raise

@@ -1,0 +1,16 @@
+"""Worlds of several processes: each program's cases run one after another in one world, and are tests of their own here."""
+
+from __future__ import annotations
+
+import pytest
+from worlds import cases, check
+
+
+@pytest.mark.parametrize("name", cases("collectives"))
+def test_collectives(name: str) -> None:
+    check("collectives", 3, name)
+
+
+@pytest.mark.parametrize("name", cases("data_parallel"))
+def test_data_parallel(name: str) -> None:
+    check("data_parallel", 2, name)

@@ -1,0 +1,83 @@
+"""Stores: in memory, in a file, over TCP, and parts of others."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import threading
+import time
+
+import pytest
+
+import jtorch.distributed as dist
+
+SHORT = datetime.timedelta(seconds=0.1)
+
+
+@pytest.fixture(params=["hash", "file", "tcp", "client", "prefix"])
+def store(request, tmp_path):
+    if request.param == "hash":
+        yield dist.HashStore()
+    elif request.param == "file":
+        yield dist.FileStore(str(tmp_path / "store"), 1)
+    else:
+        server = dist.TCPStore("127.0.0.1", 0, None, True)
+        client = dist.TCPStore("127.0.0.1", server.port, None, False)
+        yield {"tcp": server, "client": client, "prefix": dist.PrefixStore("a", client)}[request.param]
+        client._close()
+        server._close()
+
+
+def test_values(store) -> None:
+    store.set("key", "text")
+    store.set("bytes", b"\x00\xff")
+    assert store.get("key") == b"text" and store.get("bytes") == b"\x00\xff"
+    assert store.add("count", 3) == 3 and store.add("count", -1) == 2 and store.get("count") == b"2"
+    assert store.check(["key", "count"]) and not store.check(["key", "absent"])
+    assert store.num_keys() == 3 and len(store.list_keys()) == 3
+    assert store.delete_key("count") and not store.delete_key("count")
+    store.append("key", "s")
+    assert store.multi_get(["key", "bytes"]) == [b"texts", b"\x00\xff"]
+    assert store.compare_set("key", "other", "new") == b"texts" and store.compare_set("key", "texts", "new") == b"new"
+    assert store.compare_set("first", "", "x") == b"x" and store.compare_set("none", "y", "z") == b"y"
+    store.queue_push("q", "1")
+    store.queue_push("q", "2")
+    assert store.queue_len("q") == 2 and store.queue_pop("q") == b"1" and store.queue_pop("q") == b"2"
+
+
+def test_waiting(store) -> None:
+    with pytest.raises(dist.DistStoreError, match="wait timeout after 100ms"):
+        store.wait(["never"], SHORT)
+    store.set_timeout(SHORT)
+    assert store.timeout == SHORT
+    with pytest.raises(dist.DistStoreError):
+        store.get("never")
+    store.set_timeout(datetime.timedelta(seconds=20))
+
+    def later() -> None:
+        time.sleep(0.05)
+        store.set("late", b"x" * 100_000)
+
+    thread = threading.Thread(target=later)
+    thread.start()
+    store.wait(["late"])
+    assert len(store.get("late")) == 100_000
+    thread.join()
+
+
+def test_what_does_not_speak_the_language_is_let_go() -> None:
+    import socket
+
+    server = dist.TCPStore("127.0.0.1", 0, None, True)
+    with socket.create_connection(("127.0.0.1", server.port)) as s:
+        s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        s.settimeout(5)
+        with contextlib.suppress(ConnectionResetError):
+            assert s.recv(1) == b""
+    server.set("still", "there")
+    assert server.get("still") == b"there"
+    with pytest.raises(dist.DistNetworkError, match="failed to listen"):
+        dist.TCPStore("127.0.0.1", server.port, None, True)
+    server._close()
+    with pytest.raises(dist.DistNetworkError, match="timed out"):
+        dist.TCPStore("127.0.0.1", server.port, None, False, timeout=SHORT)
