@@ -40,7 +40,7 @@ def __copy__(self: Tensor) -> Tensor:
     made.requires_grad = (self.requires_grad and self.is_leaf) or self.requires_grad
     for k, v in self.__dict__.items():
         if not k.startswith("_"):
-            made.__dict__[k] = v
+            made.__dict__[k] = v  # type: ignore[index]
     return made
 
 
@@ -84,7 +84,7 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
         made._grad = self._grad.__deepcopy__(memo)
     for k, v in self.__dict__.items():
         if not k.startswith("_"):
-            made.__dict__[k] = copy_module.deepcopy(v, memo)
+            made.__dict__[k] = copy_module.deepcopy(v, memo)  # type: ignore[index]
     return made
 
 

@@ -397,7 +397,7 @@ defvjp(_min_dim, _dim_rule, fwd=select_fwd(_min_dim), saves=(), shown=(1,))
 
 
 def _by_numpy(axis: int, largest: bool) -> Callable[[np.ndarray], np.ndarray]:
-    return functools.partial(np.ndarray.argmax if largest else np.ndarray.argmin, axis=axis, keepdims=True)
+    return functools.partial(np.ndarray.argmax if largest else np.ndarray.argmin, axis=axis, keepdims=True)  # type: ignore[return-value]
 
 
 @hosted(_by_numpy, ns=2, dtypes=REALS, elementwise=False)

@@ -451,7 +451,7 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
     made = memo[id(self)] = make(self._kind, tuple(i.clone() for i in self._at), values, self._dims, self._sorted)
     for k, v in self.__dict__.items():
         if not k.startswith("_"):
-            made.__dict__[k] = copy_module.deepcopy(v, memo)
+            made.__dict__[k] = copy_module.deepcopy(v, memo)  # type: ignore[index]
     return made
 
 
