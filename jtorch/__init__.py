@@ -87,9 +87,11 @@ for _name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bs
 from . import fft as fft
 from . import linalg as linalg
 from . import special as special
+from . import _tracebacks
 from .pytree import register as _register_pytree
 
 _register_pytree()
+_tracebacks.install()
 import importlib.util as _iu
 
 if _iu.find_spec("jtorch.random"):
@@ -164,7 +166,3 @@ def __getattr__(name: str) -> _Any:
             if error.name != f"{__name__}.{name}":
                 raise
     return _refusals.find("jtorch", name)
-
-from . import _tracebacks
-
-_tracebacks.install()

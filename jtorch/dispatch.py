@@ -67,6 +67,7 @@ _tensor_type: type | None = None
 def add_plain(*types: type) -> None:
     """Declares exact types whose instances need not be asked."""
     PLAIN.update(types)
+    PLAIN.update(map(type, types))  # the classes themselves are no operands that take part
     STATIC.update(types)
     TENSORS.update(t for t in types if _tensor_type is not None and issubclass(t, _tensor_type))
 
