@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import calls, tracing
+from jtorch.engine import calls, programs, tracing
+from jtorch.ops._kernel import forget_calls
 
 
 @pytest.fixture
@@ -26,6 +27,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
         found.append((call.name, result[0].jaxpr))
         return result
 
+    monkeypatch.setattr(programs, "_place", lambda: None)  # what earlier processes have learnt would not be traced again
+    forget_calls()
     monkeypatch.setattr(tracing, "traced", traced)
     return found
 
@@ -53,8 +56,6 @@ def test_jax_s_own_way_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
     mine = results(61)
     monkeypatch.setattr(tracing, "_tracer", lambda: None)
-    from jtorch.ops._kernel import forget_calls
-
     forget_calls()
     assert results(61) == mine
 
