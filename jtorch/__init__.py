@@ -84,10 +84,10 @@ newaxis = None
 for _name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn"):
     globals()[_name] = getattr(_layouts, _name)
 
+from . import _tracebacks
 from . import fft as fft
 from . import linalg as linalg
 from . import special as special
-from . import _tracebacks
 from .pytree import register as _register_pytree
 
 _register_pytree()
