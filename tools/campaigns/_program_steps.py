@@ -112,7 +112,7 @@ torch.utils.checkpoint.checkpoint(lambda v: (v * v).sin(), {f}, use_reentrant=Fa
 torch.func.grad(lambda v: (v.sin() * v).sum())({f}.detach())|torch.func.vmap(lambda v: v * 2 + v.sum())({q1})
 torch.func.jvp(lambda v: v.sin() * v, ({f}.detach(),), (torch.ones_like({f}).detach(),))[1]
 torch.func.grad(lambda v: (torch.zeros_like(v).add_(2) * v).sum())({f}.detach())
-torch.func.grad(lambda v: {f}.detach().add_(v).sum())({f}.detach())|torch.trapezoid({q1}, dim={d})
+torch.trapezoid({q1}, dim={d})
 torch.func.vjp(torch.sin, {f}.detach())[1]({f}.detach())[0]
 torch.func.functional_call(net, {{"weight": net.weight * 2, "bias": net.bias}}, (torch.ones(2, 3).double() * {f}.double().mean(),))
 torch.func.vmap(torch.func.grad(lambda v: (v * v).sum()))({f1}.detach())|net(torch.ones(2, 3).double() * {f}.double().mean()).relu()
