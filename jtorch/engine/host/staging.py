@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
@@ -93,8 +95,14 @@ class Program:
 
 def made(lines: Sequence[str], names: dict[str, Any], name: str = "run") -> Callable[..., Any]:
     """The function that lines made of nothing but numbers define."""
-    exec(compile("\n".join(lines), "<jtorch kernel>", "exec"), names)
+    exec(_code("\n".join(lines)), names)
     return names[name]
+
+
+@functools.lru_cache(maxsize=1024)
+def _code(text: str) -> types.CodeType:
+    """Its code: most kernels of a program share theirs with others, and differ in what they find under the names."""
+    return compile(text, "<jtorch kernel>", "exec")
 
 
 class _Stager:
