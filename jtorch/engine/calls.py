@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from . import limits, programs, room, tracing, values
+from . import any_size, limits, programs, room, tracing, values
 from .values import META, Aval, Several, aval_of
 
 
@@ -52,6 +52,8 @@ class Call:
         identity: what the kernel is, the same in every process (see ``programs``); None if there is no telling.
         bounds: gives the interval of its integers from those of its operands, where its jaxpr does not show it; None otherwise.
         chains: for a program made of recorded steps, what may answer each of its checks.
+        general: of an elementwise kernel, gives what stands for it with operands of all sizes (see ``any_size``); None for others.
+        forms: what tracing it for all sizes has shown, by operand avals.
         last: the operand avals that it was traced with last, and what that gave (see ``tracing``), until it is settled how to run it.
     """
 
@@ -69,6 +71,8 @@ class Call:
         "bounds",
         "chains",
         "view",
+        "general",
+        "forms",
         "last",
         "_alone",
         "_jitted",
@@ -90,6 +94,8 @@ class Call:
         self.identity = identity
         self.bounds: Callable[..., Any] | None = None
         self.chains: Any = None
+        self.general: Callable[..., Any] | None = None
+        self.forms: dict[tuple[Aval, ...], Any] | None = None
         self._alone: Any = None
         CALLS.add(self)
 
@@ -153,9 +159,10 @@ class Shapes:
         alone: how often the kernel ran in traces so short that recording them was of no use (see ``record``).
         on_host: that ``run`` takes and may give NumPy arrays.
         estimate: what running takes; None until it is settled how the call is to run (``tiers.settle``).
+        fitting: what the kernel is for all sizes (see ``any_size``); None where it was traced for these.
     """
 
-    __slots__ = ("alone", "checks", "estimate", "flows", "jaxpr", "mixed", "on_host", "outs", "quick", "run")
+    __slots__ = ("alone", "checks", "estimate", "fitting", "flows", "jaxpr", "mixed", "on_host", "outs", "quick", "run")
 
     def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool) -> None:
         self.outs, self.checks = outs, checks
@@ -166,6 +173,7 @@ class Shapes:
         self.quick: Callable[..., Any] | None = None
         self.alone = 0
         self.estimate: Estimate | None = None
+        self.fitting: any_size.Fitting | None = None
         #: Operands on several devices: immediate mode must bring them together first.
         self.mixed = mixed
 
@@ -190,9 +198,10 @@ def shapes_of(call: Call, avals: tuple[Aval, ...], device: Any) -> Shapes:
     if found is not None:
         return found
     place = common_device(call, avals, device)
-    outs, checks = _described(call, avals, place)
+    outs, checks, fitting = _described(call, avals, place)
     limits.check(outs, call.view)
     found = Shapes(outs, checks, len({a.device for a in avals}) > 1)
+    found.fitting = fitting
     begin(call, avals, found)
     call.shapes[avals] = found
     if len(call.shapes) > MANY:
@@ -233,12 +242,18 @@ def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...
 _abstract: weakref.WeakKeyDictionary[Call, dict[tuple[Aval, ...], Any]] = weakref.WeakKeyDictionary()
 
 
-def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...]]:
-    """The result avals of ``call`` on ``place``, and its checks on values: what an earlier process kept, or by tracing the kernel."""
+def _described(
+    call: Call, avals: tuple[Aval, ...], place: Any
+) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], any_size.Fitting | None]:
+    """The result avals of ``call`` on ``place``, and its checks on values: from what it is for all sizes, which comes last, from what an
+    earlier process kept, or by tracing the kernel."""
+    if call.general is not None and (fitting := any_size.fitting(call, avals)) is not None:
+        outs = tuple([aval_of(shape, dtype, place) for shape, dtype in fitting.outs()])
+        return outs[0] if fitting.form.single else outs, (), fitting
     key = programs.key_of("shapes", call.identity, avals)
     fact = programs.remembered(key)
     if fact is not None:
-        return _recalled(call, fact, place)
+        return *_recalled(call, fact, place), None
     warned = programs.warned
     with kernel_errors(call.name):
         result = tracing.traced(call, avals)[1]
@@ -252,7 +267,7 @@ def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | 
     )
     if key is not None and warned == programs.warned:
         _remember(key, call, outs, checks)
-    return outs, checks
+    return outs, checks, None
 
 
 def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:

@@ -81,6 +81,7 @@ class Op:
     promote: str | tuple[str, ...] | None = None
     check: Callable[[list[Any]], None] | None = None
     broadcast: bool = False
+    elementwise: bool = False
     varargs: str | None = None
     returns: str | None = None
     fields: tuple[str, ...] = ()
@@ -174,10 +175,10 @@ def _family(family: str, **preset: Any) -> Callable[..., Callable[[F], F]]:
 #: How ``div`` promotes: as ``"float"``, but as ``"common"`` with a ``rounding_mode``.
 UNLESS_ROUNDED = "float unless rounding_mode"
 
-unary = _family("unary", promote="float", broadcast=True, out=True)
-binary = _family("binary", promote="common", broadcast=True, out=True)
-comparison = _family("comparison", promote="common", broadcast=True, out=True, differentiable=False)
-pointwise = _family("pointwise", promote="common", broadcast=True, out=True)
+unary = _family("unary", elementwise=True, promote="float", broadcast=True, out=True)
+binary = _family("binary", elementwise=True, promote="common", broadcast=True, out=True)
+comparison = _family("comparison", elementwise=True, promote="common", broadcast=True, out=True, differentiable=False)
+pointwise = _family("pointwise", elementwise=True, promote="common", broadcast=True, out=True)
 reduction = _family("reduction", out=True)
 shape = _family("shape", saves=())
 random = _family("random", random=True, differentiable=False)

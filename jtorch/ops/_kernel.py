@@ -12,7 +12,7 @@ from jax import lax
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from .. import dtypes
-from ..engine import Aval, Call, Guarded
+from ..engine import Aval, Call, Guarded, any_size
 from ..engine.calls import MANY
 from ..engine.programs import identity, key_of, remember, remembered
 from ..engine.tracing import traced
@@ -175,6 +175,8 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     call.apart = op.apart
     call.bounds = op.bounds
     call.view = op.family == "view"
+    if op.elementwise and not forward:
+        call.general = any_size.general
     if not forward and (piecewise := _pieces.FORWARD.get(op.path)) is not None:
         call.jitted = _pieces.InPieces(call.jitted, piecewise, _statics(layout))
     return call
@@ -441,6 +443,11 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
     """
     info: Info = call.extra
     found = info.masks.get((avals, needs))
+    if found is None and info.op.elementwise and any_size.sizes_of((*avals, *outs)) is not None:
+        small = tuple([any_size.stand_in(a) for a in avals])
+        if small != avals:
+            found = kept_for(call, small, tuple([any_size.stand_in(a) for a in outs]), needs)
+            _put(info.masks, (avals, needs), found)
     if found is None:
         found = info.saved
         key = key_of("kept", call.identity, avals, outs, needs) if any(found) and not info.hidden else None
@@ -512,6 +519,17 @@ def vjp_of(
     name = call.identity and identity("vjp", call.identity, avals, outs, needs, given, recompute, kept)
     found = Call(f"{op.name}_backward", fn, call.kinds, derived, name)
     found.apart = op.apart
+    if op.elementwise:
+
+        def general(_: Call, given_avals: tuple[Aval, ...]) -> any_size.General | None:
+            sizes = any_size.sizes_of((*avals, *outs, *given_avals))
+            if sizes is None:
+                return None
+            small, small_outs = (tuple([any_size.stand_in(a) for a in group]) for group in (avals, outs))
+            same = found if small == avals and small_outs == outs else vjp_of(call, small, small_outs, needs, given, recompute, kept)
+            return any_size.General(same, tuple([any_size.stand_in(a) for a in given_avals]), sizes)
+
+        found.general = general
     if (piecewise := _pieces.DERIVATIVES.get(op.path)) is not None and all(given) and not n_saved and not n_results:
         found.jitted = _pieces.InPieces(found.jitted, _needed(piecewise, avals, needs), _statics(info.layout))
     _put(info.vjps, (avals, needs, given, recompute, kept), found)

@@ -8,37 +8,37 @@ from ._declare import Array, Dtype, Number, defvjp, op
 from ._kernel import cast
 
 
-@op(saves=(), aten="clone.default", name="clone", family="op", method=False)
+@op(saves=(), aten="clone.default", name="clone", family="op", method=False, elementwise=True)
 def clone(input: Array) -> Array:
     """A copy with its own memory; gradients pass through."""
     return jnp.copy(input)
 
 
-@op(namespace="_C", name="_to_copy", saves=(), aten="_to_copy.default", family="op")
+@op(namespace="_C", name="_to_copy", saves=(), aten="_to_copy.default", family="op", elementwise=True)
 def _to_copy(input: Array, dtype: Dtype) -> Array:
     """A copy in another dtype. Complex to real drops the imaginary parts; numbers become bool by comparison with zero."""
     return cast(input, dtype)
 
 
-@op(namespace="_C", name="_fill", saves=(), aten="fill.Scalar")
+@op(namespace="_C", name="_fill", saves=(), aten="fill.Scalar", elementwise=True)
 def _fill(input: Array, value: Array | Number) -> Array:
     """``value`` everywhere, in the shape and dtype of ``input``, to which no gradient flows."""
     return jnp.broadcast_to(cast(jnp.asarray(value), input.dtype), input.shape)
 
 
-@op(namespace="_C", name="_copy", saves=(), aten="copy.default")
+@op(namespace="_C", name="_copy", saves=(), aten="copy.default", elementwise=True)
 def _copy(input: Array, src: Array) -> Array:
     """``src`` broadcast to the shape and cast to the dtype of ``input``."""
     return jnp.broadcast_to(cast(src, input.dtype), input.shape)
 
 
-@op(namespace="_C", name="_ones_like", differentiable=False)
+@op(namespace="_C", name="_ones_like", differentiable=False, elementwise=True)
 def _ones_like(input: Array) -> Array:
     """The gradient of a result with respect to itself."""
     return jnp.ones_like(input)
 
 
-@op(namespace="_C", name="_accumulate", saves=(), aten="add.Tensor")
+@op(namespace="_C", name="_accumulate", saves=(), aten="add.Tensor", elementwise=True)
 def _accumulate(input: Array, other: Array) -> Array:
     """The sum of two gradients of one shape."""
     return input + other

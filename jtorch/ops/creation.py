@@ -26,7 +26,7 @@ def factory(**options: object):
 
 def like(**options: object):
     """Declares a factory that takes shape and dtype from a tensor, whose values it never reads."""
-    return op(**{"family": "like", "differentiable": False, "saves": (), "method": False, **options})  # type: ignore[arg-type]
+    return op(**{"family": "like", "differentiable": False, "elementwise": True, "saves": (), "method": False, **options})  # type: ignore[arg-type]
 
 
 def _sizes(name: str, size: tuple[int, ...]) -> tuple[int, ...]:
