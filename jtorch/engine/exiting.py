@@ -26,6 +26,8 @@ from . import ahead, calls, values
 PATIENCE = 5.0
 #: And for the compiler.
 MOMENT = 0.05
+#: And the most that Python may take to end while another thread is inside XLA.
+LAST = 60
 _forever = threading.Lock()
 
 
@@ -85,7 +87,8 @@ def _left_alone() -> bool:
 
     When Python has ended, the process ends at once, before what that thread works with is taken apart. If it comes back while Python ends,
     its stack is unwound and it aborts (see above): then it stops for ever instead, and what the C++ library says of it on the error output
-    is not shown; Python has its own way there.
+    is not shown; Python has its own way there. Should the thread that ends Python abort, for a reason of its own, it would stop as well: then
+    the clock ends the process, with the status of SIGALRM.
     """
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "on_exit"):  # glibc's
@@ -104,6 +107,9 @@ def _left_alone() -> bool:
     libc.on_exit(end, None)
     libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
     libc.signal(signal.SIGABRT, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0)  # a program's own alarm is past its end
+    libc.signal(signal.SIGALRM, None)
+    libc.alarm(LAST)
     return True
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
+
+import pytest
 
 
 def test_threads_that_compute_at_the_end_of_the_program():
@@ -31,3 +35,10 @@ print(torch.ones(2).tolist())
         [sys.executable, "-c", program], env=os.environ | {"JAX_PLATFORMS": "cpu"}, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[1.0, 1.0]\n", "")
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "on_exit"), reason="the C library has no on_exit")
+def test_a_process_that_aborts_while_the_compiler_works_does_not_hang():
+    program = "from jtorch.engine import exiting\nimport os\nexiting.LAST = 1\nassert exiting._left_alone()\nos.abort()"
+    found = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert found.returncode == -signal.SIGALRM
