@@ -87,8 +87,8 @@ def _left_alone() -> bool:
 
     When Python has ended, the process ends at once, before what that thread works with is taken apart. If it comes back while Python ends,
     its stack is unwound and it aborts (see above): then it stops for ever instead, and what the C++ library says of it on the error output
-    is not shown; Python has its own way there. Should the thread that ends Python abort, for a reason of its own, it would stop as well: then
-    the clock ends the process, with the status of SIGALRM.
+    is not shown; Python has its own way there. Should the thread that ends Python abort, for a reason of its own, it would stop as well:
+    then the clock ends the process, with the status of SIGALRM.
     """
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "on_exit"):  # glibc's
