@@ -10,6 +10,8 @@ import threading
 import numpy as np
 
 _WORDS = 624
+#: Up to so many words NumPy gives them fastest without the checks of its generators.
+_FEW = 256
 #: What a state consists of: PyTorch's record, with the alignment of the C compiler that laid it out.
 _RECORD = np.dtype(
     {
@@ -24,6 +26,11 @@ _RECORD = np.dtype(
 STATE_BYTES: int = _RECORD.itemsize
 
 
+#: What twisters that are gone have left: seeding one anew is many times faster than making one, which asks the operating system.
+_spare: list[tuple[np.random.MT19937, np.random.Generator]] = []
+_MANY = 16
+
+
 class Twister:
     """A Mersenne twister (mt19937), and the second half of a pair of normal numbers whose first half was taken.
 
@@ -33,10 +40,17 @@ class Twister:
     __slots__ = ("_bits", "_words", "lock", "seed", "pending_normal")
 
     def __init__(self, seed: int) -> None:
-        self._bits = np.random.MT19937()
-        self._words = np.random.Generator(self._bits)
+        try:
+            self._bits, self._words = _spare.pop()
+        except IndexError:
+            self._bits = np.random.MT19937()
+            self._words = np.random.Generator(self._bits)
         self.lock = threading.RLock()
         self.reseed(seed)
+
+    def __del__(self, spare: list[tuple[np.random.MT19937, np.random.Generator]] = _spare) -> None:
+        if len(spare) < _MANY and hasattr(self, "_words"):
+            spare.append((self._bits, self._words))
 
     def reseed(self, seed: int) -> None:
         """Starts anew. The twister itself takes the seed's low 32 bits."""
@@ -47,12 +61,18 @@ class Twister:
 
     def bits32(self, n: int) -> np.ndarray:
         """The next ``n`` words, uint32."""
+        if n <= _FEW:
+            return self._bits.random_raw(n).astype(np.uint32)
         return self._words.integers(0, 1 << 32, n, dtype=np.uint32)
 
     def halves(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The next ``n`` numbers of 64 bits as their high and low words: the high word is drawn first."""
         pairs = self.bits32(2 * n).reshape(n, 2)
         return pairs[:, 0], pairs[:, 1]
+
+    def few(self, n: int) -> list[int]:
+        """The next ``n`` words, for a small ``n``, as Python's integers."""
+        return self._bits.random_raw(n).tolist()
 
     def bits64(self, n: int) -> np.ndarray:
         """The next ``n`` numbers of 64 bits, uint64."""

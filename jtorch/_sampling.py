@@ -16,6 +16,7 @@ from ._mt19937 import Twister
 
 _DOUBLE_BITS = 53
 _BLOCK = 1 << 12  # pairs of normal numbers at a time: temporaries stay in the cache
+_FEW_PAIRS = 16  # up to so many Python is faster than NumPy
 _LARGE = 1 << 19  # from this many normal numbers on XLA is worth its start
 
 # ---- uniform ---------------------------------------------------------------------------------------------------------------------
@@ -132,18 +133,31 @@ def normal(twister: Twister, n: int, mean: float, std: float, dtype: np.dtype, c
 
 def normal_serial(twister: Twister, n: int) -> np.ndarray:
     """Standard normal float64 in pairs (Box-Muller); the second of a pair that is not needed is kept for the next call."""
-    found = np.empty(n + 1, np.float64)
-    start = 0
-    if twister.pending_normal is not None and n:
-        found[0], twister.pending_normal, start = twister.pending_normal, None, 1
-    pairs = (n - start + 1) // 2
-    u = uniform64(twister, 2 * pairs).reshape(pairs, 2)
-    radius, angle = np.sqrt(-2.0 * np.log1p(-u[:, 1])), 2.0 * np.pi * u[:, 0]
-    made = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)
-    found[start : start + made.size] = made
-    if start + made.size > n:
+    kept = twister.pending_normal
+    if kept is not None and n:
+        twister.pending_normal = None
+        found = np.concatenate(([kept], _pairs(twister, n // 2)))
+    else:
+        found = _pairs(twister, (n + 1) // 2)
+    if found.size > n:
         twister.pending_normal = float(found[n])
     return found[:n]
+
+
+def _pairs(twister: Twister, pairs: int) -> np.ndarray:
+    """Pairs of standard normal float64, one after the other: each a radius and an angle from two uniform numbers, the angle drawn first."""
+    if pairs <= _FEW_PAIRS:
+        words = iter(twister.few(4 * pairs))
+        few: list[float] = []
+        for high, low in zip(words, words, strict=True):
+            angle = 2.0 * math.pi * ((high & 0x1FFFFF) * 2.0**-21 + low * 2.0**-_DOUBLE_BITS)
+            u = (next(words) & 0x1FFFFF) * 2.0**-21 + next(words) * 2.0**-_DOUBLE_BITS
+            radius = math.sqrt(-2.0 * math.log1p(-u))
+            few += radius * math.cos(angle), radius * math.sin(angle)
+        return np.array(few, np.float64)
+    u = uniform64(twister, 2 * pairs).reshape(pairs, 2)
+    radius, angle = np.sqrt(-2.0 * np.log1p(-u[:, 1])), 2.0 * np.pi * u[:, 0]
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)
 
 
 def _blocks(u: np.ndarray) -> np.ndarray:

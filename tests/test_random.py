@@ -62,6 +62,27 @@ def test_exponential() -> None:
     near(torch.empty(3).exponential_(), [3.5083, 1.2304, 0.6150])
 
 
+def test_a_generator_takes_over_what_another_left() -> None:
+    """What a twister leaves behind is seeded anew: nothing of its stream, its place in it or its kept number goes on."""
+    wanted = torch.randn(5, generator=torch.Generator().manual_seed(3))
+    for n in (1, 3, 700):
+        first = torch.Generator().manual_seed(n)
+        torch.randn(n, generator=first)
+        del first
+        assert torch.equal(torch.randn(5, generator=torch.Generator().manual_seed(3)), wanted)
+    kept = [torch.Generator().manual_seed(n) for n in range(3)]
+    assert len({torch.rand(1, generator=g).item() for g in kept}) == 3
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 32, 33, 40])
+def test_few_normal_numbers_are_those_of_many(count: int) -> None:
+    """Python's way for few pairs and NumPy's for many draw the same words in the same order."""
+    whole, parts = Twister(5), Twister(5)
+    many = _sampling.normal_serial(whole, 2 * count * 3)
+    few = np.concatenate([_sampling.normal_serial(parts, 2 * count) for _ in range(3)])
+    np.testing.assert_allclose(few, many, rtol=0, atol=1e-15)
+
+
 def test_a_normal_number_of_a_pair_is_kept_for_the_next_call() -> None:
     first = torch.randn(1).item()
     second = torch.randn(1).item()
