@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from .ops._declare import (
     Op,
     Param,
 )
+from .ops._facts import Facts
 from .ops._kernel import NUMBERS, Fixed, T, call_of
 from .static_types import STATIC_TABLES, static_of
 from .writing import check_inplace, check_overlap
@@ -564,9 +566,9 @@ def composite(
     operands: Sequence[str] = (),
     lists: Sequence[str] = (),
     aliases: Sequence[str] = (),
-    native: bool = True,
     varargs: str | None = None,
     inplace: bool = False,
+    **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a public function that is written with other public functions; overridable like an op.
 
@@ -575,43 +577,40 @@ def composite(
         method: also a Tensor method (of that name, if a string).
         operands, lists: the parameters that hold tensors, and lists of them.
         aliases: more public paths.
-        native: whether PyTorch implements it in C++ (see ``dispatch.override``).
         varargs: the second parameter, which the method also accepts spread: ``x.reshape(2, 3)``.
         inplace: also ``name_``, which writes the result into its first operand.
+        facts: what PyTorch does with it, as ops state it too (``ops/_facts.py``).
     """
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
-        COMPOSITES.append(
-            Composite(
-                body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), native, varargs, inplace
-            )
-        )
+        given = body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), varargs, inplace
+        COMPOSITES.append(Composite(*given, **facts))
         return body
 
     return declare
 
 
-class Composite:
+@dataclasses.dataclass(eq=False)
+class Composite(Facts):
     """What ``composite`` was told."""
 
-    __slots__ = ("body", "name", "namespace", "method", "operands", "lists", "aliases", "native", "varargs", "inplace")
-
-    def __init__(self, *fields: Any) -> None:
-        (
-            self.body,
-            self.name,
-            self.namespace,
-            self.method,
-            self.operands,
-            self.lists,
-            self.aliases,
-            self.native,
-            self.varargs,
-            self.inplace,
-        ) = fields
+    body: Callable[..., Any]
+    name: str
+    namespace: str
+    method: bool | str
+    operands: tuple[str, ...]
+    lists: tuple[str, ...]
+    aliases: tuple[str, ...]
+    varargs: str | None
+    inplace: bool
 
 
 COMPOSITES: list[Composite] = []
+
+
+def written_in(home: str) -> set[str]:
+    """The public functions that PyTorch writes in the module ``torch.<home>``, which offers and names them."""
+    return {f.name for f in (*OPS.values(), *COMPOSITES) if f.home == home}
 
 
 def bind_all() -> None:

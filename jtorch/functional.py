@@ -194,11 +194,6 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
     )
 
 
-#: What ``torch.functional`` offers under its own name: the functions that PyTorch writes there.
-_OWN = """atleast_1d atleast_2d atleast_3d align_tensors broadcast_shapes broadcast_tensors cartesian_prod block_diag cdist chain_matmul
-    einsum istft lu norm meshgrid pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""".split()
-
-
 def bind_everything() -> None:
     """Imports all declarations, makes their public forms, and gives Tensor its methods."""
     _import_all(ops)
@@ -226,7 +221,7 @@ def bind_everything() -> None:
     from . import _not_offered
 
     PUBLIC.update(_not_offered.public())
-    globals().update({name: PUBLIC[name] for name in _OWN if name in PUBLIC})
+    globals().update({name: PUBLIC[name] for name in binding.written_in("functional")})
     _bind_indexing()
     _bind_tensor(tensor_objects)
 

@@ -69,30 +69,6 @@ _OPERATOR_NAMES = {
 #: Modules whose functions have its name before their own.
 _PREFIXED = frozenset(("linalg", "fft", "special"))
 
-#: Functions that PyTorch writes in Python around ``handle_torch_function``, whatever they are here: handlers are told the defaults, and
-#: exact Tensor among the classes.
-_IN_PYTHON = frozenset(
-    f"{prefix}.{name}"
-    for prefix, names in {
-        "torch": """atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum lobpcg
-            lu meshgrid
-            norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""",
-        "torch.nn.functional": """adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d
-            affine_grid alpha_dropout batch_norm binary_cross_entropy binary_cross_entropy_with_logits celu cosine_embedding_loss
-            cross_entropy ctc_loss dropout dropout1d dropout2d dropout3d elu embedding embedding_bag feature_alpha_dropout fold
-            fractional_max_pool2d fractional_max_pool3d gaussian_nll_loss glu grid_sample group_norm gumbel_softmax hardtanh
-            hinge_embedding_loss huber_loss instance_norm interpolate kl_div l1_loss layer_norm leaky_relu linear_cross_entropy
-            local_response_norm log_softmax lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss max_pool1d max_pool2d max_pool3d max_unpool1d
-            max_unpool2d max_unpool3d mish mse_loss multi_head_attention_forward multi_margin_loss multilabel_margin_loss
-            multilabel_soft_margin_loss nll_loss normalize pad poisson_nll_loss relu relu6 rms_norm rrelu selu silu smooth_l1_loss
-            soft_margin_loss softmax softmin softsign tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss unfold""",
-        "torch.Tensor": """__contains__ __floordiv__ __ipow__ __len__ __pow__ __rdiv__ __reversed__ __rfloordiv__ __rlshift__
-            __rmatmul__ __rmod__
-            __rpow__ __rrshift__ __rsub__ __rtruediv__ backward istft lu norm register_hook split stft unique unique_consecutive""",
-    }.items()
-    for name in names.split()
-)
-
 
 def _check(value: str, kind: str | Static) -> str:
     """An expression that is true if ``value`` needs a closer look."""
@@ -254,6 +230,7 @@ def specialise(
     lists: Iterable[str] = (),
     *,
     native: bool = True,
+    parsed: bool | None = None,
     opaque: bool = True,
     overridable: bool = True,
     operator: bool = False,
@@ -277,6 +254,7 @@ def specialise(
 
     Args:
         native: whether PyTorch has this function in C++ (see ``dispatch.override``).
+        parsed: whether arguments that do not fit are explained as PyTorch's parser does; by default if ``native``.
         opaque: whether the body calls no public function.
         overridable: False for functions that only modes see, such as factories.
         operator: a TypeError becomes NotImplemented, as Python's operator methods want it.
@@ -298,7 +276,7 @@ def specialise(
         return impl
     prefix, _, name = public.rpartition(".")
     is_method = prefix == "torch.Tensor"
-    parsed, native = native, native and public not in _IN_PYTHON
+    parsed = native if parsed is None else parsed
     sig = signature or signature_of(impl)
     layout = Layout(sig, is_method, aliases or {})
     caller = Caller(impl, name, layout, is_method, native, opaque)

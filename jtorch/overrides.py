@@ -14,7 +14,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from . import dispatch
-from .binding import ALIASES
+from .binding import ALIASES, written_in
 from .core import Tensor
 from .devices import FACTORIES
 from .dispatch import (
@@ -102,11 +102,6 @@ _SIMPLE_WRAPPERS = frozenset(
     f"torch.nn.functional.{name}"
     for name in """adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices hardsigmoid hardswish
     max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices scaled_grouped_mm scaled_mm sigmoid tanh""".split()
-)
-#: Functions of ``torch`` that are named where they are written.
-_WRITTEN_IN_FUNCTIONAL = frozenset(
-    """atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm
-    pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""".split()
 )
 #: Functions of ``torch`` that are listed where they are written, under ``torch.functional``, alone.
 _LISTED_ONCE = frozenset(("lu", "pca_lowrank", "svd_lowrank", "unique"))
@@ -237,11 +232,16 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     name = dispatch.NAMES.get(f)
     if name is not None:
         own = name.removeprefix("torch.")
-        return f"torch.functional.{own}" if own in _WRITTEN_IN_FUNCTIONAL else name
+        return f"torch.functional.{own}" if own in _written_in_functional() else name
     owner = getattr(f, "__self__", None)
     if isinstance(owner, TensorProperty):
         return f"torch.Tensor.{owner.__name__}.{f.__name__}"
     return _other_names().get(f)
+
+
+@functools.cache
+def _written_in_functional() -> set[str]:
+    return written_in("functional")
 
 
 @functools.cache

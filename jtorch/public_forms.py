@@ -76,6 +76,8 @@ def spelled(signature: inspect.Signature, path: str) -> tuple[inspect.Signature,
 
 # ---- public callables ------------------------------------------------------------------------------------------------------------
 
+#: Operators that PyTorch writes in Python, beside the reflected ones that it does not share with the plain operator.
+_IN_PYTHON = frozenset(("__pow__", "__ipow__", "__floordiv__"))
 #: Operator methods of each sign: (name, in-place name, reflected name, swapped operands in the reflected form).
 OPERATORS = {
     "+": ("__add__", "__iadd__", "__radd__"),
@@ -125,12 +127,13 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
     bound = BOUND[op.path]
     path = path or op.path
     label = f"torch.{path}"
+    told: dict[str, Any] = {"wrapped": op.body, "doc": op.body.__doc__, "native": op.is_native(path), "parsed": True}
     operands, lists = _operand_names(op)
     if op.out:
         operands.append("out")
     if op.varargs and op.params[0].name == op.varargs:
         impl = _spread(bound.core, op, method=False)
-        return specialise(impl, label, operands, lists, wrapped=op.body, doc=op.body.__doc__, annotations=annotations_of(op))
+        return specialise(impl, label, operands, lists, annotations=annotations_of(op), **told)
     lines, names = bound_sources[op.path]
     signature, core = signature_of(op), bound.core
     if path in SPELLINGS:
@@ -147,9 +150,8 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         aliases=_aliases(op),
         body="\n".join(lines),
         names=names,
-        wrapped=op.body,
-        doc=op.body.__doc__,
         annotations=annotations_of(op, path),
+        **told,
     )
 
 
@@ -160,9 +162,10 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     first = op.params[0].name
     operands = ["self" if n == first else n for n in operands]
     label = f"torch.Tensor.{name}"
+    told: dict[str, Any] = {"wrapped": op.body, "doc": op.body.__doc__, "native": op.is_native(f"Tensor.{name}"), "parsed": True}
     if op.varargs:
         spread = _spread(bound.core, op, method=True)
-        return specialise(spread, label, operands, lists, wrapped=op.body, doc=op.body.__doc__, annotations=annotations_of(op))
+        return specialise(spread, label, operands, lists, annotations=annotations_of(op), **told)
     lines, names = bound_sources[op.path]
     body = [f"{first} = self", *([] if not op.out else ["out = None"]), *lines]
     signature = signature_of(op, "self")
@@ -180,9 +183,8 @@ def method(op: Op, name: str) -> Callable[..., Any]:
         aliases=_aliases(op),
         body="\n".join(body),
         names=names,
-        wrapped=op.body,
-        doc=op.body.__doc__,
         annotations=annotations_of(op, f"Tensor.{name}"),
+        **told,
     )
 
 
@@ -350,6 +352,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
         reports=made,
         body="\n".join(body),
         names=names,
+        native=plain_name not in _IN_PYTHON,
         **options,
     )
     if reflected is not None:
@@ -362,6 +365,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
             reports=None if own else made,
             body="\n".join(swapped),
             names=names,
+            native=own is None,
             **options,
         )
     if inplace_name is not None and op.inplace:
@@ -370,7 +374,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
             check_inplace(self)
             return inplace(self, core(self, other))
 
-        found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, **options)
+        found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, native=inplace_name not in _IN_PYTHON, **options)
     return found
 
 

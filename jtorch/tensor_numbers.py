@@ -282,7 +282,7 @@ def __index__(self: Any) -> Any:
     return int(_scalar(self, "index"))
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), native=False)
 def __len__(self: Any) -> Any:
     """The size of the first dimension.
 

@@ -210,7 +210,7 @@ def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, 
     return found if out is None else write_out(found, out, "linalg_tensorsolve")
 
 
-@composite(name="lu", operands=("A",), method=True, native=False)
+@composite(name="lu", operands=("A",), method=True, native=False, home="functional")
 def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """``linalg.lu_factor_ex`` as a plain tuple, its info only with ``get_infos``; deprecated.
 

@@ -259,7 +259,7 @@ def std_mean(
 # ---- norms -----------------------------------------------------------------------------------------------------------------------
 
 
-@composite(operands=("input", "out"), native=False)
+@composite(operands=("input", "out"), native=False, home="functional")
 def norm(
     input: Any,
     p: float | str | None = "fro",
@@ -320,7 +320,7 @@ def _chosen(found: tuple[Any, Any, Any], return_inverse: bool, return_counts: bo
     return asked[0] if len(asked) == 1 else tuple(asked)
 
 
-@composite(method=True, operands=("input",), native=False)
+@composite(method=True, operands=("input",), native=False, home="functional")
 def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements (or slices along ``dim``) in ascending order, with ``sorted=False`` too.
 
@@ -358,7 +358,7 @@ def _check_flags(name: str, dim: Any, **flags: Any) -> None:
             raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type_name(value)}")
 
 
-@composite(method=True, operands=("input",), native=False)
+@composite(method=True, operands=("input",), native=False, home="functional")
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``.
 

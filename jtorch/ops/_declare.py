@@ -16,6 +16,8 @@ from typing import Any, TypeAlias, TypeVar
 import jax
 import jax.numpy as jnp
 
+from ._facts import Facts
+
 Array: TypeAlias = jax.Array
 #: A Python number for the caller, a 0-d array for the kernel: what the checker takes for both.
 Number: TypeAlias = Any
@@ -66,7 +68,7 @@ class Param:
 
 
 @dataclasses.dataclass(eq=False)
-class Op:
+class Op(Facts):
     """Everything that is known of one op; variants, overrides, stubs and tests are derived from it."""
 
     name: str

@@ -52,7 +52,7 @@ def _relu_rule(g: Array, result: Array, *_: object, **__: object) -> tuple[Array
 defvjp(relu, _relu_rule)
 
 
-@_activation(name="relu", inplace=True, saves=("result",), aten="relu")
+@_activation(name="relu", inplace=True, saves=("result",), aten="relu", native=False)
 def functional_relu(input: Array, inplace: bool = False) -> Array:
     """``max(input, 0)``; NaN stays NaN. ``inplace`` writes the result into ``input``.
 
@@ -80,7 +80,7 @@ def _refuse_complex(x: Array) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-@_activation(inplace=True, saves=("input",), aten="hardtanh")
+@_activation(inplace=True, saves=("input",), aten="hardtanh", native=False)
 def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1.0, inplace: bool = False) -> Array:
     """Moves elements into ``[min_val, max_val]``. ``inplace`` writes the result into ``input``.
 
@@ -122,7 +122,7 @@ def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_v
 defvjp(hardtanh, _hardtanh_rule)
 
 
-@_activation(saves=("input",), aten="relu6")
+@_activation(saves=("input",), aten="relu6", native=False)
 def relu6(input: Array, inplace: bool = False) -> Array:
     """Moves elements into [0, 6]. ``inplace`` writes the result into ``input``.
 
@@ -149,7 +149,7 @@ def _relu6_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple
 defvjp(relu6, _relu6_rule)
 
 
-@_activation(inplace=True, saves=("input",), aten="leaky_relu")
+@_activation(inplace=True, saves=("input",), aten="leaky_relu", native=False)
 def leaky_relu(input: Array, negative_slope: Number = 0.01, inplace: bool = False) -> Array:
     """``input`` where positive, else ``negative_slope * input``. ``inplace`` writes the result into ``input``.
 
@@ -270,7 +270,7 @@ def _threshold_rule(g: Array, _: None, input: Array, threshold: Number, *rest: o
 defvjp(threshold, _threshold_rule)
 
 
-@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold")
+@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold", native=False)
 def functional_threshold(input: Array, threshold: Number, value: Number, inplace: bool = False) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``.
 

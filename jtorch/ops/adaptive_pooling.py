@@ -185,7 +185,7 @@ def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Arr
     return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image")
+@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image", native=False)
 def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages an image over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -204,7 +204,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] 
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool3d")
+@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False)
 def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages a volume over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -293,7 +293,7 @@ def _tap_of(places: Array, tiles: Windows) -> Array:
     return tap
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal")
+@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal", native=False)
 def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return_indices: bool = False) -> Array | tuple[Array, Array]:
     """The maxima of a sequence over ``output_size`` windows that cover it evenly, with ``return_indices`` also their places.
 
@@ -311,7 +311,7 @@ def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image")
+@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", native=False)
 def adaptive_max_pool2d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
@@ -332,7 +332,7 @@ def adaptive_max_pool2d(
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool3d")
+@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False)
 def adaptive_max_pool3d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
@@ -593,7 +593,7 @@ def _unpool_rule(n: int):  # type: ignore[no-untyped-def]
     return rule
 
 
-@op(namespace="nn.functional")
+@op(namespace="nn.functional", native=False)
 def max_unpool1d(
     input: Array,
     indices: Array,
@@ -621,7 +621,7 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool2d", strides="image")
+@op(namespace="nn.functional", aten="max_unpool2d", strides="image", native=False)
 def max_unpool2d(
     input: Array,
     indices: Array,
@@ -648,7 +648,7 @@ def max_unpool2d(
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool3d")
+@op(namespace="nn.functional", aten="max_unpool3d", native=False)
 def max_unpool3d(
     input: Array,
     indices: Array,

@@ -248,7 +248,7 @@ def _cross_entropy_rule(
     return (*grads, None) if weight is None else grads
 
 
-@op(namespace="nn.functional", aten="cross_entropy_loss", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", aten="cross_entropy_loss", saves=("input", "target", "weight"), native=False)
 def cross_entropy(
     input: Array,
     target: Array,
@@ -288,7 +288,7 @@ def cross_entropy(
 defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
 
 
-@op(namespace="nn.functional", aten="nll_loss_nd", saves=("target", "weight"))
+@op(namespace="nn.functional", aten="nll_loss_nd", saves=("target", "weight"), native=False)
 def nll_loss(
     input: Array,
     target: Array,

@@ -65,7 +65,7 @@ def _by_product(x1: Array, x2: Array, p: float, compute_mode: str | None) -> boo
     return compute_mode == _MODES[1]
 
 
-@op(aten="cdist", method=False, saves=("x1", "x2", "result"))
+@op(aten="cdist", method=False, saves=("x1", "x2", "result"), native=False, home="functional")
 def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Array:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``.
 

@@ -323,7 +323,7 @@ def _resample(x: Array, tables: list[Table]) -> Array:
     return wide.astype(x.dtype)
 
 
-@op(namespace="nn.functional", aten="upsample", strides="resized")
+@op(namespace="nn.functional", aten="upsample", strides="resized", native=False)
 def interpolate(
     input: Array,
     size: int | tuple[int, ...] | None = None,

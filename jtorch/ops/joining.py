@@ -219,7 +219,7 @@ def column_stack(tensors: list[Array]) -> Array:
     return cat([t.reshape((t.size, 1)) if t.ndim <= 1 else t for t in tensors], 1)
 
 
-@shape(varargs="tensors", aten="block_diag")
+@shape(varargs="tensors", aten="block_diag", native=False, home="functional")
 def block_diag(tensors: list[Array]) -> Array:
     """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows.
 
@@ -256,7 +256,7 @@ def _vector(x: Array) -> None:
         raise RuntimeError(f"Expect a 1D vector, but got shape {_shape_text(x.shape)}")
 
 
-@shape(varargs="tensors", aten="cartesian_prod")
+@shape(varargs="tensors", aten="cartesian_prod", native=False, home="functional")
 def cartesian_prod(tensors: list[Array]) -> Array:
     """All ways to take one element of each vector, one way a row; a single vector is returned as it is.
 

@@ -112,7 +112,7 @@ def _check_ranking(kinds: list[dtypes.dtype]) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-@op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"), native=False)
 def mse_loss(
     input: Array,
     target: Array,
@@ -150,7 +150,7 @@ def mse_loss(
     return _weighted(difference * difference, w, reduction)
 
 
-@op(namespace="nn.functional", promote="expanded", check=no_bools, aten="l1_loss", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", promote="expanded", check=no_bools, aten="l1_loss", saves=("input", "target", "weight"), native=False)
 def l1_loss(
     input: Array,
     target: Array,
@@ -191,7 +191,7 @@ def _l1(input: Array, target: Array, weight: Array | None, reduction: str) -> Ar
     return _weighted(magnitude(difference), w, reduction)
 
 
-@op(namespace="nn.functional", promote="expanded", aten="smooth_l1_loss", saves=("input", "target"))
+@op(namespace="nn.functional", promote="expanded", aten="smooth_l1_loss", saves=("input", "target"), native=False)
 def smooth_l1_loss(
     input: Array,
     target: Array,
@@ -241,7 +241,7 @@ def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
     return jnp.where(near, difference, zero), jnp.where(near, zero, size)
 
 
-@op(namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise")
+@op(namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise", native=False)
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
     """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond.
 
@@ -292,7 +292,7 @@ def _size(x: Array) -> str:
     return f"torch.Size({list(x.shape)})"
 
 
-@op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"), native=False)
 def binary_cross_entropy(
     input: Array,
     target: Array,
@@ -369,6 +369,7 @@ defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
     check=_check_scores,
     aten="binary_cross_entropy_with_logits",
     saves=("input", "target", "weight", "pos_weight"),
+    native=False,
 )
 def binary_cross_entropy_with_logits(
     input: Array,
@@ -411,7 +412,7 @@ def _x_log_y(x: Array, y: Array) -> Array:
     return jnp.where(x == 0, number(0, x), x * jnp.log(jnp.where(x == 0, number(1, y), y)))
 
 
-@op(namespace="nn.functional", promote="common", check=_check_divergence, aten="kl_div", saves=("input", "target"))
+@op(namespace="nn.functional", promote="common", check=_check_divergence, aten="kl_div", saves=("input", "target"), native=False)
 def kl_div(
     input: Array,
     target: Array,
@@ -458,7 +459,7 @@ def kl_div(
     return reduced(loss, checked(reduction))
 
 
-@op(namespace="nn.functional", promote="float", check=_check_counts, aten="poisson_nll_loss", saves=("input", "target"))
+@op(namespace="nn.functional", promote="float", check=_check_counts, aten="poisson_nll_loss", saves=("input", "target"), native=False)
 def poisson_nll_loss(
     input: Array,
     target: Array,
@@ -502,7 +503,7 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
-@op(namespace="nn.functional", aten="gaussian_nll_loss", saves=("input", "target", "var"))
+@op(namespace="nn.functional", aten="gaussian_nll_loss", saves=("input", "target", "var"), native=False)
 def gaussian_nll_loss(
     input: Array, target: Array, var: Array | float, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> Array:
@@ -560,7 +561,14 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
-@op(namespace="nn.functional", promote="common", check=_check_soft_margin, aten="soft_margin_loss", saves=("input", "target"))
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_soft_margin,
+    aten="soft_margin_loss",
+    saves=("input", "target"),
+    native=False,
+)
 def soft_margin_loss(
     input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Array:
@@ -587,7 +595,7 @@ def soft_margin_loss(
     return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
 
 
-@op(namespace="nn.functional", aten="hinge_embedding_loss", saves=("input", "target"), strides="pointwise")
+@op(namespace="nn.functional", aten="hinge_embedding_loss", saves=("input", "target"), strides="pointwise", native=False)
 def hinge_embedding_loss(
     input: Array,
     target: Array,
@@ -626,6 +634,7 @@ def hinge_embedding_loss(
     check=_check_ranking,
     aten="margin_ranking_loss",
     saves=("input1", "input2", "target"),
+    native=False,
 )
 def margin_ranking_loss(
     input1: Array,

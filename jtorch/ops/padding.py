@@ -55,7 +55,7 @@ def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Ar
     return lax.pad(input, filling, config)
 
 
-@shape(namespace="nn.functional", aten="pad", strides="image if mode != 'circular'")
+@shape(namespace="nn.functional", aten="pad", strides="image if mode != 'circular'", native=False)
 def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Number | None = None) -> Array:
     """Pads the last dimensions: with ``value`` (``"constant"``), mirrored (``"reflect"``), by the edge (``"replicate"``), or around
     (``"circular"``).

@@ -187,7 +187,7 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
     defvjp(kernel, rule, fwd=fwd, saves=("input",), shown=(None, 1))
 
 
-@op(namespace="nn.functional", aliases=("max_pool1d",), aten="max_pool1d", strides="signal if return_indices")
+@op(namespace="nn.functional", aliases=("max_pool1d",), aten="max_pool1d", strides="signal if return_indices", native=("max_pool1d",))
 def max_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -221,7 +221,7 @@ def max_pool1d(
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("max_pool2d",), aten="max_pool2d", strides="image")
+@op(namespace="nn.functional", aliases=("max_pool2d",), aten="max_pool2d", strides="image", native=("max_pool2d",))
 def max_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -256,7 +256,7 @@ def max_pool2d(
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("max_pool3d",), aten="max_pool3d", strides="image")
+@op(namespace="nn.functional", aliases=("max_pool3d",), aten="max_pool3d", strides="image", native=("max_pool3d",))
 def max_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -539,7 +539,7 @@ def _lp_pool(n: int, input, norm_type, kernel_size, stride, ceil_mode) -> Array:
     return total ** jnp.asarray(root, total.dtype)
 
 
-@op(namespace="nn.functional", strides="signal")
+@op(namespace="nn.functional", strides="signal", native=False)
 def lp_pool1d(
     input: Array, norm_type: int | float, kernel_size: int, stride: int | tuple[int, ...] | None = None, ceil_mode: bool = False
 ) -> Array:
@@ -564,7 +564,7 @@ def lp_pool1d(
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@op(namespace="nn.functional", strides="image")
+@op(namespace="nn.functional", strides="image", native=False)
 def lp_pool2d(
     input: Array,
     norm_type: int | float,
@@ -593,7 +593,7 @@ def lp_pool2d(
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@op(namespace="nn.functional")
+@op(namespace="nn.functional", native=False)
 def lp_pool3d(
     input: Array,
     norm_type: int | float,

@@ -14,7 +14,7 @@ from ._matrix import check_dot, cpp_name, product
 from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
 
 
-@op(out=True, aten="tensordot", method=False)
+@op(out=True, aten="tensordot", method=False, native=False, home="functional")
 def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, ...]] = 2) -> Array:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.
 

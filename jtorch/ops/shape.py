@@ -591,7 +591,7 @@ def _floating(kernel_name: str, x: Array) -> None:
         raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
-@shape(namespace="nn.functional", aten="im2col")
+@shape(namespace="nn.functional", aten="im2col", native=False)
 def unfold(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -644,7 +644,7 @@ def unfold(
     return x[0] if input.ndim == 3 else x
 
 
-@shape(namespace="nn.functional", aten="col2im")
+@shape(namespace="nn.functional", aten="col2im", native=False)
 def fold(
     input: Array,
     output_size: int | tuple[int, ...],

@@ -74,7 +74,7 @@ def _logsigmoid_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(logsigmoid, _logsigmoid_rule)
 
 
-@_activation(saves=("input",), aten="softsign")
+@_activation(saves=("input",), aten="softsign", native=False)
 def softsign(input: Array) -> Array:
     """``input / (1 + abs(input))``.
 
@@ -110,7 +110,7 @@ def _softsign_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(softsign, _softsign_rule)
 
 
-@_activation(saves=("input",), aten="tanhshrink")
+@_activation(saves=("input",), aten="tanhshrink", native=False)
 def tanhshrink(input: Array) -> Array:
     """``input - tanh(input)``.
 
@@ -160,7 +160,7 @@ def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale:
     return (jnp.where(y > 0, wide_g * scale, below).astype(g.dtype),)
 
 
-@_activation(inplace=True, saves=("input",), aten="elu")
+@_activation(inplace=True, saves=("input",), aten="elu", native=False)
 def elu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     """``input`` where positive, else ``alpha * expm1(input)``.
 
@@ -212,7 +212,7 @@ def celu(input: Array, alpha: float = 1.0) -> Array:
     return _celu(input, alpha)
 
 
-@_activation(name="celu", inplace=True, saves=("input",), aten="celu")
+@_activation(name="celu", inplace=True, saves=("input",), aten="celu", native=False)
 def functional_celu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
 
@@ -263,7 +263,7 @@ def selu(input: Array) -> Array:
     return _elu(input, _SELU_ALPHA, _SELU_SCALE)
 
 
-@_activation(name="selu", inplace=True, saves=("input",), aten="selu")
+@_activation(name="selu", inplace=True, saves=("input",), aten="selu", native=False)
 def functional_selu(input: Array, inplace: bool = False) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 
@@ -371,7 +371,7 @@ def _gelu_rule(g: Array, _: None, input: Array, approximate: str = "none") -> tu
 defvjp(gelu, _gelu_rule)
 
 
-@_activation(saves=("input",), aten="silu")
+@_activation(saves=("input",), aten="silu", native=False)
 def silu(input: Array, inplace: bool = False) -> Array:
     """``input * sigmoid(input)``, also called swish.
 
@@ -401,7 +401,7 @@ def _silu_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[
 defvjp(silu, _silu_rule)
 
 
-@_activation(saves=("input",), aten="mish")
+@_activation(saves=("input",), aten="mish", native=False)
 def mish(input: Array, inplace: bool = False) -> Array:
     """``input * tanh(softplus(input))``.
 
@@ -442,7 +442,7 @@ defvjp(mish, _mish_rule)
 # ---- gates -----------------------------------------------------------------------------------------------------------------------
 
 
-@_activation(family="op", broadcast=False, saves=("input",), aten="glu", strides="order")
+@_activation(family="op", broadcast=False, saves=("input",), aten="glu", strides="order", native=False)
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half along ``dim`` times the sigmoid of the second half.
 

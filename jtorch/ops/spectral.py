@@ -74,7 +74,7 @@ def _common(x: Array, window: Array) -> tuple[Array, Array]:
     return x.astype(target), window.astype(target)
 
 
-@op(aten="stft", strides="columns if return_complex")
+@op(aten="stft", strides="columns if return_complex", native=False, home="functional")
 def stft(
     input: Array,
     n_fft: int,
@@ -163,7 +163,7 @@ def _check_stft(quoted: str, input: Array, n_fft: int, hop: int, length: int, wi
         )
 
 
-@op(aten="istft")
+@op(aten="istft", native=("istft",), home="functional")
 def istft(
     input: Array,
     n_fft: int,
