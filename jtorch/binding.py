@@ -40,12 +40,6 @@ _EMPTY = inspect.Parameter.empty
 POWERS = frozenset((-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
 #: Families whose results follow the memory order of their operands.
 POINTWISE = {"unary", "binary", "comparison", "pointwise"}
-#: Other ops whose ``out=`` must not share a part of an operand's memory, as torch checks them; and those where it must not share any.
-_PARTLY_APART = {
-    "cumsum", "cumprod", "logcumsumexp", "where", "sort", "topk", "scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy",
-    "index_reduce", "renorm", "addmv", "addr", "kron", "nan_to_num", "polygamma", "frexp", "clamp",
-}  # fmt: skip
-_APART = {"cat", "stack", "gather", "index_select", "take", "masked_select", "diff", "cross", "kthvalue"}
 #: More names of parameters: NumPy's, and those of overloads for numbers.
 ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "elements": ("element",), "test_elements": ("test_element",)}
 
@@ -214,7 +208,7 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         values = {p.name: "False" if p.name == "inplace" else p.name for p in params}
         given = ", ".join(f"{p.name}={values[p.name]}" if p.keyword_only else values[p.name] for p in params)
         first = params[0].name
-        quiet = ", True" if op.name in REPEATING else ""
+        quiet = ", True" if op.repeats == "silently" else ""
         lines = ["if inplace:", f"    _check_inplace({first}{quiet})", f"    return _inplace({first}, _bound.core({given}))", *lines]
     if op.itself:  # nothing to compute for some dtypes: the result is the tensor, not a copy of it
         first = params[0].name
@@ -242,14 +236,20 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.strides is not None:
         lines += result_strides.code(op.strides, names)
     if op.out:
-        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_apart(op)})"]
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_apart(op)}{_words(op, names)})"]
     lines.append("return _r")
     return lines
 
 
 def _apart(op: Op) -> str:
     """The arguments that tell which tensors the memory of ``out`` must not be shared with."""
-    return ", _ts" if op.family in POINTWISE or op.name in _PARTLY_APART else ", _ts, True" if op.name in _APART else ""
+    return ", _ts, True" if op.out_apart == "wholly" else ", _ts" if op.out_apart or op.family in POINTWISE else ""
+
+
+def _words(op: Op, names: dict[str, Any]) -> str:
+    """The argument that tells what is said of an ``out`` of another dtype, where the op has words of its own."""
+    names["_op"] = op
+    return ", facts=_op" if op.out_dtype or op.castable else ""
 
 
 def _doubt(op: Op, names: dict[str, Any]) -> str:
@@ -406,9 +406,6 @@ def _power(value: Any, numbers: list[Any]) -> Any:
     return Fixed(value)
 
 
-#: Ops whose in-place forms write to repeated elements without a word.
-REPEATING = frozenset(("tril", "triu", "threshold"))
-
 #: What generated code finds under its names.
 GENERATED_NAMES = {
     "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
@@ -464,7 +461,7 @@ def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.strides is not None:
         lines += result_strides.code(op.strides, names, "()")
     if op.out:
-        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r})"]
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_words(op, names)})"]
     return [*lines, "return _r"]
 
 
@@ -585,6 +582,7 @@ def composite(
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
         given = body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), varargs, inplace
         COMPOSITES.append(Composite(*given, **facts))
+        _FACTS[body] = COMPOSITES[-1]
         return body
 
     return declare
@@ -606,6 +604,12 @@ class Composite(Facts):
 
 
 COMPOSITES: list[Composite] = []
+_FACTS: dict[Callable[..., Any], Facts] = {}
+
+
+def facts_of(body: Callable[..., Any]) -> Facts:
+    """What a composite's declaration says, for its body."""
+    return _FACTS[body]
 
 
 def written_in(home: str) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from .applying import inplace
 from .autograd.grad_mode import MODE, no_grad
 from .autograd.names import camel, written
-from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, REPEATING, bound_sources, compile_function, parameters_of, signature_of
+from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, bound_sources, compile_function, parameters_of, signature_of
 from .core import Tensor
 from .dtypes import bool_
 from .ops._declare import (
@@ -22,10 +22,6 @@ from .ops._declare import (
 )
 from .overridable import specialise
 from .writing import check_inplace, check_overlap
-
-#: In-place ops that torch lets write to repeated elements, with a warning.
-IDEMPOTENT = {"masked_fill", "index_fill", "index_put"}
-
 
 # ---- spellings ------------------------------------------------------------------------------------------------------------------
 
@@ -265,10 +261,11 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     names = {**GENERATED_NAMES, "_core": core}
     others = ", ".join(n for n in operands if n != me) if op.family in POINTWISE else ""
     given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
+    repeats = {"silently": ", True", "warned": f", {op.name + '_'!r}"}.get(op.repeats, "")
     body = [
         f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):",
         f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})",
-        f"_check_inplace({me}{', True' if op.name in REPEATING else f', {op.name + chr(95)!r}' if op.name in IDEMPOTENT else ''})",
+        f"_check_inplace({me}{repeats})",
         *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []),
         f"return _inplace({me}, _core({given}))",
     ]

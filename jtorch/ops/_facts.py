@@ -17,10 +17,24 @@ class Facts:
     ``native=False``: PyTorch writes the function in Python around ``handle_torch_function``, so that handlers are told the defaults, and
     exact Tensor among the classes. A tuple has the public paths that are in C++ all the same: ``("istft",)``, but not ``Tensor.istft``.
     ``home="functional"``: the module that offers it under its own name too, and that names it.
+
+    *What is written into*
+
+    ``out_dtype``: what is said of an ``out`` that has not the result's dtype, where it is not converted: words with ``{its}``, ``{mine}``,
+    ``{its_cpp}`` and ``{mine_cpp}``, the key of words that several share (``errors.OUT_WORDS``), or a dict by the results' names;
+    ``out_also`` names a dtype that is converted to all the same.
+    ``castable``: the name by which it says that its result cannot be cast to ``out``, and what it calls the result there.
+    ``out_apart="partly"``: ``out`` must not share a part of an operand's memory (as for the pointwise families); ``"wholly"``: nor all.
+    ``repeats``: whether in-place forms write to elements that several indices share: ``"silently"`` or ``"warned"`` of, as deprecated.
     """
 
     native: bool | tuple[str, ...] = True
     home: str = ""
+    out_dtype: str | dict[str, str] | None = None
+    out_also: str = ""
+    castable: str | tuple[str, str] | None = None
+    out_apart: str = ""
+    repeats: str = ""
 
     def is_native(self, path: str) -> bool:
         """Whether PyTorch has the public function ``path`` in C++."""

@@ -244,7 +244,7 @@ defvjp(prelu, _prelu_rule)
 # ---- thresholds ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, method=False, inplace=True, saves=("input",), aten="threshold")
+@unary(promote=None, method=False, inplace=True, saves=("input",), aten="threshold", repeats="silently")
 def threshold(input: Array, threshold: Number, value: Number) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``.
 
@@ -270,7 +270,7 @@ def _threshold_rule(g: Array, _: None, input: Array, threshold: Number, *rest: o
 defvjp(threshold, _threshold_rule)
 
 
-@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold", native=False)
+@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold", native=False, repeats="silently")
 def functional_threshold(input: Array, threshold: Number, value: Number, inplace: bool = False) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``.
 

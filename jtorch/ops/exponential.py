@@ -113,7 +113,12 @@ def _pow_tensor_rule(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
 defvjp(pow, _pow_rule)
 
 
-@pointwise(promote=None, saves=("input", "exponent"), aten="float_power.Tensor_Tensor")
+@pointwise(
+    promote=None,
+    saves=("input", "exponent"),
+    aten="float_power.Tensor_Tensor",
+    out_dtype="the output given to float_power has dtype {mine} but the operation's result requires dtype {its}",
+)
 def float_power(input: Array | float, exponent: Array | float) -> Array:
     """Raises ``input`` to the power ``exponent`` in double precision.
 
@@ -384,7 +389,17 @@ def _ldexp_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Ar
 defvjp(ldexp, _ldexp_rule)
 
 
-@unary(promote=None, returns="frexp", fields=("mantissa", "exponent"), saves=("result",), aten="frexp.Tensor")
+@unary(
+    promote=None,
+    returns="frexp",
+    fields=("mantissa", "exponent"),
+    saves=("result",),
+    aten="frexp.Tensor",
+    out_dtype={
+        "mantissa": "torch.frexp() expects mantissa to have dtype {its_cpp} but got {mine_cpp}",
+        "exponent": "torch.frexp() expects exponent to have int dtype but got {mine_cpp}",
+    },
+)
 def frexp(input: Array) -> tuple[Array, Array]:
     """Splits into ``mantissa * 2**exponent`` with the mantissa's magnitude in [0.5, 1) and an ``int32`` exponent.
 

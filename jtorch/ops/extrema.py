@@ -128,7 +128,15 @@ defvjp(fmin, _fmin_rule)
 # ---- clamping --------------------------------------------------------------------------------------------------------------------
 
 
-@pointwise(inplace=True, aliases=("clip",), saves=("input", "min", "max"), fits=("min", "max"), alike=("min", "max"), aten="clamp")
+@pointwise(
+    inplace=True,
+    aliases=("clip",),
+    saves=("input", "min", "max"),
+    fits=("min", "max"),
+    alike=("min", "max"),
+    aten="clamp",
+    out_dtype="found",
+)
 def clamp(input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``.
 

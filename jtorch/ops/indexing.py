@@ -90,7 +90,7 @@ def along(x: Array, dim: int, positions: Array) -> Array:
     return jnp.take_along_axis(x, positions, dim, mode="promise_in_bounds")
 
 
-@shape(saves=("index",), out=True, aten="gather")
+@shape(saves=("index",), out=True, aten="gather", out_dtype="expected", out_apart="wholly")
 def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix.
 
@@ -127,7 +127,7 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
     return along(x, axis, i).reshape(index.shape)
 
 
-@shape(saves=("indices",), out=True, aten="take_along_dim")
+@shape(saves=("indices",), out=True, aten="take_along_dim", out_dtype="expected")
 def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Array:
     """Takes elements along ``dim`` like ``gather``, but broadcasts the other dimensions; without ``dim``, from the flattened tensor.
 
@@ -163,7 +163,13 @@ def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Arra
     return jnp.take_along_axis(jnp.broadcast_to(input, x_shape), jnp.broadcast_to(i, i_shape), axis, mode="promise_in_bounds")
 
 
-@shape(saves=("index",), out=True, aten="index_select")
+@shape(
+    saves=("index",),
+    out=True,
+    aten="index_select",
+    out_dtype="index_select(): self and result must have the same scalar type",
+    out_apart="wholly",
+)
 def index_select(input: Array, dim: int, index: Array) -> Array:
     """The slices of ``input`` along ``dim`` at the positions of the vector ``index``, in its order.
 
@@ -193,7 +199,13 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
     return taken.reshape(()) if input.ndim == 0 else taken
 
 
-@shape(saves=("index",), out=True, aten="take")
+@shape(
+    saves=("index",),
+    out=True,
+    aten="take",
+    out_dtype="take(): self and out expected to have the same dtype, but got self.dtype = {its} and out.dtype = {mine}",
+    out_apart="wholly",
+)
 def take(input: Array, index: Array) -> Array:
     """The elements of the flattened ``input`` at the positions ``index``; negative ones count from the end.
 
@@ -276,7 +288,14 @@ def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array
     return fetch(input.reshape(merged), at_dim(start, positions))
 
 
-@op(host=True, differentiable=False, out=True, aten="nonzero", strides="positions")
+@op(
+    host=True,
+    differentiable=False,
+    out=True,
+    aten="nonzero",
+    strides="positions",
+    out_dtype="nonzero: Expected out tensor to have scalar type {its} but got scalar type{mine}",
+)
 def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.ndarray, ...]:
     """The positions of all elements that are not zero, in row-major order; ``as_tuple`` gives one vector for each dimension.
 
@@ -320,7 +339,12 @@ def index_by_mask(mask: Array) -> np.ndarray:
     return np.flatnonzero(mask).astype(np.int64)
 
 
-@op(differentiable=False, out=True, aten="nonzero_static")
+@op(
+    differentiable=False,
+    out=True,
+    aten="nonzero_static",
+    out_dtype="nonzero_static: Expected out tensor to have scalar type {its} but got scalar type{mine}",
+)
 def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     """The first ``size`` positions of elements that are not zero; rows that are left over hold ``fill_value``.
 
@@ -345,7 +369,7 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     return jnp.stack([i.astype(np.int64) for i in found], axis=1)
 
 
-@shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar")
+@shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar", repeats="warned")
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     """``input`` with ``value`` wherever ``mask`` is true.
 

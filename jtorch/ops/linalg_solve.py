@@ -45,7 +45,7 @@ def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
     return (-(h @ g @ h),)
 
 
-@op(namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns")
+@op(namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns", out_dtype="expected")
 def inv(A: Array) -> Array:
     """The inverses of square matrices.
 
@@ -70,7 +70,7 @@ def inv(A: Array) -> Array:
 defvjp(inv, _inv_rule)
 
 
-@op(out=True, aten="inverse", saves=("result",), strides="columns")
+@op(out=True, aten="inverse", saves=("result",), strides="columns", out_dtype="expected")
 def inverse(input: Array) -> Array:
     """The inverses of square matrices: ``linalg.inv``.
 
@@ -95,8 +95,7 @@ defvjp(inverse, _inv_rule)
 
 @op(
     namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",),
-    strides="columns:0",
-)
+    strides="columns:0", out_dtype="expected")
 def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverses, and for each matrix 0, or the position of a zero pivot.
 
@@ -125,7 +124,7 @@ def _check_det(a: Array, function: str) -> None:
     check_float(a, function, kernel="lu_cpu" if function == "linalg.det" else None)
 
 
-@op(namespace="linalg", out=True, aten="linalg_det")
+@op(namespace="linalg", out=True, aten="linalg_det", out_dtype="expected")
 def det(A: Array) -> Array:
     """The determinants of square matrices.
 
@@ -167,7 +166,7 @@ def _slogdet(a: Array) -> tuple[Array, Array]:
     return sign.astype(a.dtype), logarithm.astype(jnp.finfo(a.dtype).dtype)
 
 
-@op(namespace="linalg", out=True, returns="linalg_slogdet", fields=("sign", "logabsdet"), aten="linalg_slogdet")
+@op(namespace="linalg", out=True, returns="linalg_slogdet", fields=("sign", "logabsdet"), aten="linalg_slogdet", out_dtype="expected")
 def slogdet(A: Array) -> tuple[Array, Array]:
     """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes.
 
@@ -188,7 +187,7 @@ def slogdet(A: Array) -> tuple[Array, Array]:
     return _slogdet(A)
 
 
-@op(name="slogdet", out=True, returns="slogdet", fields=("sign", "logabsdet"), aten="slogdet")
+@op(name="slogdet", out=True, returns="slogdet", fields=("sign", "logabsdet"), aten="slogdet", out_dtype="expected")
 def torch_slogdet(input: Array) -> tuple[Array, Array]:
     """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``.
 
@@ -257,7 +256,7 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     return found[..., 0] if vector else found
 
 
-@op(namespace="linalg", out=True, aten="linalg_solve", strides="columns if left")
+@op(namespace="linalg", out=True, aten="linalg_solve", strides="columns if left", out_dtype="expected")
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
 
@@ -280,7 +279,15 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     return found
 
 
-@op(namespace="linalg", out=True, returns="linalg_solve_ex", fields=("result", "info"), aten="linalg_solve_ex", strides="columns:0 if left")
+@op(
+    namespace="linalg",
+    out=True,
+    returns="linalg_solve_ex",
+    fields=("result", "info"),
+    aten="linalg_solve_ex",
+    strides="columns:0 if left",
+    out_dtype="expected",
+)
 def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     """``solve``, and for each matrix 0, or the position of a zero pivot.
 
@@ -313,7 +320,7 @@ def triangular(
     )
 
 
-@op(namespace="linalg", out=True, promote="common", aten="linalg_solve_triangular", strides="columns")
+@op(namespace="linalg", out=True, promote="common", aten="linalg_solve_triangular", strides="columns", out_dtype="scalar type")
 def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
 
@@ -337,7 +344,14 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     return triangular(a, b, upper=upper, left=left, unit=unitriangular)
 
 
-@op(out=True, returns="triangular_solve", fields=("solution", "cloned_coefficient"), aten="triangular_solve", strides="columns")
+@op(
+    out=True,
+    returns="triangular_solve",
+    fields=("solution", "cloned_coefficient"),
+    aten="triangular_solve",
+    strides="columns",
+    out_dtype="expected",
+)
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
@@ -378,7 +392,7 @@ def _check_pair(b: Array, a: Array, function: str) -> None:
         raise RuntimeError(f"Expected b and A to have the same dtype, but found {names} instead.")
 
 
-@op(out=True, aten="cholesky_solve", strides="columns")
+@op(out=True, aten="cholesky_solve", strides="columns", castable="cholesky_solve")
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``.
 
@@ -414,7 +428,7 @@ def _cholesky_solve_rule(g: Array, result: Array, input: Array, L: Array, upper:
 defvjp(cholesky_solve, _cholesky_solve_rule, saves=("L", "result"))
 
 
-@op(out=True, aten="cholesky_inverse", method=True, strides="columns")
+@op(out=True, aten="cholesky_inverse", method=True, strides="columns", castable="cholesky_inverse")
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``.
 
@@ -446,7 +460,7 @@ def _cholesky_inverse_rule(g: Array, result: Array, L: Array, upper: bool = Fals
 defvjp(cholesky_inverse, _cholesky_inverse_rule, saves=("L", "result"))
 
 
-@op(namespace="linalg", out=True, aten="linalg_lu_solve", strides="columns if left")
+@op(namespace="linalg", out=True, aten="linalg_lu_solve", strides="columns if left", out_dtype="expected")
 def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with ``adjoint``) from ``lu_factor(A)``.
 
@@ -506,7 +520,7 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     return triangular(factor, triangular(factor, rows, upper=False, unit=True), upper=True)
 
 
-@op(name="lu_solve", out=True, aten="lu_solve", strides="columns")
+@op(name="lu_solve", out=True, aten="lu_solve", strides="columns", out_dtype="expected")
 def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
     """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first.
 

@@ -31,7 +31,7 @@ from ._matrix import (
 from ._numeric import conj, scalar_name
 
 
-@op(out=True, operators="@", aliases=("linalg.matmul",), aten="matmul", saves=("input", "other"))
+@op(out=True, operators="@", aliases=("linalg.matmul",), aten="matmul", saves=("input", "other"), out_dtype="expected")
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of two tensors, over the broadcast of their leading dimensions.
 
@@ -156,7 +156,7 @@ def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Arr
 defvjp(linear, _linear_rule)
 
 
-@op(out=True, aten="mm", saves=("input", "mat2"))
+@op(out=True, aten="mm", saves=("input", "mat2"), out_dtype="expected")
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
 
@@ -184,7 +184,7 @@ def mm(input: Array, mat2: Array) -> Array:
 defvjp(mm, _matmul_rule)
 
 
-@op(out=True, aten="bmm", saves=("input", "mat2"))
+@op(out=True, aten="bmm", saves=("input", "mat2"), out_dtype="expected")
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, one by one, without broadcasting.
 
@@ -242,7 +242,7 @@ def mv(input: Array, vec: Array) -> Array:
 defvjp(mv, lambda g, _, input, vec: (g[:, None] * conj(vec)[None, :], conj(input).T @ g))
 
 
-@op(out=True, aten="dot", saves=("input", "tensor"))
+@op(out=True, aten="dot", saves=("input", "tensor"), out_dtype="result dtype {mine} does not match input dtype {its}")
 def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements, without conjugation.
 
@@ -266,7 +266,7 @@ def dot(input: Array, tensor: Array) -> Array:
 defvjp(dot, lambda g, _, input, tensor: (g * conj(tensor), g * conj(input)))
 
 
-@op(out=True, aten="vdot", saves=("input", "other"))
+@op(out=True, aten="vdot", saves=("input", "other"), out_dtype="result dtype {mine} does not match input dtype {its}")
 def vdot(input: Array, other: Array) -> Array:
     """The sum of the products of two vectors' elements, those of ``input`` conjugated.
 
@@ -290,7 +290,13 @@ def vdot(input: Array, other: Array) -> Array:
 defvjp(vdot, lambda g, _, input, other: (conj(g) * other, g * input))
 
 
-@op(out=True, aten="inner", saves=("input", "other"), strides="pointwise if not (input._aval.ndim and other._aval.ndim)")
+@op(
+    out=True,
+    aten="inner",
+    saves=("input", "other"),
+    strides="pointwise if not (input._aval.ndim and other._aval.ndim)",
+    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}",
+)
 def inner(input: Array, other: Array) -> Array:
     """The inner products over the last dimension of both; with a scalar, the product.
 
@@ -352,7 +358,7 @@ def outer(input: Array, vec2: Array) -> Array:
 defvjp(outer, lambda g, _, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
 
 
-@op(out=True, inplace=True, aten="addmm", saves=("mat1", "mat2"))
+@op(out=True, inplace=True, aten="addmm", saves=("mat1", "mat2"), out_dtype="expected")
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat1 @ mat2)``, ``input`` expanded to the product's shape.
 
@@ -399,7 +405,7 @@ def _folded(g: Array, input: Array) -> Array:
 defvjp(addmm, _add_product_rule)
 
 
-@op(out=True, inplace=True, aten="addmv", saves=("mat", "vec"))
+@op(out=True, inplace=True, aten="addmv", saves=("mat", "vec"), out_dtype="expected", out_apart="partly")
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat @ vec)``, ``input`` expanded to the product's shape.
 
@@ -464,7 +470,7 @@ def _addbmm_rule(
 defvjp(addbmm, _addbmm_rule)
 
 
-@op(out=True, inplace=True, aten="baddbmm", saves=("batch1", "batch2"))
+@op(out=True, inplace=True, aten="baddbmm", saves=("batch1", "batch2"), out_dtype="expected")
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape.
 
@@ -492,7 +498,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 defvjp(baddbmm, _add_product_rule)
 
 
-@op(out=True, inplace=True, promote="common", aten="addr", saves=("vec1", "vec2"), strides="order")
+@op(out=True, inplace=True, promote="common", aten="addr", saves=("vec1", "vec2"), strides="order", out_apart="partly")
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``, ``input`` expanded to the product's shape.
 

@@ -125,7 +125,7 @@ def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     return sub(other, input, alpha=alpha)
 
 
-@unary(promote=None, inplace=True, operators="neg", aliases=("negative",), saves=(), aten="neg")
+@unary(promote=None, inplace=True, operators="neg", aliases=("negative",), saves=(), aten="neg", out_dtype="found")
 def neg(input: Array) -> Array:
     """Changes the sign.
 
@@ -405,7 +405,7 @@ defvjp(fmod, _fmod_rule)
 # ---- magnitude and sign ----------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, inplace=True, operators="abs", aliases=("absolute",), saves=("input",), aten="abs")
+@unary(promote=None, inplace=True, operators="abs", aliases=("absolute",), saves=("input",), aten="abs", out_dtype="found")
 def abs(input: Array) -> Array:
     """The absolute value; of complex numbers the magnitude, which is real.
 
@@ -437,7 +437,7 @@ def _abs_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(abs, _abs_rule)
 
 
-@unary(promote=None, inplace=True, saves=(), aten="sign")
+@unary(promote=None, inplace=True, saves=(), aten="sign", out_dtype="found")
 def sign(input: Array) -> Array:
     """-1, 0 or 1 by the sign of each element; 0 for NaN.
 
@@ -461,7 +461,7 @@ def sign(input: Array) -> Array:
     return positive if jnp.issubdtype(input.dtype, jnp.unsignedinteger) else positive - zeros_and_ones(input < 0, input.dtype)
 
 
-@unary(promote=None, inplace=True, saves=("input",), aten="sgn")
+@unary(promote=None, inplace=True, saves=("input",), aten="sgn", out_dtype="found")
 def sgn(input: Array) -> Array:
     """``input / abs(input)``, and 0 at 0: the sign, also of complex numbers.
 
@@ -497,7 +497,7 @@ def _sgn_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(sgn, _sgn_rule)
 
 
-@unary(promote=None, differentiable=False, aten="signbit")
+@unary(promote=None, differentiable=False, aten="signbit", out_dtype="signbit does not support non-boolean outputs.")
 def signbit(input: Array) -> Array:
     """Whether each element's sign is negative; true of ``-0.`` too.
 

@@ -14,7 +14,14 @@ from ._matrix import check_dot, cpp_name, product
 from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
 
 
-@op(out=True, aten="tensordot", method=False, native=False, home="functional")
+@op(
+    out=True,
+    aten="tensordot",
+    method=False,
+    native=False,
+    home="functional",
+    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}",
+)
 def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, ...]] = 2) -> Array:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.
 
@@ -81,7 +88,12 @@ def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: 
     return jnp.einsum(equation, *operands, optimize="optimal" if len(operands) < 8 else "greedy")
 
 
-@op(namespace="linalg", out=True, aten="linalg_multi_dot")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_multi_dot",
+    out_dtype="multi_dot(): expected out tensor to have dtype {its_cpp} but got {mine_cpp}",
+)
 def multi_dot(tensors: list[Array]) -> Array:
     """The product of two or more matrices, in the order that takes the fewest multiplications.
 
@@ -148,7 +160,7 @@ def _chain(matrices: list[Array], split: dict[tuple[int, int], int], i: int, j: 
     return product(_chain(matrices, split, i, k), _chain(matrices, split, k + 1, j))
 
 
-@op(namespace="linalg", name="cross", out=True, aten="linalg_cross")
+@op(namespace="linalg", name="cross", out=True, aten="linalg_cross", out_dtype="expected", out_apart="wholly")
 def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     """The cross products of vectors of length 3 along ``dim``, over the broadcast of the other dimensions.
 
@@ -185,7 +197,7 @@ def _turned(x: Array, axis: int, by: int) -> Array:
     return jnp.concatenate([lax.slice_in_dim(x, by, 3, axis=axis), lax.slice_in_dim(x, 0, by, axis=axis)], axis)
 
 
-@op(out=True, aten="cross")
+@op(out=True, aten="cross", out_dtype="expected", out_apart="wholly")
 def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3.
 
@@ -210,7 +222,7 @@ def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     return linalg_cross(input, other, dim=dim)
 
 
-@op(namespace="linalg", out=True, aten="linalg_vecdot")
+@op(namespace="linalg", out=True, aten="linalg_vecdot", out_dtype="linalg.vecdot: Expected out of dtype{its} but found {mine}")
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The inner products along ``dim``, the elements of ``x`` conjugated, over the broadcast of the other dimensions.
 

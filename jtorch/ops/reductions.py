@@ -39,7 +39,7 @@ def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     return in_columns(functools.partial(jnp.sum, dtype=narrow), hit, dims, keepdim).astype(np.int64)
 
 
-@reduction(saves=(), computes_out=True, aten="sum.dim_IntList")
+@reduction(saves=(), computes_out=True, aten="sum.dim_IntList", out_dtype="expected")
 def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Sums over ``dim``, or over everything.
 
@@ -158,7 +158,7 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
     return to_dtype(total / count.astype(total.dtype), kept.dtype)
 
 
-@reduction(saves=("input",), computes_out=True, aten="prod.dim_int")
+@reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected")
 def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Multiplies over ``dim``, or over everything.
 
@@ -221,7 +221,9 @@ def shared_grad(g: Array, result: Array, input: Array, dims: tuple[int, ...], ke
     return (jnp.where(hit, g / count, jnp.zeros((), g.dtype)) if nan else hit.astype(g.dtype) * (g / count),)
 
 
-@reduction(aten="amax")
+@reduction(
+    aten="amax", out_dtype="Expected the dtype for input and out to match, but got {its} for input's dtype and {mine} for out's dtype."
+)
 def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
     """The largest element over ``dim``, or of all.
 
@@ -248,7 +250,9 @@ def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -
     return _extremum(input, dims, keepdim, largest=True)
 
 
-@reduction(aten="amin")
+@reduction(
+    aten="amin", out_dtype="Expected the dtype for input and out to match, but got {its} for input's dtype and {mine} for out's dtype."
+)
 def amin(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
     """The smallest element over ``dim``, or of all.
 
@@ -283,7 +287,7 @@ defvjp(amax, _amax_rule, saves=("input", "result"))
 defvjp(amin, _amax_rule, saves=("input", "result"))
 
 
-@reduction(returns="aminmax", fields=("min", "max"), aten="aminmax")
+@reduction(returns="aminmax", fields=("min", "max"), aten="aminmax", out_dtype="expected")
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest and the largest element along ``dim``, or of all.
 
@@ -422,7 +426,7 @@ def _arg(name: str, input: Array, dim: int | None, keepdim: bool, largest: bool)
     return squeezed(index, axis, input.ndim, keepdim)
 
 
-@reduction(differentiable=False, aten="argmax")
+@reduction(differentiable=False, aten="argmax", out_dtype="expected")
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The first place of the largest element along ``dim``, or in the flattened input; NaN counts as largest.
 
@@ -445,7 +449,7 @@ def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array
     return _arg("argmax", input, dim, keepdim, largest=True)
 
 
-@reduction(differentiable=False, aten="argmin")
+@reduction(differentiable=False, aten="argmin", out_dtype="expected")
 def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The first place of the smallest element along ``dim``, or in the flattened input; NaN counts as smallest.
 
@@ -475,7 +479,7 @@ def _truth(input: Array, dim: int | tuple[int, ...] | None, keepdim: bool, how: 
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
-@reduction(differentiable=False, aten="all.dims")
+@reduction(differentiable=False, aten="all.dims", out_dtype="all only supports bool tensor for result, got: {mine}", out_also="Byte")
 def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether all elements over ``dim`` are true (not zero).
 
@@ -495,7 +499,7 @@ def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
     return _truth(input, dim, keepdim, "all")
 
 
-@reduction(differentiable=False, aten="any.dims")
+@reduction(differentiable=False, aten="any.dims", out_dtype="any only supports bool tensor for result, got: {mine}", out_also="Byte")
 def any(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether any element over ``dim`` is true (not zero).
 

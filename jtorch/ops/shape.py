@@ -171,7 +171,7 @@ def _triangle(name: str, x: Array, keep: str, diagonal: int) -> Array:
     return jnp.where(kept, x, jnp.zeros((), x.dtype))
 
 
-@shape(inplace=True, out=True, aten="tril")
+@shape(inplace=True, out=True, aten="tril", out_dtype="expected", repeats="silently")
 def tril(input: Array, diagonal: int = 0) -> Array:
     """The lower triangle of each matrix, up to the given diagonal; the rest is zero.
 
@@ -192,7 +192,7 @@ def tril(input: Array, diagonal: int = 0) -> Array:
     return _triangle("tril", input, "lower", diagonal)
 
 
-@shape(inplace=True, out=True, aten="triu")
+@shape(inplace=True, out=True, aten="triu", out_dtype="expected", repeats="silently")
 def triu(input: Array, diagonal: int = 0) -> Array:
     """The upper triangle of each matrix, from the given diagonal on; the rest is zero.
 
@@ -275,7 +275,7 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     return jnp.moveaxis(made, (ndim - 2, ndim - 1), (a, b))
 
 
-@shape(out=True, aten="diag")
+@shape(out=True, aten="diag", out_dtype="expected")
 def diag(input: Array, diagonal: int = 0) -> Array:
     """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix ``input`` as a new vector.
 
@@ -318,7 +318,7 @@ def diagflat(input: Array, offset: int = 0) -> Array:
     return diag_embed(input.reshape(-1), offset)
 
 
-@op(promote="expanded", out=True, aten="kron")
+@op(promote="expanded", out=True, aten="kron", out_apart="partly")
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product: every element of ``input`` multiplies a copy of ``other``.
 
@@ -406,7 +406,7 @@ def linalg_vander(x: Array, *, N: int | None = None) -> Array:
     return _powers(_vander_dtype(x), n)
 
 
-@op(inplace=True, out=True, aten="renorm")
+@op(inplace=True, out=True, aten="renorm", out_dtype="expected", out_apart="partly")
 def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the others stay.
 

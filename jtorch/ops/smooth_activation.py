@@ -46,7 +46,7 @@ def _sigmoid_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(sigmoid, _sigmoid_rule)
 
 
-@_activation(out=True, saves=("input",), aten="log_sigmoid_forward")
+@_activation(out=True, saves=("input",), aten="log_sigmoid_forward", out_dtype="scalar type")
 def logsigmoid(input: Array) -> Array:
     """``log(sigmoid(input))``, without overflow on the way.
 

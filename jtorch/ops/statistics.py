@@ -213,7 +213,14 @@ for _kernel in (_median_dim, _nanmedian_dim):
     defvjp(_kernel, _dim_rule, fwd=select_fwd(_kernel), saves=(), shown=(1,))
 
 
-@reduction(saves=(), returns="kthvalue", fields=("values", "indices"), aten="kthvalue")
+@reduction(
+    saves=(),
+    returns="kthvalue",
+    fields=("values", "indices"),
+    aten="kthvalue",
+    out_dtype="output values must be of same type as input",
+    out_apart="wholly",
+)
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The ``k``-th smallest elements along ``dim`` (counted from 1) and where they stand.
 
@@ -245,7 +252,13 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
     return tuple([squeezed(a, axis, input.ndim, keepdim) for a in selected(x, axis, rank)])  # type: ignore[return-value]
 
 
-@reduction(saves=(), returns="mode", fields=("values", "indices"), aten="mode")
+@reduction(
+    saves=(),
+    returns="mode",
+    fields=("values", "indices"),
+    aten="mode",
+    out_dtype="expected scalar type '{its}' but got '{mine}' for values output",
+)
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand.
 
@@ -353,7 +366,7 @@ def _quantile(input: Array, q: Array | float, dim: int | None, keepdim: bool, in
     return jnp.moveaxis(value, -1, 0) if levels.ndim else lax.squeeze(value, (value.ndim - 1,))
 
 
-@reduction(saves=("input", "q"), aten="quantile")
+@reduction(saves=("input", "q"), aten="quantile", out_dtype="quantile() out tensor must be same dtype as the input tensor")
 def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one.
 
@@ -378,7 +391,7 @@ def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bo
     return _quantile(input, q, dim, keepdim, interpolation, ignore_nan=False)
 
 
-@reduction(saves=("input", "q"), aten="nanquantile")
+@reduction(saves=("input", "q"), aten="nanquantile", out_dtype="quantile() out tensor must be same dtype as the input tensor")
 def nanquantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The quantiles of the elements that are not NaN; see ``quantile``.
 

@@ -1,0 +1,50 @@
+"""What declarations state of functions beside computing them, and that those who serve all functions read it there."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+
+
+def _outs(*dtypes):
+    return tuple(torch.empty(0, dtype=d) for d in dtypes)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda a, out: torch.linalg.tensorinv(a.reshape(2, 2, 2, 2), out=out), "tensorinv: Expected result"),
+        (lambda a, out: torch.linalg.tensorsolve(a.reshape(2, 2, 2, 2), a[:2, :2], out=out), "tensorsolve: Expected result"),
+        (lambda a, out: torch.linalg.matrix_power(a, 2, out=out), "matrix_power: Expected result"),
+        (lambda a, out: torch.linalg.pinv(a, out=out), "linalg.pinv: Expected result"),
+        (lambda a, out: torch.linalg.eigvals(a, out=out), "torch.linalg.eigvals: Expected eigenvalues"),
+        (
+            lambda a, out: torch.linalg.lstsq(a, a, out=(out, *_outs(torch.float32, torch.int64, torch.float32))),
+            "torch.linalg.lstsq: Expected solution",
+        ),
+    ],
+)
+def test_functions_name_the_result_that_cannot_be_cast_to_out(call, words):
+    with pytest.raises(RuntimeError, match=words + " to be safely castable from (Complex)?Float dtype, but got \\w+ with dtype Int"):
+        call(torch.eye(4), torch.empty(0, dtype=torch.int32))
+
+
+def test_composites_refuse_an_out_of_another_dtype_in_their_words():
+    a, words = torch.eye(4), "Expected out tensor to have dtype float, but got double instead"
+    double = torch.empty(0, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match=words):
+        torch.linalg.matrix_power(a, 2, out=double)
+    with pytest.raises(RuntimeError, match=words):
+        torch.linalg.ldl_factor(a, out=(double, *_outs(torch.int32)))
+    with pytest.raises(RuntimeError, match=words):
+        torch.linalg.ldl_factor_ex(a, out=(double, *_outs(torch.int32, torch.int32)))
+    with pytest.raises(RuntimeError, match=words):
+        torch.linalg.ldl_solve(a, torch.arange(1, 5, dtype=torch.int32), a, out=double)
+
+
+def test_truth_is_written_into_bytes_too_but_not_into_other_numbers():
+    x = torch.tensor([True, False])
+    assert torch.any(x, dim=0, out=torch.empty((), dtype=torch.uint8)).item() == 1
+    with pytest.raises(RuntimeError, match="all only supports bool tensor for result, got: Int"):
+        torch.all(x, dim=0, out=torch.empty((), dtype=torch.int32))
