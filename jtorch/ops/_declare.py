@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from ._facts import Facts
+from ._nodes import Rule
 
 Array: TypeAlias = jax.Array
 #: A Python number for the caller, a 0-d array for the kernel: what the checker takes for both.
@@ -106,6 +107,7 @@ class Op(Facts):
     family: str = "op"
     rule: Callable[..., Any] | None = None
     fwd: Callable[..., Any] | None = None
+    node: str | Rule | None = None
     refusal: Exception | None = None
     module: str = ""
 

@@ -122,7 +122,7 @@ def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_v
 defvjp(hardtanh, _hardtanh_rule)
 
 
-@_activation(saves=("input",), aten="relu6", native=False)
+@_activation(saves=("input",), aten="relu6", native=False, node="HardtanhBackward0")
 def relu6(input: Array, inplace: bool = False) -> Array:
     """Moves elements into [0, 6]. ``inplace`` writes the result into ``input``.
 
@@ -193,7 +193,15 @@ def _rrelu_with_noise_rule(g: Array, _: None, input: Array, noise: Array) -> tup
 defvjp(rrelu_with_noise, _rrelu_with_noise_rule)
 
 
-@unary(promote=None, broadcast=False, out=False, saves=("input", "weight"), aliases=("nn.functional.prelu",), aten="prelu")
+@unary(
+    promote=None,
+    broadcast=False,
+    out=False,
+    saves=("input", "weight"),
+    aliases=("nn.functional.prelu",),
+    aten="prelu",
+    node="PreluKernelBackward0",
+)
 def prelu(input: Array, weight: Array) -> Array:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1).
 

@@ -11,6 +11,7 @@ from jax import lax
 
 from .. import dtypes
 from ._declare import Array, defvjp, guard_range, op
+from ._nodes import Rule
 from ._pooling import Windows, add_at, flat_index, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
 
 Sizes = int | tuple[int | None, ...] | None
@@ -167,7 +168,7 @@ def _adaptive_avg_rule(function: str, n: int):  # type: ignore[no-untyped-def]
     return rule
 
 
-@op(namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d", strides="signal")
+@op(namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d", strides="signal", node="SqueezeBackward1")
 def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Array:
     """Averages a sequence over ``output_size`` windows that cover it evenly.
 
@@ -185,7 +186,12 @@ def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Arr
     return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image", native=False)
+def _node_of_average(n: int) -> Rule:
+    whole = (1, (1,), (1,) * n)
+    return lambda made: "MeanBackward1" if made.given("output_size") in whole else f"AdaptiveAvgPool{n}DBackward0"
+
+
+@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image", native=False, node=_node_of_average(2))
 def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages an image over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -204,7 +210,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] 
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False)
+@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3))
 def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages a volume over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -293,7 +299,7 @@ def _tap_of(places: Array, tiles: Windows) -> Array:
     return tap
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal", native=False)
+@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal", native=False, node="SqueezeBackward1")
 def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return_indices: bool = False) -> Array | tuple[Array, Array]:
     """The maxima of a sequence over ``output_size`` windows that cover it evenly, with ``return_indices`` also their places.
 
@@ -353,7 +359,7 @@ def adaptive_max_pool3d(
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("adaptive_max_pool1d",), aten="adaptive_max_pool1d", strides="signal")
+@op(namespace="nn.functional", aliases=("adaptive_max_pool1d",), aten="adaptive_max_pool1d", strides="signal", node="SqueezeBackward1")
 def adaptive_max_pool1d_with_indices(
     input: Array,
     output_size: int | tuple[int, ...],
@@ -372,7 +378,7 @@ def adaptive_max_pool1d_with_indices(
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image")
+@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", node="AdaptiveMaxPool2DBackward0")
 def adaptive_max_pool2d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
@@ -391,7 +397,7 @@ def adaptive_max_pool2d_with_indices(
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool3d")
+@op(namespace="nn.functional", aten="adaptive_max_pool3d", node="AdaptiveMaxPool3DBackward0")
 def adaptive_max_pool3d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
@@ -593,7 +599,7 @@ def _unpool_rule(n: int):  # type: ignore[no-untyped-def]
     return rule
 
 
-@op(namespace="nn.functional", native=False)
+@op(namespace="nn.functional", native=False, node="SqueezeBackward1")
 def max_unpool1d(
     input: Array,
     indices: Array,

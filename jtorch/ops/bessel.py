@@ -38,7 +38,7 @@ def i0(input: Array) -> Array:
     return jsp.i0(wide(input)).astype(input.dtype)
 
 
-@_special(saves=("input", "result"), aten="special_i0e")
+@_special(saves=("input", "result"), aten="special_i0e", node="SpecialI0EBackward0")
 def i0e(input: Array) -> Array:
     """``exp(-abs(input)) * i0(input)``.
 
@@ -54,7 +54,7 @@ def i0e(input: Array) -> Array:
     return jsp.i0e(wide(input)).astype(input.dtype)
 
 
-@_special(saves=("input", "result"), aten="special_i1")
+@_special(saves=("input", "result"), aten="special_i1", node="SpecialI1Backward0")
 def i1(input: Array) -> Array:
     """The modified Bessel function of the first kind and order 1.
 
@@ -70,7 +70,7 @@ def i1(input: Array) -> Array:
     return jsp.i1(wide(input)).astype(input.dtype)
 
 
-@_special(saves=("input", "result"), aten="special_i1e")
+@_special(saves=("input", "result"), aten="special_i1e", node="SpecialI1EBackward0")
 def i1e(input: Array) -> Array:
     """``exp(-abs(input)) * i1(input)``.
 

@@ -285,7 +285,7 @@ def _check_neighbour(input: Array, other: Array | None, axis: int) -> None:
             )
 
 
-@op(promote="common", out=True, saves=(), aten="diff", strides="order", out_apart="wholly")
+@op(promote="common", out=True, saves=(), aten="diff", strides="order", out_apart="wholly", node="SubBackward0")
 def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, append: Array | None = None) -> Array:
     """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``.
 
@@ -373,7 +373,7 @@ def float_times(a: Array, b: Array) -> Array:
     return default_float(a * b)
 
 
-@op(namespace="_C", promote="common", check=_no_bools("trapezoid"), aten="trapezoid.x")
+@op(namespace="_C", promote="common", check=_no_bools("trapezoid"), aten="trapezoid.x", node="DivBackward1")
 def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     """The area under ``y`` over the points ``x`` along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
@@ -382,7 +382,7 @@ def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     return jnp.sum(_areas("trapezoid", y, x, 1, axis), axis=axis) / 2
 
 
-@op(namespace="_C", aten="trapezoid.dx")
+@op(namespace="_C", aten="trapezoid.dx", node="MulBackward1")
 def _trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
     """The area under ``y``, whose points are ``dx`` apart along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
@@ -401,7 +401,7 @@ def _nothing(y: Array, axis: int) -> Array:
     return jnp.zeros([n for d, n in enumerate(y.shape) if d != axis], y.dtype)
 
 
-@op(namespace="_C", promote="common", check=_no_bools("cumulative_trapezoid"), aten="cumulative_trapezoid.x")
+@op(namespace="_C", promote="common", check=_no_bools("cumulative_trapezoid"), aten="cumulative_trapezoid.x", node="DivBackward1")
 def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     """The running areas under ``y`` over the points ``x`` along ``dim``."""
     if y.ndim == 0:
@@ -411,7 +411,7 @@ def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     return _sums(made, axis) / 2 if made.size else made
 
 
-@op(namespace="_C", aten="cumulative_trapezoid.dx")
+@op(namespace="_C", aten="cumulative_trapezoid.dx", node="CumsumBackward0")
 def _cumulative_trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
     """The running areas under ``y``, whose points are ``dx`` apart along ``dim``."""
     if y.ndim == 0:

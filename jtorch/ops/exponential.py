@@ -12,13 +12,20 @@ from jax import lax
 from .. import dtypes
 from . import _complex, _loops
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
+from ._nodes import Made
 from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
 from .indexing import check_fits
 
 # ---- powers ----------------------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor")
+def _node_of_power(made: Made) -> str:
+    if not made.is_tensor("exponent"):
+        return "PowBackward0"
+    return "PowBackward1" if made.is_tensor(next(iter(made.layout))) else "PowBackward2"
+
+
+@binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor", node=_node_of_power)
 def pow(input: Array | Power, exponent: Array | Power) -> Array:
     """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product.
 
@@ -118,6 +125,7 @@ defvjp(pow, _pow_rule)
     saves=("input", "exponent"),
     aten="float_power.Tensor_Tensor",
     out_dtype="the output given to float_power has dtype {mine} but the operation's result requires dtype {its}",
+    node="PowBackward1",
 )
 def float_power(input: Array | float, exponent: Array | float) -> Array:
     """Raises ``input`` to the power ``exponent`` in double precision.
@@ -149,7 +157,7 @@ def _float_power_rule(g: Array, _: None, input: Array | Number, exponent: Array 
 defvjp(float_power, _float_power_rule)
 
 
-@unary(promote=None, inplace=True, saves=("input",), aten="square")
+@unary(promote=None, inplace=True, saves=("input",), aten="square", node="PowBackward0")
 def square(input: Array) -> Array:
     """``input * input``.
 
@@ -606,7 +614,9 @@ def _xlogy_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, A
 defvjp(xlogy, _xlogy_rule)
 
 
-@binary(namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_xlog1py")
+@binary(
+    namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_xlog1py", node="SpecialXlog1PyBackward0"
+)
 def xlog1py(input: Array | Number, other: Array | Number) -> Array:
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
 

@@ -16,6 +16,7 @@ from jax import lax
 from ..dtypes import from_np
 from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, Number, guard, guard_range, op, shape
+from ._nodes import by_operand
 
 _BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"
 
@@ -127,7 +128,7 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
     return along(x, axis, i).reshape(index.shape)
 
 
-@shape(saves=("indices",), out=True, aten="take_along_dim", out_dtype="expected")
+@shape(saves=("indices",), out=True, aten="take_along_dim", out_dtype="expected", node="GatherBackward0")
 def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Array:
     """Takes elements along ``dim`` like ``gather``, but broadcasts the other dimensions; without ``dim``, from the flattened tensor.
 
@@ -278,7 +279,7 @@ def _index(input: Array, indices: list[Array | None]) -> Array:
     return fetch(input, parts) if any(not isinstance(p, slice) for p in parts) else input
 
 
-@shape(namespace="_C", saves=("positions",), aten="index.Tensor")
+@shape(namespace="_C", saves=("positions",), aten="index.Tensor", node="IndexBackward0")
 def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array:
     """``input[:, ..., mask]``: slices at flat ``positions`` of the ``count`` dimensions from ``start``, which a mask has selected.
 
@@ -369,7 +370,7 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     return jnp.stack([i.astype(np.int64) for i in found], axis=1)
 
 
-@shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar", repeats="warned")
+@shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar", repeats="warned", node=by_operand("MaskedFill", "value", 1, 0))
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     """``input`` with ``value`` wherever ``mask`` is true.
 
@@ -520,7 +521,7 @@ def _placed(input: Array, mask: Array, source: Array) -> tuple[Array, Array]:
     return jnp.where(mask, placed, input), count
 
 
-@shape(namespace="_C", saves=("mask",), aten="index_put")
+@shape(namespace="_C", saves=("mask",), aten="index_put", node="IndexPutBackward0")
 def _masked_write(input: Array, mask: Array, values: Array) -> Array:
     """``input[mask] = values`` for a mask of the input's shape and a vector of exactly as many values as it selects.
 

@@ -74,7 +74,15 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     return factor, _failed_minor(a, upper, factor)
 
 
-@op(namespace="linalg", out=True, aten="linalg_cholesky", saves=("result",), strides="columns", out_dtype="expected")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_cholesky",
+    saves=("result",),
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgCholeskyExBackward0",
+)
 def cholesky(A: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
 
@@ -129,7 +137,7 @@ defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, r
 
 @op(
     namespace="linalg", out=True, returns="linalg_cholesky_ex", fields=("L", "info"), aten="linalg_cholesky_ex", saves=("result",),
-    strides="columns:0", out_dtype="expected")
+    strides="columns:0", out_dtype="expected", node="LinalgCholeskyExBackward0")
 def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan.
 
@@ -167,7 +175,16 @@ def _qr(a: Array, full: bool) -> tuple[Array, Array]:
     return q, jnp.concatenate([r, adjoint(q) @ a[..., m:]], -1)
 
 
-@op(namespace="linalg", out=True, returns="linalg_qr", fields=("Q", "R"), aten="linalg_qr", strides="columns", out_dtype="expected")
+@op(
+    namespace="linalg",
+    out=True,
+    returns="linalg_qr",
+    fields=("Q", "R"),
+    aten="linalg_qr",
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgQrBackward0",
+)
 def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``.
 
@@ -209,7 +226,7 @@ def _qr_gradient(g: tuple[Array, Array], A: Array, mode: str) -> tuple[Array]:
 defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
 
 
-@op(name="qr", out=True, returns="qr", fields=("Q", "R"), aten="qr", strides="columns", out_dtype="expected")
+@op(name="qr", out=True, returns="qr", fields=("Q", "R"), aten="qr", strides="columns", out_dtype="expected", node="LinalgQrBackward0")
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     """The factors of ``linalg.qr``, complete unless ``some``.
 
@@ -319,8 +336,7 @@ def _check_batches(a: Array, x: Array, name: str, less: int, function: str) -> N
     out=True,
     aten="linalg_householder_product",
     strides="columns",
-    castable="torch.linalg.householder_product",
-)
+    castable="torch.linalg.householder_product", node="LinalgHouseholderProductBackward0")
 def householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the Householder reflections that ``geqrf`` returns.
 
@@ -342,7 +358,7 @@ def householder_product(input: Array, tau: Array) -> Array:
     return _reflected(input, tau, start, range(tau.shape[-1] - 1, -1, -1), conjugate=False) if input.size else start
 
 
-@op(out=True, aten="orgqr", strides="columns", castable="torch.linalg.householder_product")
+@op(out=True, aten="orgqr", strides="columns", castable="torch.linalg.householder_product", node="LinalgHouseholderProductBackward0")
 def orgqr(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: ``linalg.householder_product``.
 
@@ -433,7 +449,7 @@ def _check_pivot(pivot: bool) -> None:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
-@op(namespace="linalg", out=True, returns="linalg_lu", fields=("P", "L", "U"), aten="linalg_lu", constant=(0,))
+@op(namespace="linalg", out=True, returns="linalg_lu", fields=("P", "L", "U"), aten="linalg_lu", constant=(0,), node="LinalgLuBackward0")
 def lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
     """``A = P @ L @ U``: a permutation, a lower triangular matrix with ones on the diagonal, and an upper triangular one.
 
@@ -474,8 +490,7 @@ def _factored(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
     fields=("LU", "pivots"),
     aten="linalg_lu_factor",
     strides="columns:0",
-    out_dtype="expected",
-)
+    out_dtype="expected", node="LinalgLuFactorExBackward0")
 def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
     """L and U packed in one matrix, and the rows exchanged at each step (int32, counted from 1).
 
@@ -514,7 +529,7 @@ def _guard_pivots(a: Array, info: Array, function: str) -> None:
 
 @op(
     namespace="linalg", out=True, returns="linalg_lu_factor_ex", fields=("LU", "pivots", "info"), aten="linalg_lu_factor_ex",
-    strides="columns:0", out_dtype="expected")
+    strides="columns:0", out_dtype="expected", node="LinalgLuFactorExBackward0")
 def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
     """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``.
 

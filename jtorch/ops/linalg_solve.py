@@ -15,6 +15,7 @@ from ._declare import Array, defvjp, guard_range, op
 from ._kernel import unbroadcast
 from ._linalg import adjoint, batched, check_float, check_kernel, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
 from ._matrix import size_of
+from ._nodes import Made
 from ._numeric import is_complex, scalar_name
 
 _adjoint = adjoint  # some ops have a parameter of that name
@@ -45,7 +46,9 @@ def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
     return (-(h @ g @ h),)
 
 
-@op(namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns", out_dtype="expected")
+@op(
+    namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns", out_dtype="expected", node="LinalgInvExBackward0"
+)
 def inv(A: Array) -> Array:
     """The inverses of square matrices.
 
@@ -70,7 +73,7 @@ def inv(A: Array) -> Array:
 defvjp(inv, _inv_rule)
 
 
-@op(out=True, aten="inverse", saves=("result",), strides="columns", out_dtype="expected")
+@op(out=True, aten="inverse", saves=("result",), strides="columns", out_dtype="expected", node="LinalgInvExBackward0")
 def inverse(input: Array) -> Array:
     """The inverses of square matrices: ``linalg.inv``.
 
@@ -95,7 +98,7 @@ defvjp(inverse, _inv_rule)
 
 @op(
     namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",),
-    strides="columns:0", out_dtype="expected")
+    strides="columns:0", out_dtype="expected", node="LinalgInvExBackward0")
 def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverses, and for each matrix 0, or the position of a zero pivot.
 
@@ -124,7 +127,7 @@ def _check_det(a: Array, function: str) -> None:
     check_float(a, function, kernel="lu_cpu" if function == "linalg.det" else None)
 
 
-@op(namespace="linalg", out=True, aten="linalg_det", out_dtype="expected")
+@op(namespace="linalg", out=True, aten="linalg_det", out_dtype="expected", node="LinalgDetBackward0")
 def det(A: Array) -> Array:
     """The determinants of square matrices.
 
@@ -143,7 +146,7 @@ def det(A: Array) -> Array:
     return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
 
 
-@op(name="det", aten="det")
+@op(name="det", aten="det", node="LinalgDetBackward0")
 def torch_det(input: Array) -> Array:
     """The determinants of square matrices: ``linalg.det``.
 
@@ -166,7 +169,15 @@ def _slogdet(a: Array) -> tuple[Array, Array]:
     return sign.astype(a.dtype), logarithm.astype(jnp.finfo(a.dtype).dtype)
 
 
-@op(namespace="linalg", out=True, returns="linalg_slogdet", fields=("sign", "logabsdet"), aten="linalg_slogdet", out_dtype="expected")
+@op(
+    namespace="linalg",
+    out=True,
+    returns="linalg_slogdet",
+    fields=("sign", "logabsdet"),
+    aten="linalg_slogdet",
+    out_dtype="expected",
+    node="LinalgSlogdetBackward0",
+)
 def slogdet(A: Array) -> tuple[Array, Array]:
     """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes.
 
@@ -187,7 +198,15 @@ def slogdet(A: Array) -> tuple[Array, Array]:
     return _slogdet(A)
 
 
-@op(name="slogdet", out=True, returns="slogdet", fields=("sign", "logabsdet"), aten="slogdet", out_dtype="expected")
+@op(
+    name="slogdet",
+    out=True,
+    returns="slogdet",
+    fields=("sign", "logabsdet"),
+    aten="slogdet",
+    out_dtype="expected",
+    node="LinalgSlogdetBackward0",
+)
 def torch_slogdet(input: Array) -> tuple[Array, Array]:
     """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``.
 
@@ -205,7 +224,7 @@ def torch_slogdet(input: Array) -> tuple[Array, Array]:
     return slogdet(input)
 
 
-@op(aten="logdet")
+@op(aten="logdet", node=lambda made: "AddBackward0" if made.is_complex else "WhereBackward0")
 def logdet(input: Array) -> Array:
     """The logarithms of the determinants; nan where one is negative.
 
@@ -256,7 +275,7 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     return found[..., 0] if vector else found
 
 
-@op(namespace="linalg", out=True, aten="linalg_solve", strides="columns if left", out_dtype="expected")
+@op(namespace="linalg", out=True, aten="linalg_solve", strides="columns if left", out_dtype="expected", node="LinalgSolveExBackward0")
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
 
@@ -286,8 +305,7 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     fields=("result", "info"),
     aten="linalg_solve_ex",
     strides="columns:0 if left",
-    out_dtype="expected",
-)
+    out_dtype="expected", node="LinalgSolveExBackward0")
 def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     """``solve``, and for each matrix 0, or the position of a zero pivot.
 
@@ -320,7 +338,15 @@ def triangular(
     )
 
 
-@op(namespace="linalg", out=True, promote="common", aten="linalg_solve_triangular", strides="columns", out_dtype="scalar type")
+@op(
+    namespace="linalg",
+    out=True,
+    promote="common",
+    aten="linalg_solve_triangular",
+    strides="columns",
+    out_dtype="scalar type",
+    node="LinalgSolveTriangularBackward0",
+)
 def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
 
@@ -460,7 +486,7 @@ def _cholesky_inverse_rule(g: Array, result: Array, L: Array, upper: bool = Fals
 defvjp(cholesky_inverse, _cholesky_inverse_rule, saves=("L", "result"))
 
 
-@op(namespace="linalg", out=True, aten="linalg_lu_solve", strides="columns if left", out_dtype="expected")
+@op(namespace="linalg", out=True, aten="linalg_lu_solve", strides="columns if left", out_dtype="expected", node="LinalgLuSolveBackward0")
 def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with ``adjoint``) from ``lu_factor(A)``.
 
@@ -520,7 +546,7 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     return triangular(factor, triangular(factor, rows, upper=False, unit=True), upper=True)
 
 
-@op(name="lu_solve", out=True, aten="lu_solve", strides="columns", out_dtype="expected")
+@op(name="lu_solve", out=True, aten="lu_solve", strides="columns", out_dtype="expected", node="LinalgLuSolveBackward0")
 def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
     """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first.
 
@@ -550,7 +576,14 @@ def exponential(a: Array) -> Array:
     return jax.vmap(jax.scipy.linalg.expm)(flat).reshape(a.shape)
 
 
-@op(namespace="linalg", aliases=("matrix_exp", "Tensor.matrix_exp"), method=False, out=True, aten="linalg_matrix_exp")
+@op(
+    namespace="linalg",
+    aliases=("matrix_exp", "Tensor.matrix_exp"),
+    method=False,
+    out=True,
+    aten="linalg_matrix_exp",
+    node="LinalgMatrixExpBackward0",
+)
 def matrix_exp(A: Array) -> Array:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation.
 
@@ -573,7 +606,12 @@ def matrix_exp(A: Array) -> Array:
     return exponential(A)
 
 
-@op(namespace="_C", aten="linalg_matrix_power")
+def _node_of_matrix_power(made: Made) -> str:
+    n = made.given("n")
+    return {0: "CopyBackwards", 1: "CloneBackward0"}.get(n, "MmBackward0" if made.avals[0].ndim == 2 else "UnsafeViewBackward0")
+
+
+@op(namespace="_C", aten="linalg_matrix_power", node=_node_of_matrix_power)
 def _matrix_power(A: Array, n: int) -> Array:
     """The ``n``-th power (not negative) of square matrices, by repeated squaring."""
     if n == 0:

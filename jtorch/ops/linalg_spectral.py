@@ -15,6 +15,7 @@ from ..errors import LinAlgError, canonical_dim
 from ._declare import Array, Dtype, defvjp, guard, op
 from ._kernel import cast
 from ._linalg import adjoint, check_float, check_kernel, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
+from ._nodes import Made
 from ._numeric import is_complex, is_integral, scalar_name
 from .linalg_solve import _lu_info
 
@@ -58,7 +59,7 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
 
 @op(
     namespace="linalg", out=True, returns="linalg_eigh", fields=("eigenvalues", "eigenvectors"), aten="linalg_eigh", saves=("result",),
-    strides="columns:1", out_dtype="expected")
+    strides="columns:1", out_dtype="expected", node="LinalgEighBackward0")
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
 
@@ -86,7 +87,7 @@ def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]
     return values, (values, vectors)
 
 
-@op(namespace="linalg", out=True, aten="linalg_eigvalsh", out_dtype="expected")
+@op(namespace="linalg", out=True, aten="linalg_eigvalsh", out_dtype="expected", node="LinalgEighBackward0")
 def eigvalsh(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle.
 
@@ -141,8 +142,7 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     fields=("eigenvalues", "eigenvectors"),
     aten="linalg_eig",
     strides="columns:1",
-    castable="torch.linalg.eig",
-)
+    castable="torch.linalg.eig", node="LinalgEigBackward0")
 def eig(A: Array) -> tuple[Array, Array]:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
 
@@ -171,7 +171,7 @@ def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
     return values, (values, vectors)
 
 
-@op(namespace="linalg", out=True, aten="linalg_eigvals", castable=("torch.linalg.eigvals", "eigenvalues"))
+@op(namespace="linalg", out=True, aten="linalg_eigvals", castable=("torch.linalg.eigvals", "eigenvalues"), node="LinalgEigBackward0")
 def eigvals(A: Array) -> Array:
     """The complex eigenvalues of square matrices. On the CPU only.
 
@@ -233,7 +233,7 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
 
 @op(
     namespace="linalg", out=True, returns="linalg_svd", fields=("U", "S", "Vh"), aten="linalg_svd", saves=("result",),
-    strides="columns:0,2", out_dtype="expected")
+    strides="columns:0,2", out_dtype="expected", node="LinalgSvdBackward0")
 def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors.
 
@@ -270,7 +270,7 @@ def _svdvals_fwd(A: Array, *, driver: str | None = None) -> tuple[Array, tuple[A
     return s, (u, s, vh)
 
 
-@op(namespace="linalg", out=True, aten="linalg_svdvals", out_dtype="expected")
+@op(namespace="linalg", out=True, aten="linalg_svdvals", out_dtype="expected", node="LinalgSvdBackward0")
 def svdvals(A: Array, *, driver: str | None = None) -> Array:
     """The singular values in descending order.
 
@@ -310,8 +310,7 @@ defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None
     aten="svd",
     saves=("result",),
     strides="columns:0 if compute_uv",
-    out_dtype="expected",
-)
+    out_dtype="expected", node="LinalgSvdBackward0")
 def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple[Array, Array, Array]:
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros.
 
@@ -394,7 +393,7 @@ def _pinv_grad(g: Array, pinv: Array, a: Array) -> Array:
     return -adjoint(k @ pinv) + ((gh - a @ k) @ pinv) @ h + hk - (hk @ pinv) @ a
 
 
-@op(namespace="linalg", out=True, aten="linalg_pinv", saves=("A", "result"), castable="linalg.pinv")
+@op(namespace="linalg", out=True, aten="linalg_pinv", saves=("A", "result"), castable="linalg.pinv", node="LinalgPinvBackward0")
 def pinv(
     A: Array,
     rcond: Array | float | None = None,
@@ -432,7 +431,7 @@ def _pinv_rule(
 defvjp(pinv, _pinv_rule)
 
 
-@op(aten="pinverse", saves=("input", "result"))
+@op(aten="pinverse", saves=("input", "result"), node="LinalgPinvBackward0")
 def pinverse(input: Array, rcond: float = 1e-15) -> Array:
     """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``.
 
@@ -532,7 +531,22 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     return s, jnp.real(diagonal(adjoint(u) @ tangents[0] @ adjoint(vh))).astype(s.dtype)
 
 
-@op(namespace="linalg", out=True, aten="linalg_matrix_norm", out_dtype="linalg.matrix_norm expected out tensor dtype {its} but got: {mine}")
+def _node_of_norm(made: Made) -> str:
+    order = made.given("ord")
+    if order in (None, "fro"):
+        return "LinalgVectorNormBackward0"
+    if made.given("keepdim") and order in ("nuc", 2, -2):
+        return "PermuteBackward0"
+    return "SumBackward1" if order == "nuc" else "AmaxBackward0" if float(order) > 0 else "AminBackward0"
+
+
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_matrix_norm",
+    out_dtype="linalg.matrix_norm expected out tensor dtype {its} but got: {mine}",
+    node=_node_of_norm,
+)
 def matrix_norm(
     A: Array, ord: float | str = "fro", dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:
@@ -572,7 +586,12 @@ def matrix_norm(
     return lax.expand_dims(found, sorted((rows, columns))) if keepdim else found
 
 
-@op(namespace="linalg", out=True, aten="linalg_cond", castable="linalg.cond")
+def _node_of_condition(made: Made) -> str:
+    order = made.given("p")
+    return "SqueezeBackward1" if order in (None, 2, -2) else "MulBackward0" if order == "nuc" else "NanToNumBackward0"
+
+
+@op(namespace="linalg", out=True, aten="linalg_cond", castable="linalg.cond", node=_node_of_condition)
 def cond(A: Array, p: float | str | None = None) -> Array:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm.
 

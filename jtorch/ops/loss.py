@@ -14,6 +14,7 @@ from ..warned_once import outside
 from ._declare import Array, defvjp, guard_range, op
 from ._losses import checked, hinge, magnitude, number, reduced, reduction_of
 from ._matrix import cpp_name
+from ._nodes import Made, by_reduction
 from ._numeric import default_float, is_bool, is_complex, is_integral, require, scalar_name, unsupported
 from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL, NO_NEGATED_BOOL, no_bools
 
@@ -150,7 +151,15 @@ def mse_loss(
     return _weighted(difference * difference, w, reduction)
 
 
-@op(namespace="nn.functional", promote="expanded", check=no_bools, aten="l1_loss", saves=("input", "target", "weight"), native=False)
+@op(
+    namespace="nn.functional",
+    promote="expanded",
+    check=no_bools,
+    aten="l1_loss",
+    saves=("input", "target", "weight"),
+    native=False,
+    node=by_reduction("AbsBackward0"),
+)
 def l1_loss(
     input: Array,
     target: Array,
@@ -191,7 +200,11 @@ def _l1(input: Array, target: Array, weight: Array | None, reduction: str) -> Ar
     return _weighted(magnitude(difference), w, reduction)
 
 
-@op(namespace="nn.functional", promote="expanded", aten="smooth_l1_loss", saves=("input", "target"), native=False)
+def _node_of_smooth(made: Made) -> str:
+    return by_reduction("AbsBackward0")(made) if made.given("beta") == 0 else "SmoothL1LossBackward0"
+
+
+@op(namespace="nn.functional", promote="expanded", aten="smooth_l1_loss", saves=("input", "target"), native=False, node=_node_of_smooth)
 def smooth_l1_loss(
     input: Array,
     target: Array,
@@ -412,7 +425,15 @@ def _x_log_y(x: Array, y: Array) -> Array:
     return jnp.where(x == 0, number(0, x), x * jnp.log(jnp.where(x == 0, number(1, y), y)))
 
 
-@op(namespace="nn.functional", promote="common", check=_check_divergence, aten="kl_div", saves=("input", "target"), native=False)
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_divergence,
+    aten="kl_div",
+    saves=("input", "target"),
+    native=False,
+    node=by_reduction(lambda made: "MulBackward0" if made.given("log_target") else "SubBackward0"),
+)
 def kl_div(
     input: Array,
     target: Array,
@@ -459,7 +480,15 @@ def kl_div(
     return reduced(loss, checked(reduction))
 
 
-@op(namespace="nn.functional", promote="float", check=_check_counts, aten="poisson_nll_loss", saves=("input", "target"), native=False)
+@op(
+    namespace="nn.functional",
+    promote="float",
+    check=_check_counts,
+    aten="poisson_nll_loss",
+    saves=("input", "target"),
+    native=False,
+    node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "SubBackward0"),
+)
 def poisson_nll_loss(
     input: Array,
     target: Array,
@@ -503,7 +532,13 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
-@op(namespace="nn.functional", aten="gaussian_nll_loss", saves=("input", "target", "var"), native=False)
+@op(
+    namespace="nn.functional",
+    aten="gaussian_nll_loss",
+    saves=("input", "target", "var"),
+    native=False,
+    node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "MulBackward0"),
+)
 def gaussian_nll_loss(
     input: Array, target: Array, var: Array | float, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> Array:
@@ -595,7 +630,14 @@ def soft_margin_loss(
     return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
 
 
-@op(namespace="nn.functional", aten="hinge_embedding_loss", saves=("input", "target"), strides="pointwise", native=False)
+@op(
+    namespace="nn.functional",
+    aten="hinge_embedding_loss",
+    saves=("input", "target"),
+    strides="pointwise",
+    native=False,
+    node=by_reduction("AddBackward0"),
+)
 def hinge_embedding_loss(
     input: Array,
     target: Array,
@@ -635,6 +677,7 @@ def hinge_embedding_loss(
     aten="margin_ranking_loss",
     saves=("input1", "input2", "target"),
     native=False,
+    node=by_reduction("ClampMinBackward0"),
 )
 def margin_ranking_loss(
     input1: Array,

@@ -11,10 +11,17 @@ from ..errors import broadcast_shapes
 from . import _loops
 from ._declare import Array, guard_range, op
 from ._losses import hinge, number, positive, reduced, reduction_of
+from ._nodes import by_reduction
 from ._numeric import require, scalar_name
 
 
-@op(namespace="nn.functional", aten="cosine_embedding_loss", saves=("input1", "input2", "target"), native=False)
+@op(
+    namespace="nn.functional",
+    aten="cosine_embedding_loss",
+    saves=("input1", "input2", "target"),
+    native=False,
+    node=by_reduction("AddBackward0"),
+)
 def cosine_embedding_loss(
     input1: Array,
     input2: Array,
@@ -200,6 +207,7 @@ def _check_scores(kinds: list[dtypes.dtype]) -> None:
     aten="multilabel_soft_margin_loss",
     saves=("input", "target", "weight"),
     native=False,
+    node=by_reduction("DivBackward0"),
 )
 def multilabel_soft_margin_loss(
     input: Array,

@@ -28,10 +28,36 @@ from ._matrix import (
     transposed,
     unrounded,
 )
+from ._nodes import Made
 from ._numeric import conj, scalar_name
 
 
-@op(out=True, operators="@", aliases=("linalg.matmul",), aten="matmul", saves=("input", "other"), out_dtype="expected")
+def _node_of_product(made: Made) -> str:
+    (a, b), (left, right) = (v.shape for v in made.avals[:2]), made.needs[:2]
+    if len(a) == 1 and len(b) == 1:
+        return "DotBackward0"
+    if len(a) == 2 and len(b) == 1:
+        return "MvBackward0"
+    if len(a) == 2 and len(b) == 2:
+        return "MmBackward0"
+    if len(a) == 1 and len(b) == 2:
+        return "SqueezeBackward4"
+    # A single matrix before a batch is multiplied with it folded and transposed, and the result is copied into order.
+    single = len(a) == 2 or (len(a) == 3 and a[0] == 1 and b[0] > 1)
+    if single and len(b) > 2 and left:
+        return "CloneBackward0" if right or 0 not in b else "TransposeBackward0"
+    return "UnsafeViewBackward0"
+
+
+@op(
+    out=True,
+    operators="@",
+    aliases=("linalg.matmul",),
+    aten="matmul",
+    saves=("input", "other"),
+    out_dtype="expected",
+    node=_node_of_product,
+)
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of two tensors, over the broadcast of their leading dimensions.
 
@@ -98,7 +124,16 @@ def _matmul_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[A
 defvjp(matmul, _matmul_rule)
 
 
-@op(namespace="nn.functional", aten="linear", saves=("input", "weight"))
+def _node_of_linear(made: Made) -> str:
+    a, b = made.avals[0].ndim, made.avals[1].ndim
+    if len(made.avals) > 2:
+        return "AddmmBackward0" if a == 2 else "ViewBackward0"
+    if b == 1:
+        return {1: "DotBackward0", 2: "MvBackward0"}.get(a, "UnsafeViewBackward0")
+    return {1: "SqueezeBackward4", 2: "MmBackward0"}.get(a, "UnsafeViewBackward0")
+
+
+@op(namespace="nn.functional", aten="linear", saves=("input", "weight"), node=_node_of_linear)
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.
 
@@ -290,13 +325,16 @@ def vdot(input: Array, other: Array) -> Array:
 defvjp(vdot, lambda g, _, input, other: (conj(g) * other, g * input))
 
 
+def _node_of_inner(made: Made) -> str:
+    return "ViewBackward0" if made.avals[0].ndim and made.avals[1].ndim else "MulBackward0"
+
+
 @op(
     out=True,
     aten="inner",
     saves=("input", "other"),
     strides="pointwise if not (input._aval.ndim and other._aval.ndim)",
-    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}",
-)
+    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}", node=_node_of_inner)
 def inner(input: Array, other: Array) -> Array:
     """The inner products over the last dimension of both; with a scalar, the product.
 
@@ -331,7 +369,7 @@ def inner(input: Array, other: Array) -> Array:
     return lax.dot_general(input, other, (((input.ndim - 1,), (other.ndim - 1,)), ((), ())))
 
 
-@op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"))
+@op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"), node="MulBackward0")
 def outer(input: Array, vec2: Array) -> Array:
     """All products of an element of one vector and one of another.
 

@@ -67,7 +67,7 @@ def _power_sum(x: Array, p: float, dims: tuple[int, ...]) -> Array:
     return jnp.sum(size**p, axis=dims, keepdims=True) ** (1.0 / p)
 
 
-@reduction(namespace="linalg", saves=("input", "result"), aten="linalg_vector_norm", out_dtype="expected")
+@reduction(namespace="linalg", saves=("input", "result"), aten="linalg_vector_norm", out_dtype="expected", node="LinalgVectorNormBackward0")
 def vector_norm(
     input: Array, ord: float = 2, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:

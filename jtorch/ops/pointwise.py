@@ -14,6 +14,7 @@ from . import _complex
 from ._declare import UNLESS_ROUNDED, Array, Number, binary, defvjp, guard_range, pointwise, unary, without_derivative
 from ._hosted import hosted
 from ._matrix import cpp_name
+from ._nodes import Made, by_operand
 from ._numeric import (
     conj,
     is_bool,
@@ -85,7 +86,15 @@ def no_bools(kinds: list[dtypes.dtype]) -> None:
         raise RuntimeError(NO_MINUS_BOOL)
 
 
-@binary(inplace=True, operators="-", aliases=("subtract",), saves=(), check=no_bools, aten="sub.Tensor")
+@binary(
+    inplace=True,
+    operators="-",
+    aliases=("subtract",),
+    saves=(),
+    check=no_bools,
+    aten="sub.Tensor",
+    node=lambda made: "SubBackward0" if made.is_tensor("input") else "RsubBackward1",
+)
 def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * other`` from ``input``.
 
@@ -106,7 +115,7 @@ def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
     return _plus(input, other, alpha, -1)
 
 
-@binary(method=False, saves=(), out=False, check=no_bools, aten="rsub.Tensor")
+@binary(method=False, saves=(), out=False, check=no_bools, aten="rsub.Tensor", node=by_operand("Rsub", "other", 0, 1))
 def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged.
 
@@ -210,8 +219,21 @@ def _check_integer_divisor(input: Array, other: Array) -> None:
         guard_range(other, None, None, RuntimeError, "ZeroDivisionError", hole=0)
 
 
+def _node_of_quotient(made: Made) -> str:
+    if made.given("rounding_mode"):
+        return "DivBackward2"
+    return "DivBackward0" if made.is_tensor("input") else "MulBackward0"  # a number divided: by the reciprocal
+
+
 @binary(
-    promote=UNLESS_ROUNDED, inplace=True, operators="/", aliases=("divide",), saves=("input", "other"), aten="div.Tensor_mode", wide=True
+    promote=UNLESS_ROUNDED,
+    inplace=True,
+    operators="/",
+    aliases=("divide",),
+    saves=("input", "other"),
+    aten="div.Tensor_mode",
+    wide=True,
+    node=_node_of_quotient,
 )
 def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Divides ``input`` by ``other``.
@@ -262,7 +284,7 @@ def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str 
 defvjp(div, _div_rule)
 
 
-@binary(promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor")
+@binary(promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor", node="DivBackward0")
 def true_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides ``input`` by ``other``.
 
@@ -284,7 +306,7 @@ def true_divide(input: Array | Number, other: Array | Number) -> Array:
 defvjp(true_divide, _div_rule)
 
 
-@binary(inplace=True, operators="//", saves=(), aten="floor_divide")
+@binary(inplace=True, operators="//", saves=(), aten="floor_divide", node="NotImplemented")
 def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides and rounds the quotient downwards.
 
@@ -338,7 +360,14 @@ def _remainder_bounds(operand: Callable[[int], tuple[float, float]]) -> tuple[fl
     return (low + 1, 0) if high < 0 else None
 
 
-@binary(inplace=True, operators="%", saves=("input", "other"), aten="remainder.Tensor", bounds=_remainder_bounds)
+@binary(
+    inplace=True,
+    operators="%",
+    saves=("input", "other"),
+    aten="remainder.Tensor",
+    bounds=_remainder_bounds,
+    node=by_operand("Remainder", "other", 1, 0),
+)
 def remainder(input: Array | Number, other: Array | Number) -> Array:
     """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's ``%``.
 
@@ -373,7 +402,7 @@ def _remainder_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arra
 defvjp(remainder, _remainder_rule)
 
 
-@binary(inplace=True, saves=("input", "other"), aten="fmod.Tensor")
+@binary(inplace=True, saves=("input", "other"), aten="fmod.Tensor", node=by_operand("Fmod", "other", 1, 0))
 def fmod(input: Array, other: Array | Number) -> Array:
     """The remainder of the division rounded towards zero: it has the sign of ``input``, as C's ``fmod``.
 
@@ -520,7 +549,7 @@ def signbit(input: Array) -> Array:
     return jnp.zeros(input.shape, np.bool_) if is_bool(input) else input < 0
 
 
-@binary(promote="float", inplace=True, saves=("input", "other"), aten="copysign.Tensor")
+@binary(promote="float", inplace=True, saves=("input", "other"), aten="copysign.Tensor", node=by_operand("Copysign", "other", 0, 1))
 def copysign(input: Array, other: Array | Number) -> Array:
     """The magnitude of ``input`` with the sign of ``other``.
 
@@ -553,7 +582,7 @@ defvjp(copysign, _copysign_rule)
 # ---- combinations ----------------------------------------------------------------------------------------------------------------
 
 
-@pointwise(promote=None, inplace=True, saves=("input", "end", "weight"), aten="lerp.Tensor")
+@pointwise(promote=None, inplace=True, saves=("input", "end", "weight"), aten="lerp.Tensor", node=by_operand("Lerp", "weight", 1, 0))
 def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
     """Interpolates linearly: ``input + weight * (end - input)``.
 

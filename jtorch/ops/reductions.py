@@ -17,6 +17,7 @@ from ._axes import accumulated, category, one_dim, positions, reduced_dims, rest
 from ._columns import in_columns
 from ._declare import Array, Dtype, defvjp, op, reduction
 from ._hosted import REALS, hosted
+from ._nodes import along
 from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
 
 
@@ -39,7 +40,7 @@ def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     return in_columns(functools.partial(jnp.sum, dtype=narrow), hit, dims, keepdim).astype(np.int64)
 
 
-@reduction(saves=(), computes_out=True, aten="sum.dim_IntList", out_dtype="expected")
+@reduction(saves=(), computes_out=True, aten="sum.dim_IntList", out_dtype="expected", node=along("Sum"))
 def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Sums over ``dim``, or over everything.
 
@@ -105,7 +106,7 @@ def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     return to_dtype(quotient(total, count) if count else jnp.full_like(total, np.nan), x.dtype)
 
 
-@reduction(saves=(), aten="mean.dim")
+@reduction(saves=(), aten="mean.dim", node=along("Mean"))
 def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Averages over ``dim``, or over everything.
 
@@ -128,7 +129,7 @@ def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool =
     return _averaged(to_dtype(input, _mean_dtype(input, dtype)), reduced_dims(input, dim), keepdim)
 
 
-@reduction(saves=("input",), aten="nanmean")
+@reduction(saves=("input",), aten="nanmean", node="DivBackward0")
 def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Averages over ``dim`` the elements that are not NaN; where there is none, the result is NaN.
 
@@ -158,7 +159,7 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
     return to_dtype(total / count.astype(total.dtype), kept.dtype)
 
 
-@reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected")
+@reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected", node=along("Prod"))
 def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Multiplies over ``dim``, or over everything.
 
@@ -338,13 +339,13 @@ def _whole(name: str, input: Array, largest: bool) -> Array:
     return _extremum(input, tuple(range(input.ndim)), False, largest)
 
 
-@op(namespace="_C", out=True, aten="max")
+@op(namespace="_C", out=True, aten="max", node="MaxBackward1")
 def _max_all(input: Array) -> Array:
     """The largest element. Gradient: shared evenly among equal maxima."""
     return _whole("max", input, largest=True)
 
 
-@op(namespace="_C", out=True, aten="min")
+@op(namespace="_C", out=True, aten="min", node="MinBackward1")
 def _min_all(input: Array) -> Array:
     """The smallest element. Gradient: shared evenly among equal minima."""
     return _whole("min", input, largest=False)
@@ -380,13 +381,13 @@ def _along(name: str, input: Array, dim: int, keepdim: bool, largest: bool) -> t
     return squeezed(value, axis, input.ndim, keepdim), squeezed(index, axis, input.ndim, keepdim)
 
 
-@op(namespace="_C", out=True, saves=(), returns="max", fields=("values", "indices"), aten="max.dim")
+@op(namespace="_C", out=True, saves=(), returns="max", fields=("values", "indices"), aten="max.dim", node="MaxBackward0")
 def _max_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The largest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
     return _along("max", input, dim, keepdim, largest=True)
 
 
-@op(namespace="_C", out=True, saves=(), returns="min", fields=("values", "indices"), aten="min.dim")
+@op(namespace="_C", out=True, saves=(), returns="min", fields=("values", "indices"), aten="min.dim", node="MinBackward0")
 def _min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
     return _along("min", input, dim, keepdim, largest=False)

@@ -76,7 +76,15 @@ def _check_roundable(name: str, x: Array) -> None:
     require(f"{name}_vml_cpu", x, "if")
 
 
-@unary(promote=None, inplace=True, aliases=("special.round",), saves=(), aten="round", out_dtype="found")
+@unary(
+    promote=None,
+    inplace=True,
+    aliases=("special.round",),
+    saves=(),
+    aten="round",
+    out_dtype="found",
+    node=lambda made: f"RoundBackward{1 if made.given('decimals') else 0}",
+)
 def round(input: Array, *, decimals: int = 0) -> Array:
     """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places.
 

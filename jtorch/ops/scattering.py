@@ -12,6 +12,7 @@ from jax import lax
 from .. import dtypes
 from ..errors import CPP_NAMES, broadcast_shapes, canonical_dim
 from ._declare import Array, Number, defvjp, shape
+from ._nodes import by_operand
 from ._numeric import conj, require, zeros_and_ones
 from .indexing import (
     _BOUNDS,
@@ -104,7 +105,15 @@ def _scatter_value(src: Array | Number | None, value: Number | None, index: Arra
     return made, None
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="scatter.src", out_dtype="expected", out_apart="partly")
+@shape(
+    inplace=True,
+    out=True,
+    saves=("index",),
+    aten="scatter.src",
+    out_dtype="expected",
+    out_apart="partly",
+    node=by_operand("Scatter", "src", 0, 1),
+)
 def scatter(
     input: Array, dim: int, index: Array, src: Array | Number | None = None, *, reduce: str | None = None, value: Number | None = None
 ) -> Array:
@@ -502,7 +511,14 @@ def _index_copy_rule(g, result, input, dim, index, source):
 defvjp(index_copy, _index_copy_rule)
 
 
-@shape(inplace=True, saves=("index",), aten="index_fill.int_Scalar", strides="preserve", repeats="warned")
+@shape(
+    inplace=True,
+    saves=("index",),
+    aten="index_fill.int_Scalar",
+    strides="preserve",
+    repeats="warned",
+    node=by_operand("IndexFill", "value", 1, 0),
+)
 def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:
     """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``; negative positions count from the end.
 
@@ -655,7 +671,7 @@ def _summed_to(x: Array, sizes: tuple[int, ...]) -> Array:
 defvjp(_index_put, _index_put_rule)
 
 
-@shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put", strides="preserve")
+@shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put", strides="preserve", node="IndexPutBackward0")
 def _index_put_flat(input: Array, positions: Array, values: Array | Number, start: int, count: int) -> Array:
     """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions from ``start``, as a mask selected."""
     values = _written(input, values)

@@ -46,7 +46,7 @@ def _sigmoid_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(sigmoid, _sigmoid_rule)
 
 
-@_activation(out=True, saves=("input",), aten="log_sigmoid_forward", out_dtype="scalar type")
+@_activation(out=True, saves=("input",), aten="log_sigmoid_forward", out_dtype="scalar type", node="LogSigmoidBackward0")
 def logsigmoid(input: Array) -> Array:
     """``log(sigmoid(input))``, without overflow on the way.
 
@@ -74,7 +74,7 @@ def _logsigmoid_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(logsigmoid, _logsigmoid_rule)
 
 
-@_activation(saves=("input",), aten="softsign", native=False)
+@_activation(saves=("input",), aten="softsign", native=False, node="DivBackward0")
 def softsign(input: Array) -> Array:
     """``input / (1 + abs(input))``.
 
@@ -110,7 +110,7 @@ def _softsign_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(softsign, _softsign_rule)
 
 
-@_activation(saves=("input",), aten="tanhshrink", native=False)
+@_activation(saves=("input",), aten="tanhshrink", native=False, node="SubBackward0")
 def tanhshrink(input: Array) -> Array:
     """``input - tanh(input)``.
 
@@ -244,7 +244,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="selu")
+@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="selu", node="EluBackward0")
 def selu(input: Array) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 
@@ -263,7 +263,7 @@ def selu(input: Array) -> Array:
     return _elu(input, _SELU_ALPHA, _SELU_SCALE)
 
 
-@_activation(name="selu", inplace=True, saves=("input",), aten="selu", native=False)
+@_activation(name="selu", inplace=True, saves=("input",), aten="selu", native=False, node="EluBackward0")
 def functional_selu(input: Array, inplace: bool = False) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 

@@ -36,6 +36,7 @@ def _not_bool(name: str, argument: str, value: Any) -> None:
     strides="preserve",
     out_dtype="expected",
     out_apart="partly",
+    node=lambda made: f"SortBackward{1 if made.given('stable') else 0}",
 )
 def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False) -> tuple[Array, Array]:
     """The elements along ``dim`` in order, and the places they came from; NaN counts as largest.
@@ -88,7 +89,7 @@ def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool 
     return argsort_along(input, axis, descending) if input.ndim else jnp.zeros((), np.int64)
 
 
-@reduction(saves=("input",), aten="msort", strides="preserve", out_dtype="expected")
+@reduction(saves=("input",), aten="msort", strides="preserve", out_dtype="expected", node="SortBackward0")
 def msort(input: Array) -> Array:
     """Sorts along the first dimension.
 
