@@ -9,7 +9,7 @@ from typing import Any
 from .applying import inplace
 from .autograd.grad_mode import MODE, no_grad
 from .autograd.names import camel, written
-from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, bound_sources, compile_function, parameters_of, signature_of
+from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, Composite, bound_sources, compile_function, parameters_of, signature_of
 from .core import Tensor
 from .dtypes import bool_
 from .ops._declare import (
@@ -100,6 +100,18 @@ OPERATORS = {
     "abs": ("__abs__", None, None),
     "invert": ("__invert__", None, None),
 }
+
+
+def paths_of(record: Op | Composite) -> list[str]:
+    """The paths of a declaration's public forms that give a result of their own: functions, methods and operators under all names."""
+    found = [record.name if record.namespace == "torch" else f"{record.namespace}.{record.name}", *record.aliases]
+    if record.method or record.namespace == "Tensor":
+        method = record.method if isinstance(record.method, str) else record.name
+        found += [f"Tensor.{name}" for name in (method, *record.aliases) if "." not in name]
+    for sign in getattr(record, "operators", ()):
+        plain, _, reflected = OPERATORS[sign]
+        found += [f"Tensor.{name}" for name in (plain, reflected) if name is not None]
+    return found
 
 
 def _operand_names(op: Op) -> tuple[list[str], list[str]]:

@@ -48,3 +48,16 @@ def test_truth_is_written_into_bytes_too_but_not_into_other_numbers():
     assert torch.any(x, dim=0, out=torch.empty((), dtype=torch.uint8)).item() == 1
     with pytest.raises(RuntimeError, match="all only supports bool tensor for result, got: Int"):
         torch.all(x, dim=0, out=torch.empty((), dtype=torch.int32))
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda", "xpu"])
+def test_autocast_treats_all_names_of_a_function_alike(kind):
+    from jtorch.amp.policies import table
+
+    found = table(kind)
+    assert found[torch.concat] == found[torch.concatenate] == found[torch.cat] == "widest"
+    assert found[torch.Tensor.__matmul__] == found[torch.matmul] == found[torch.linalg.matmul] == "lower"
+    assert found.get(torch.arccos) == found.get(torch.Tensor.arccos) == found.get(torch.acos) == (None if kind == "cpu" else "float32")
+    assert found.get(torch.Tensor.__rpow__) == found.get(torch.pow) == (None if kind == "cpu" else "float32")
+    assert found[torch.inner] == ("matrices" if kind == "cpu" else "lower")
+    assert torch.add not in found

@@ -29,7 +29,7 @@ def _check_floating(A: Any, function: str) -> None:
         raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
 
 
-@composite(namespace="linalg", operands=("input",), out_dtype="expected", castable="matrix_power")
+@composite(namespace="linalg", operands=("input",), out_dtype="expected", castable="matrix_power", autocast="lower")
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """The ``n``-th powers of square matrices; for a negative ``n`` of their inverses.
 
@@ -51,7 +51,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     return found if out is None else write_out(found, out, "linalg_matrix_power", facts=facts_of(matrix_power))
 
 
-@composite(name="matrix_power", method=True, operands=("input",))
+@composite(name="matrix_power", method=True, operands=("input",), autocast="lower")
 def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """``linalg.matrix_power``.
 
@@ -103,7 +103,7 @@ def norm(
     return PUBLIC["linalg.vector_norm"](input, 2 if ord is None else ord, dims, keepdim, **options)
 
 
-@composite(namespace="linalg", operands=("input", "b"), castable="torch.linalg.lstsq")
+@composite(namespace="linalg", operands=("input", "b"), castable="torch.linalg.lstsq", autocast="cpu float32")
 def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
     """The least squares solution of ``input X = b``, the one of least norm if there are many; by the pseudoinverse for every ``driver``.
 
@@ -156,7 +156,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
     return made if out is None else write_out(made, out, "linalg_lstsq", facts=facts_of(lstsq))
 
 
-@composite(namespace="linalg", operands=("input",), castable="tensorinv")
+@composite(namespace="linalg", operands=("input",), castable="tensorinv", autocast="cpu float32")
 def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of ``input`` as a map between tensors of its last dimensions and of its first ``ind``.
 
@@ -183,7 +183,7 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
     return found if out is None else write_out(found, out, "linalg_tensorinv", facts=facts_of(tensorinv))
 
 
-@composite(namespace="linalg", operands=("input", "other"), castable="tensorsolve")
+@composite(namespace="linalg", operands=("input", "other"), castable="tensorsolve", autocast="cpu float32")
 def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, out: Any = None) -> Any:
     """The ``X`` with ``tensordot(input, X, X.ndim) == other``; the dimensions ``dims`` of ``input`` are moved to the end first.
 
@@ -378,7 +378,7 @@ def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, o
     return PUBLIC["linalg.vector_norm"](input, 2.0, dim or None, keepdim, **options)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), autocast="cuda float32")
 def nuclear_norm(input: Any, dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sums of the singular values of the matrices in ``dim``.
 

@@ -259,7 +259,7 @@ def std_mean(
 # ---- norms -----------------------------------------------------------------------------------------------------------------------
 
 
-@composite(operands=("input", "out"), native=False, home="functional")
+@composite(operands=("input", "out"), native=False, home="functional", autocast="cuda float32")
 def norm(
     input: Any,
     p: float | str | None = "fro",
@@ -295,7 +295,7 @@ def norm(
     return PUBLIC["linalg.vector_norm"](input, 2.0 if p is None else p, dims if isinstance(dims, int) else tuple(dims), keepdim, **given)
 
 
-@composite(namespace="Tensor", name="norm", operands=("self",), native=False)
+@composite(namespace="Tensor", name="norm", operands=("self",), native=False, autocast="cuda float32")
 def _norm_method(
     self: Any, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
 ) -> Any:

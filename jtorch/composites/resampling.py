@@ -25,7 +25,7 @@ def _aligned(name: str, align_corners: bool | None) -> bool:
     return align_corners
 
 
-@composite(namespace="nn.functional", operands=("input", "grid"), native=False)
+@composite(namespace="nn.functional", operands=("input", "grid"), native=False, autocast="cuda widest")
 def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> Any:
     """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first; see ``torch.grid_sampler``.
 

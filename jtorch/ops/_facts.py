@@ -26,6 +26,11 @@ class Facts:
     ``castable``: the name by which it says that its result cannot be cast to ``out``, and what it calls the result there.
     ``out_apart="partly"``: ``out`` must not share a part of an operand's memory (as for the pointwise families); ``"wholly"``: nor all.
     ``repeats``: whether in-place forms write to elements that several indices share: ``"silently"`` or ``"warned"`` of, as deprecated.
+
+    *Precision*
+
+    ``autocast``: in which precision blocks of ``autocast`` run it, on all devices or by device: ``"lower"``, ``"cpu lower, cuda widest"``;
+    ``amp/policies.py`` tells the words.
     """
 
     native: bool | tuple[str, ...] = True
@@ -35,6 +40,7 @@ class Facts:
     castable: str | tuple[str, str] | None = None
     out_apart: str = ""
     repeats: str = ""
+    autocast: str = ""
 
     def is_native(self, path: str) -> bool:
         """Whether PyTorch has the public function ``path`` in C++."""

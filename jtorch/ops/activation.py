@@ -201,6 +201,7 @@ defvjp(rrelu_with_noise, _rrelu_with_noise_rule)
     aliases=("nn.functional.prelu",),
     aten="prelu",
     node="PreluKernelBackward0",
+    autocast="lower",
 )
 def prelu(input: Array, weight: Array) -> Array:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1).

@@ -210,7 +210,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] 
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3))
+@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3), autocast="cpu float32")
 def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages a volume over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -627,7 +627,7 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool2d", strides="image", native=False)
+@op(namespace="nn.functional", aten="max_unpool2d", strides="image", native=False, autocast="cpu float32")
 def max_unpool2d(
     input: Array,
     indices: Array,
@@ -654,7 +654,7 @@ def max_unpool2d(
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool3d", native=False)
+@op(namespace="nn.functional", aten="max_unpool3d", native=False, autocast="cpu float32")
 def max_unpool3d(
     input: Array,
     indices: Array,

@@ -172,6 +172,7 @@ defvjp(complex, _complex_rule)
     saves=("result",),
     aten="polar",
     out_dtype="Expected object of scalar type {its} but got scalar type {mine} for argument 'out'",
+    autocast="cpu float32",
 )
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers of magnitude ``abs`` and direction ``angle``.

@@ -235,7 +235,15 @@ def _node_of_convolution(n: int) -> Rule:
     return rule
 
 
-@op(method=False, aliases=("nn.functional.conv1d",), aten="conv1d", saves=_SAVES, strides="filtered", node=_node_of_convolution(1))
+@op(
+    method=False,
+    aliases=("nn.functional.conv1d",),
+    aten="conv1d",
+    saves=_SAVES,
+    strides="filtered",
+    node=_node_of_convolution(1),
+    autocast="lower",
+)
 def conv1d(
     input: Array,
     weight: Array,
@@ -261,7 +269,15 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(method=False, aliases=("nn.functional.conv2d",), aten="conv2d", saves=_SAVES, strides="weighted", node=_node_of_convolution(2))
+@op(
+    method=False,
+    aliases=("nn.functional.conv2d",),
+    aten="conv2d",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(2),
+    autocast="lower",
+)
 def conv2d(
     input: Array,
     weight: Array,
@@ -288,7 +304,15 @@ def conv2d(
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(method=False, aliases=("nn.functional.conv3d",), aten="conv3d", saves=_SAVES, strides="weighted", node=_node_of_convolution(3))
+@op(
+    method=False,
+    aliases=("nn.functional.conv3d",),
+    aten="conv3d",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(3),
+    autocast="lower",
+)
 def conv3d(
     input: Array,
     weight: Array,
@@ -358,6 +382,7 @@ def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
     saves=_SAVES,
     strides="filtered",
     node=_node_of_convolution(1),
+    autocast="lower",
 )
 def conv_transpose1d(
     input: Array,
@@ -394,6 +419,7 @@ def conv_transpose1d(
     saves=_SAVES,
     strides="weighted",
     node=_node_of_convolution(2),
+    autocast="lower",
 )
 def conv_transpose2d(
     input: Array,
@@ -429,6 +455,7 @@ def conv_transpose2d(
     saves=_SAVES,
     strides="weighted",
     node=_node_of_convolution(3),
+    autocast="lower",
 )
 def conv_transpose3d(
     input: Array,
@@ -512,7 +539,7 @@ def _convolution_rule(g, _result, input, weight, bias, stride, padding, dilation
 defvjp(convolution, _convolution_rule, saves=_SAVES)
 
 
-@op(method=False, aliases=("nn.functional.conv_tbc",), aten="conv_tbc", saves=_SAVES)
+@op(method=False, aliases=("nn.functional.conv_tbc",), aten="conv_tbc", saves=_SAVES, autocast="lower")
 def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
     """Correlates sequences whose dimensions are (time, batch, channels) with ``weight``, zero-padded by ``pad`` on both sides.
 

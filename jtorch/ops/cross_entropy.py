@@ -266,7 +266,14 @@ def _node_of_entropy(made: Made) -> str:
     return _node_of_likelihood(made, none and made.ndims[0] == 4)
 
 
-@op(namespace="nn.functional", aten="cross_entropy_loss", saves=("input", "target", "weight"), native=False, node=_node_of_entropy)
+@op(
+    namespace="nn.functional",
+    aten="cross_entropy_loss",
+    saves=("input", "target", "weight"),
+    native=False,
+    node=_node_of_entropy,
+    autocast="float32",
+)
 def cross_entropy(
     input: Array,
     target: Array,
@@ -306,7 +313,7 @@ def cross_entropy(
 defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
 
 
-@op(namespace="nn.functional", aten="nll_loss_nd", saves=("target", "weight"), native=False, node=_node_of_likelihood)
+@op(namespace="nn.functional", aten="nll_loss_nd", saves=("target", "weight"), native=False, node=_node_of_likelihood, autocast="float32")
 def nll_loss(
     input: Array,
     target: Array,

@@ -40,7 +40,7 @@ def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, kernel: str
     return to_dtype(_scanned(wide(x), axis, scan), x.dtype)
 
 
-@reduction(inplace=True, saves=(), computes_out=True, aten="cumsum", out_dtype="expected", out_apart="partly")
+@reduction(inplace=True, saves=(), computes_out=True, aten="cumsum", out_dtype="expected", out_apart="partly", autocast="cuda float32")
 def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running sums along ``dim``.
 
@@ -59,7 +59,9 @@ def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     return _running(input, dim, dtype, _sums, "cumsum")
 
 
-@reduction(inplace=True, saves=("input",), computes_out=True, aten="cumprod", out_dtype="expected", out_apart="partly")
+@reduction(
+    inplace=True, saves=("input",), computes_out=True, aten="cumprod", out_dtype="expected", out_apart="partly", autocast="cuda float32"
+)
 def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running products along ``dim``.
 

@@ -25,7 +25,7 @@ def _node_of_power(made: Made) -> str:
     return "PowBackward1" if made.is_tensor(next(iter(made.layout))) else "PowBackward2"
 
 
-@binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor", node=_node_of_power)
+@binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor", node=_node_of_power, autocast="cuda float32")
 def pow(input: Array | Power, exponent: Array | Power) -> Array:
     """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product.
 
@@ -202,7 +202,7 @@ def _sqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(sqrt, _sqrt_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="rsqrt")
+@unary(inplace=True, saves=("result",), aten="rsqrt", autocast="cuda float32")
 def rsqrt(input: Array) -> Array:
     """One over the square root.
 
@@ -224,7 +224,7 @@ def _rsqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(rsqrt, _rsqrt_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="reciprocal")
+@unary(inplace=True, saves=("result",), aten="reciprocal", autocast="cuda float32")
 def reciprocal(input: Array) -> Array:
     """One over each element.
 
@@ -280,7 +280,7 @@ defvjp(hypot, _hypot_rule)
 # ---- exponentials ----------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=("result",), aten="exp")
+@unary(inplace=True, saves=("result",), aten="exp", autocast="cuda float32")
 def exp(input: Array) -> Array:
     """The exponential function.
 
@@ -342,7 +342,7 @@ def _exp2_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(exp2, _exp2_rule)
 
 
-@unary(inplace=True, aliases=("special.expm1",), saves=("result",), aten="expm1")
+@unary(inplace=True, aliases=("special.expm1",), saves=("result",), aten="expm1", autocast="cuda float32")
 def expm1(input: Array) -> Array:
     """``exp(input) - 1``, exact near 0.
 
@@ -442,7 +442,7 @@ defvjp(frexp, _frexp_rule)
 # ---- logarithms ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=("input",), aten="log")
+@unary(inplace=True, saves=("input",), aten="log", autocast="cuda float32")
 def log(input: Array) -> Array:
     """The natural logarithm; NaN for negative real numbers.
 
@@ -464,7 +464,7 @@ def _log_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(log, _log_rule)
 
 
-@unary(inplace=True, saves=("input",), aten="log2")
+@unary(inplace=True, saves=("input",), aten="log2", autocast="cuda float32")
 def log2(input: Array) -> Array:
     """The logarithm of base 2.
 
@@ -486,7 +486,7 @@ def _log2_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(log2, _log2_rule)
 
 
-@unary(inplace=True, saves=("input",), aten="log10")
+@unary(inplace=True, saves=("input",), aten="log10", autocast="cuda float32")
 def log10(input: Array) -> Array:
     """The logarithm of base 10.
 
@@ -508,7 +508,7 @@ def _log10_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(log10, _log10_rule)
 
 
-@unary(inplace=True, aliases=("special.log1p",), saves=("input",), aten="log1p")
+@unary(inplace=True, aliases=("special.log1p",), saves=("input",), aten="log1p", autocast="cuda float32")
 def log1p(input: Array) -> Array:
     """``log(1 + input)``, exact near 0.
 

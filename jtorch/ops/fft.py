@@ -176,7 +176,9 @@ def _over_xla(norm: str | None, inverse: bool, points: int) -> float:
     return 1.0 if inverse and norm in (None, "backward") else factor
 
 
-@transform(aten="fft_fft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "FftR2CBackward0")
+@transform(
+    aten="fft_fft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "FftR2CBackward0", autocast="cpu float32"
+)
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points.
 
@@ -197,7 +199,9 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
     return _along("fft", input, n, dim, norm, False)
 
 
-@transform(aten="fft_ifft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "ConjBackward0")
+@transform(
+    aten="fft_ifft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "ConjBackward0", autocast="cpu float32"
+)
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``.
 
@@ -215,7 +219,7 @@ def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _along("ifft", input, n, dim, norm, True)
 
 
-@transform(aten="fft_rfft", strides="rfft", node="FftR2CBackward0")
+@transform(aten="fft_rfft", strides="rfft", node="FftR2CBackward0", autocast="cpu float32")
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative.
 
@@ -233,7 +237,7 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _real_along("rfft", input, n, dim, norm, False)
 
 
-@transform(aten="fft_irfft", strides="irfft", node="FftC2RBackward0")
+@transform(aten="fft_irfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32")
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``rfft``; ``n``, by default ``2 * (m - 1)`` for m frequencies, is the size of the real result.
 
@@ -251,7 +255,7 @@ def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = 
     return _to_real_along(input, n, dim, norm, True)
 
 
-@transform(aten="fft_hfft", strides="irfft", node="FftC2RBackward0")
+@transform(aten="fft_hfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32")
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half.
 
@@ -271,7 +275,7 @@ def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _to_real_along(input, n, dim, norm, False)
 
 
-@transform(aten="fft_ihfft", strides="ihfft", node="ConjBackward0")
+@transform(aten="fft_ihfft", strides="ihfft", node="ConjBackward0", autocast="cpu float32")
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``.
 
@@ -335,7 +339,7 @@ def _node_of_transform(real: str, dims: str = "dim") -> Rule:
     return rule
 
 
-@transform(aten="fft_fftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"))
+@transform(aten="fft_fftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32")
 def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``.
 
@@ -354,7 +358,7 @@ def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"))
+@transform(aten="fft_ifftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32")
 def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``.
 
@@ -373,7 +377,7 @@ def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfftn", strides="rfftn", node="FftR2CBackward0")
+@transform(aten="fft_rfftn", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32")
 def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative.
 
@@ -391,7 +395,7 @@ def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfftn", strides="irfftn", node="FftC2RBackward0")
+@transform(aten="fft_irfftn", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32")
 def irfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
@@ -452,7 +456,7 @@ def ihfftn(
     return _real_nd("ihfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_fft2", strides="fftn", node=_node_of_transform("FftR2CBackward0"))
+@transform(aten="fft_fft2", strides="fftn", node=_node_of_transform("FftR2CBackward0"), autocast="cpu float32")
 def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``fftn`` over two dimensions.
 
@@ -471,7 +475,7 @@ def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifft2", strides="fftn", node=_node_of_transform("ConjBackward0"))
+@transform(aten="fft_ifft2", strides="fftn", node=_node_of_transform("ConjBackward0"), autocast="cpu float32")
 def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``ifftn`` over two dimensions.
 
@@ -490,7 +494,7 @@ def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfft2", strides="rfftn", node="FftR2CBackward0")
+@transform(aten="fft_rfft2", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32")
 def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``rfftn`` over two dimensions.
 
@@ -509,7 +513,7 @@ def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfft2", strides="irfftn", node="FftC2RBackward0")
+@transform(aten="fft_irfft2", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32")
 def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``irfftn`` over two dimensions.
 

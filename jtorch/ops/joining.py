@@ -38,7 +38,7 @@ def _shape_text(shape: tuple[int, ...]) -> str:
     return str(list(shape))
 
 
-@shape(aliases=("concat", "concatenate"), out=True, aten="cat", strides="images", out_apart="wholly")
+@shape(aliases=("concat", "concatenate"), out=True, aten="cat", strides="images", out_apart="wholly", autocast="widest")
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes.
 
@@ -83,7 +83,7 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     return lax.concatenate([lax.convert_element_type(t, dtype) for _, t in kept], axis)
 
 
-@shape(out=True, aten="stack", out_apart="wholly")
+@shape(out=True, aten="stack", out_apart="wholly", autocast="widest")
 def stack(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors of one shape along a new dimension ``dim``.
 

@@ -81,8 +81,7 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     saves=("result",),
     strides="columns",
     out_dtype="expected",
-    node="LinalgCholeskyExBackward0",
-)
+    node="LinalgCholeskyExBackward0", autocast="cpu float32")
 def cholesky(A: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
 
@@ -110,7 +109,7 @@ def cholesky(A: Array, *, upper: bool = False) -> Array:
 defvjp(cholesky, lambda g, result, A, *, upper=False: _cholesky_rule(g, result, A, upper))
 
 
-@op(name="cholesky", out=True, aten="cholesky", saves=("result",), strides="columns", out_dtype="expected")
+@op(name="cholesky", out=True, aten="cholesky", saves=("result",), strides="columns", out_dtype="expected", autocast="cpu float32")
 def torch_cholesky(input: Array, upper: bool = False) -> Array:
     """The Cholesky factor of positive-definite matrices: ``linalg.cholesky``.
 
@@ -137,7 +136,7 @@ defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, r
 
 @op(
     namespace="linalg", out=True, returns="linalg_cholesky_ex", fields=("L", "info"), aten="linalg_cholesky_ex", saves=("result",),
-    strides="columns:0", out_dtype="expected", node="LinalgCholeskyExBackward0")
+    strides="columns:0", out_dtype="expected", node="LinalgCholeskyExBackward0", autocast="cpu float32")
 def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan.
 
@@ -183,8 +182,7 @@ def _qr(a: Array, full: bool) -> tuple[Array, Array]:
     aten="linalg_qr",
     strides="columns",
     out_dtype="expected",
-    node="LinalgQrBackward0",
-)
+    node="LinalgQrBackward0", autocast="cpu float32")
 def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``.
 
@@ -244,7 +242,7 @@ def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
 defvjp(torch_qr, lambda g, result, input, some=True: _qr_gradient(g, input, "reduced" if some else "complete"))
 
 
-@op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf", strides="columns:0", castable="torch.geqrf")
+@op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf", strides="columns:0", castable="torch.geqrf", autocast="cpu float32")
 def geqrf(input: Array) -> tuple[Array, Array]:
     """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales.
 
@@ -336,7 +334,7 @@ def _check_batches(a: Array, x: Array, name: str, less: int, function: str) -> N
     out=True,
     aten="linalg_householder_product",
     strides="columns",
-    castable="torch.linalg.householder_product", node="LinalgHouseholderProductBackward0")
+    castable="torch.linalg.householder_product", node="LinalgHouseholderProductBackward0", autocast="cpu float32")
 def householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the Householder reflections that ``geqrf`` returns.
 
@@ -358,7 +356,14 @@ def householder_product(input: Array, tau: Array) -> Array:
     return _reflected(input, tau, start, range(tau.shape[-1] - 1, -1, -1), conjugate=False) if input.size else start
 
 
-@op(out=True, aten="orgqr", strides="columns", castable="torch.linalg.householder_product", node="LinalgHouseholderProductBackward0")
+@op(
+    out=True,
+    aten="orgqr",
+    strides="columns",
+    castable="torch.linalg.householder_product",
+    node="LinalgHouseholderProductBackward0",
+    autocast="cpu float32",
+)
 def orgqr(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: ``linalg.householder_product``.
 
@@ -382,7 +387,7 @@ def orgqr(input: Array, tau: Array) -> Array:
     aten="ormqr",
     strides="columns",
     out_dtype="torch.ormqr: Expected input and result to have the same dtype, but input has dtype{its} and result has dtype {mine}",
-)
+    autocast="cpu float32")
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
 
@@ -550,7 +555,16 @@ def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) ->
     return packed, pivots, info
 
 
-@op(out=True, returns="lu_unpack", fields=("P", "L", "U"), aten="lu_unpack", method=False, constant=(0,), out_dtype="expected")
+@op(
+    out=True,
+    returns="lu_unpack",
+    fields=("P", "L", "U"),
+    aten="lu_unpack",
+    method=False,
+    constant=(0,),
+    out_dtype="expected",
+    autocast="cpu float32",
+)
 def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Array, Array, Array]:
     """The permutation, lower and upper triangular matrix of ``lu_factor``'s results; what is not asked for is empty.
 

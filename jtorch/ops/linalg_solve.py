@@ -47,8 +47,9 @@ def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
 
 
 @op(
-    namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns", out_dtype="expected", node="LinalgInvExBackward0"
-)
+    namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns", out_dtype="expected",
+    node="LinalgInvExBackward0",
+    autocast="cpu float32")
 def inv(A: Array) -> Array:
     """The inverses of square matrices.
 
@@ -73,7 +74,15 @@ def inv(A: Array) -> Array:
 defvjp(inv, _inv_rule)
 
 
-@op(out=True, aten="inverse", saves=("result",), strides="columns", out_dtype="expected", node="LinalgInvExBackward0")
+@op(
+    out=True,
+    aten="inverse",
+    saves=("result",),
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgInvExBackward0",
+    autocast="cpu float32",
+)
 def inverse(input: Array) -> Array:
     """The inverses of square matrices: ``linalg.inv``.
 
@@ -98,7 +107,7 @@ defvjp(inverse, _inv_rule)
 
 @op(
     namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",),
-    strides="columns:0", out_dtype="expected", node="LinalgInvExBackward0")
+    strides="columns:0", out_dtype="expected", node="LinalgInvExBackward0", autocast="cpu float32")
 def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverses, and for each matrix 0, or the position of a zero pivot.
 
@@ -275,7 +284,15 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     return found[..., 0] if vector else found
 
 
-@op(namespace="linalg", out=True, aten="linalg_solve", strides="columns if left", out_dtype="expected", node="LinalgSolveExBackward0")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_solve",
+    strides="columns if left",
+    out_dtype="expected",
+    node="LinalgSolveExBackward0",
+    autocast="cpu float32",
+)
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
 
@@ -376,8 +393,7 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     fields=("solution", "cloned_coefficient"),
     aten="triangular_solve",
     strides="columns",
-    out_dtype="expected",
-)
+    out_dtype="expected", autocast="cpu float32")
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
@@ -418,7 +434,7 @@ def _check_pair(b: Array, a: Array, function: str) -> None:
         raise RuntimeError(f"Expected b and A to have the same dtype, but found {names} instead.")
 
 
-@op(out=True, aten="cholesky_solve", strides="columns", castable="cholesky_solve")
+@op(out=True, aten="cholesky_solve", strides="columns", castable="cholesky_solve", autocast="cpu float32")
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``.
 
@@ -454,7 +470,7 @@ def _cholesky_solve_rule(g: Array, result: Array, input: Array, L: Array, upper:
 defvjp(cholesky_solve, _cholesky_solve_rule, saves=("L", "result"))
 
 
-@op(out=True, aten="cholesky_inverse", method=True, strides="columns", castable="cholesky_inverse")
+@op(out=True, aten="cholesky_inverse", method=True, strides="columns", castable="cholesky_inverse", autocast="cpu float32")
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``.
 
@@ -546,7 +562,15 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     return triangular(factor, triangular(factor, rows, upper=False, unit=True), upper=True)
 
 
-@op(name="lu_solve", out=True, aten="lu_solve", strides="columns", out_dtype="expected", node="LinalgLuSolveBackward0")
+@op(
+    name="lu_solve",
+    out=True,
+    aten="lu_solve",
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgLuSolveBackward0",
+    autocast="cpu float32",
+)
 def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
     """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first.
 

@@ -59,7 +59,7 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
 
 @op(
     namespace="linalg", out=True, returns="linalg_eigh", fields=("eigenvalues", "eigenvectors"), aten="linalg_eigh", saves=("result",),
-    strides="columns:1", out_dtype="expected", node="LinalgEighBackward0")
+    strides="columns:1", out_dtype="expected", node="LinalgEighBackward0", autocast="cpu float32")
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
 
@@ -87,7 +87,7 @@ def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]
     return values, (values, vectors)
 
 
-@op(namespace="linalg", out=True, aten="linalg_eigvalsh", out_dtype="expected", node="LinalgEighBackward0")
+@op(namespace="linalg", out=True, aten="linalg_eigvalsh", out_dtype="expected", node="LinalgEighBackward0", autocast="cpu float32")
 def eigvalsh(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle.
 
@@ -142,7 +142,7 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     fields=("eigenvalues", "eigenvectors"),
     aten="linalg_eig",
     strides="columns:1",
-    castable="torch.linalg.eig", node="LinalgEigBackward0")
+    castable="torch.linalg.eig", node="LinalgEigBackward0", autocast="cpu float32")
 def eig(A: Array) -> tuple[Array, Array]:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
 
@@ -171,7 +171,14 @@ def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
     return values, (values, vectors)
 
 
-@op(namespace="linalg", out=True, aten="linalg_eigvals", castable=("torch.linalg.eigvals", "eigenvalues"), node="LinalgEigBackward0")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_eigvals",
+    castable=("torch.linalg.eigvals", "eigenvalues"),
+    node="LinalgEigBackward0",
+    autocast="cpu float32",
+)
 def eigvals(A: Array) -> Array:
     """The complex eigenvalues of square matrices. On the CPU only.
 
@@ -233,7 +240,7 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
 
 @op(
     namespace="linalg", out=True, returns="linalg_svd", fields=("U", "S", "Vh"), aten="linalg_svd", saves=("result",),
-    strides="columns:0,2", out_dtype="expected", node="LinalgSvdBackward0")
+    strides="columns:0,2", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32")
 def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors.
 
@@ -270,7 +277,7 @@ def _svdvals_fwd(A: Array, *, driver: str | None = None) -> tuple[Array, tuple[A
     return s, (u, s, vh)
 
 
-@op(namespace="linalg", out=True, aten="linalg_svdvals", out_dtype="expected", node="LinalgSvdBackward0")
+@op(namespace="linalg", out=True, aten="linalg_svdvals", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32")
 def svdvals(A: Array, *, driver: str | None = None) -> Array:
     """The singular values in descending order.
 
@@ -310,7 +317,7 @@ defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None
     aten="svd",
     saves=("result",),
     strides="columns:0 if compute_uv",
-    out_dtype="expected", node="LinalgSvdBackward0")
+    out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32")
 def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple[Array, Array, Array]:
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros.
 
@@ -393,7 +400,15 @@ def _pinv_grad(g: Array, pinv: Array, a: Array) -> Array:
     return -adjoint(k @ pinv) + ((gh - a @ k) @ pinv) @ h + hk - (hk @ pinv) @ a
 
 
-@op(namespace="linalg", out=True, aten="linalg_pinv", saves=("A", "result"), castable="linalg.pinv", node="LinalgPinvBackward0")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_pinv",
+    saves=("A", "result"),
+    castable="linalg.pinv",
+    node="LinalgPinvBackward0",
+    autocast="cpu result",
+)
 def pinv(
     A: Array,
     rcond: Array | float | None = None,
@@ -431,7 +446,7 @@ def _pinv_rule(
 defvjp(pinv, _pinv_rule)
 
 
-@op(aten="pinverse", saves=("input", "result"), node="LinalgPinvBackward0")
+@op(aten="pinverse", saves=("input", "result"), node="LinalgPinvBackward0", autocast="cpu float32")
 def pinverse(input: Array, rcond: float = 1e-15) -> Array:
     """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``.
 
@@ -453,7 +468,14 @@ def pinverse(input: Array, rcond: float = 1e-15) -> Array:
 defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, input),))
 
 
-@op(namespace="linalg", out=True, differentiable=False, aten="linalg_matrix_rank", castable="torch.linalg.matrix_rank")
+@op(
+    namespace="linalg",
+    out=True,
+    differentiable=False,
+    aten="linalg_matrix_rank",
+    castable="torch.linalg.matrix_rank",
+    autocast="cpu float32",
+)
 def matrix_rank(
     A: Array,
     tol: Array | float | None = None,
@@ -591,7 +613,7 @@ def _node_of_condition(made: Made) -> str:
     return "SqueezeBackward1" if order in (None, 2, -2) else "MulBackward0" if order == "nuc" else "NanToNumBackward0"
 
 
-@op(namespace="linalg", out=True, aten="linalg_cond", castable="linalg.cond", node=_node_of_condition)
+@op(namespace="linalg", out=True, aten="linalg_cond", castable="linalg.cond", node=_node_of_condition, autocast="cpu float32")
 def cond(A: Array, p: float | str | None = None) -> Array:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm.
 

@@ -113,7 +113,7 @@ def _check_ranking(kinds: list[dtypes.dtype]) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-@op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"), native=False)
+@op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"), native=False, autocast="float32")
 def mse_loss(
     input: Array,
     target: Array,
@@ -159,6 +159,7 @@ def mse_loss(
     saves=("input", "target", "weight"),
     native=False,
     node=by_reduction("AbsBackward0"),
+    autocast="float32",
 )
 def l1_loss(
     input: Array,
@@ -204,7 +205,15 @@ def _node_of_smooth(made: Made) -> str:
     return by_reduction("AbsBackward0")(made) if made.given("beta") == 0 else "SmoothL1LossBackward0"
 
 
-@op(namespace="nn.functional", promote="expanded", aten="smooth_l1_loss", saves=("input", "target"), native=False, node=_node_of_smooth)
+@op(
+    namespace="nn.functional",
+    promote="expanded",
+    aten="smooth_l1_loss",
+    saves=("input", "target"),
+    native=False,
+    node=_node_of_smooth,
+    autocast="float32",
+)
 def smooth_l1_loss(
     input: Array,
     target: Array,
@@ -254,7 +263,9 @@ def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
     return jnp.where(near, difference, zero), jnp.where(near, zero, size)
 
 
-@op(namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise", native=False)
+@op(
+    namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise", native=False, autocast="float32"
+)
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
     """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond.
 
@@ -305,7 +316,7 @@ def _size(x: Array) -> str:
     return f"torch.Size({list(x.shape)})"
 
 
-@op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"), native=False)
+@op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"), native=False, autocast="cpu float32")
 def binary_cross_entropy(
     input: Array,
     target: Array,
@@ -383,6 +394,7 @@ defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
     aten="binary_cross_entropy_with_logits",
     saves=("input", "target", "weight", "pos_weight"),
     native=False,
+    autocast="float32",
 )
 def binary_cross_entropy_with_logits(
     input: Array,
@@ -433,6 +445,7 @@ def _x_log_y(x: Array, y: Array) -> Array:
     saves=("input", "target"),
     native=False,
     node=by_reduction(lambda made: "MulBackward0" if made.given("log_target") else "SubBackward0"),
+    autocast="float32",
 )
 def kl_div(
     input: Array,
@@ -488,6 +501,7 @@ def kl_div(
     saves=("input", "target"),
     native=False,
     node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "SubBackward0"),
+    autocast="float32",
 )
 def poisson_nll_loss(
     input: Array,
@@ -603,6 +617,7 @@ def gaussian_nll_loss(
     aten="soft_margin_loss",
     saves=("input", "target"),
     native=False,
+    autocast="float32",
 )
 def soft_margin_loss(
     input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -637,6 +652,7 @@ def soft_margin_loss(
     strides="pointwise",
     native=False,
     node=by_reduction("AddBackward0"),
+    autocast="float32",
 )
 def hinge_embedding_loss(
     input: Array,
@@ -678,6 +694,7 @@ def hinge_embedding_loss(
     saves=("input1", "input2", "target"),
     native=False,
     node=by_reduction("ClampMinBackward0"),
+    autocast="float32",
 )
 def margin_ranking_loss(
     input1: Array,

@@ -21,6 +21,7 @@ from ._numeric import require, scalar_name
     saves=("input1", "input2", "target"),
     native=False,
     node=by_reduction("AddBackward0"),
+    autocast="float32",
 )
 def cosine_embedding_loss(
     input1: Array,
@@ -82,7 +83,7 @@ def _rows_of(input: Array) -> Array:
     return input.reshape(-1 if input.size else input.shape[0], input.shape[-1] if input.ndim else 1)
 
 
-@op(namespace="nn.functional", aten="multi_margin_loss", saves=("input", "target", "weight"), native=False)
+@op(namespace="nn.functional", aten="multi_margin_loss", saves=("input", "target", "weight"), native=False, autocast="float32")
 def multi_margin_loss(
     input: Array,
     target: Array,
@@ -142,7 +143,7 @@ def multi_margin_loss(
     return reduced(each.reshape(target.shape if input.ndim < 2 else (n,)), reduction)
 
 
-@op(namespace="nn.functional", aten="multilabel_margin_loss", saves=("input", "target"), native=False)
+@op(namespace="nn.functional", aten="multilabel_margin_loss", saves=("input", "target"), native=False, autocast="float32")
 def multilabel_margin_loss(
     input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Array:
@@ -208,6 +209,7 @@ def _check_scores(kinds: list[dtypes.dtype]) -> None:
     saves=("input", "target", "weight"),
     native=False,
     node=by_reduction("DivBackward0"),
+    autocast="cuda float32",
 )
 def multilabel_soft_margin_loss(
     input: Array,

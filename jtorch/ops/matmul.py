@@ -56,8 +56,7 @@ def _node_of_product(made: Made) -> str:
     aten="matmul",
     saves=("input", "other"),
     out_dtype="expected",
-    node=_node_of_product,
-)
+    node=_node_of_product, autocast="lower")
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of two tensors, over the broadcast of their leading dimensions.
 
@@ -133,7 +132,7 @@ def _node_of_linear(made: Made) -> str:
     return {1: "SqueezeBackward4", 2: "MmBackward0"}.get(a, "UnsafeViewBackward0")
 
 
-@op(namespace="nn.functional", aten="linear", saves=("input", "weight"), node=_node_of_linear)
+@op(namespace="nn.functional", aten="linear", saves=("input", "weight"), node=_node_of_linear, autocast="lower")
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.
 
@@ -191,7 +190,7 @@ def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Arr
 defvjp(linear, _linear_rule)
 
 
-@op(out=True, aten="mm", saves=("input", "mat2"), out_dtype="expected")
+@op(out=True, aten="mm", saves=("input", "mat2"), out_dtype="expected", autocast="lower")
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
 
@@ -219,7 +218,7 @@ def mm(input: Array, mat2: Array) -> Array:
 defvjp(mm, _matmul_rule)
 
 
-@op(out=True, aten="bmm", saves=("input", "mat2"), out_dtype="expected")
+@op(out=True, aten="bmm", saves=("input", "mat2"), out_dtype="expected", autocast="lower")
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, one by one, without broadcasting.
 
@@ -251,7 +250,7 @@ def _check_batches(batch1: Array, batch2: Array) -> None:
 defvjp(bmm, _matmul_rule)
 
 
-@op(out=True, aten="mv", saves=("input", "vec"))
+@op(out=True, aten="mv", saves=("input", "vec"), autocast="cuda lower")
 def mv(input: Array, vec: Array) -> Array:
     """The product of a matrix and a vector.
 
@@ -277,7 +276,13 @@ def mv(input: Array, vec: Array) -> Array:
 defvjp(mv, lambda g, _, input, vec: (g[:, None] * conj(vec)[None, :], conj(input).T @ g))
 
 
-@op(out=True, aten="dot", saves=("input", "tensor"), out_dtype="result dtype {mine} does not match input dtype {its}")
+@op(
+    out=True,
+    aten="dot",
+    saves=("input", "tensor"),
+    out_dtype="result dtype {mine} does not match input dtype {its}",
+    autocast="cuda widest",
+)
 def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements, without conjugation.
 
@@ -301,7 +306,13 @@ def dot(input: Array, tensor: Array) -> Array:
 defvjp(dot, lambda g, _, input, tensor: (g * conj(tensor), g * conj(input)))
 
 
-@op(out=True, aten="vdot", saves=("input", "other"), out_dtype="result dtype {mine} does not match input dtype {its}")
+@op(
+    out=True,
+    aten="vdot",
+    saves=("input", "other"),
+    out_dtype="result dtype {mine} does not match input dtype {its}",
+    autocast="cuda widest",
+)
 def vdot(input: Array, other: Array) -> Array:
     """The sum of the products of two vectors' elements, those of ``input`` conjugated.
 
@@ -334,7 +345,8 @@ def _node_of_inner(made: Made) -> str:
     aten="inner",
     saves=("input", "other"),
     strides="pointwise if not (input._aval.ndim and other._aval.ndim)",
-    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}", node=_node_of_inner)
+    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}", node=_node_of_inner,
+    autocast="cpu matrices, cuda lower")
 def inner(input: Array, other: Array) -> Array:
     """The inner products over the last dimension of both; with a scalar, the product.
 
@@ -396,7 +408,7 @@ def outer(input: Array, vec2: Array) -> Array:
 defvjp(outer, lambda g, _, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
 
 
-@op(out=True, inplace=True, aten="addmm", saves=("mat1", "mat2"), out_dtype="expected")
+@op(out=True, inplace=True, aten="addmm", saves=("mat1", "mat2"), out_dtype="expected", autocast="lower")
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat1 @ mat2)``, ``input`` expanded to the product's shape.
 
@@ -443,7 +455,7 @@ def _folded(g: Array, input: Array) -> Array:
 defvjp(addmm, _add_product_rule)
 
 
-@op(out=True, inplace=True, aten="addmv", saves=("mat", "vec"), out_dtype="expected", out_apart="partly")
+@op(out=True, inplace=True, aten="addmv", saves=("mat", "vec"), out_dtype="expected", out_apart="partly", autocast="cuda lower")
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat @ vec)``, ``input`` expanded to the product's shape.
 
@@ -472,7 +484,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
 defvjp(addmv, _add_product_rule)
 
 
-@op(out=True, inplace=True, aten="addbmm", saves=("batch1", "batch2"))
+@op(out=True, inplace=True, aten="addbmm", saves=("batch1", "batch2"), autocast="lower")
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``, ``input`` expanded to the shape of one product.
 
@@ -508,7 +520,7 @@ def _addbmm_rule(
 defvjp(addbmm, _addbmm_rule)
 
 
-@op(out=True, inplace=True, aten="baddbmm", saves=("batch1", "batch2"), out_dtype="expected")
+@op(out=True, inplace=True, aten="baddbmm", saves=("batch1", "batch2"), out_dtype="expected", autocast="lower")
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape.
 
@@ -536,7 +548,16 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 defvjp(baddbmm, _add_product_rule)
 
 
-@op(out=True, inplace=True, promote="common", aten="addr", saves=("vec1", "vec2"), strides="order", out_apart="partly")
+@op(
+    out=True,
+    inplace=True,
+    promote="common",
+    aten="addr",
+    saves=("vec1", "vec2"),
+    strides="order",
+    out_apart="partly",
+    autocast="cuda lower",
+)
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``, ``input`` expanded to the product's shape.
 

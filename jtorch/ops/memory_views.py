@@ -232,7 +232,9 @@ def _put_view_as_complex(parent: Array, value: Array) -> Array:
     return jnp.stack([jnp.real(value), jnp.imag(value)], -1)
 
 
-@view(_put_view_as_complex, _geometry_view_as_complex, geometric=False, method=False, aten="view_as_complex.default")
+@view(
+    _put_view_as_complex, _geometry_view_as_complex, geometric=False, method=False, aten="view_as_complex.default", autocast="cpu float32"
+)
 def view_as_complex(input: Array) -> Array:
     """Pairs of real numbers in the last dimension as complex ones; a view.
 

@@ -117,7 +117,14 @@ def _layer_norm_rule(
     return cast(grad_input, input.dtype), *_param_grads(g, normal, weight, bias)
 
 
-@op(namespace="nn.functional", aten="layer_norm", saves=("input", "weight"), native=False, node="NativeLayerNormBackward0")
+@op(
+    namespace="nn.functional",
+    aten="layer_norm",
+    saves=("input", "weight"),
+    native=False,
+    node="NativeLayerNormBackward0",
+    autocast="cuda float32",
+)
 def layer_norm(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
 ) -> Array:
@@ -317,7 +324,15 @@ def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array |
     return cast(_affine((x - _channel(mean, x)) * _channel(scale, x), None, _channel(bias, x)), input.dtype)
 
 
-@op(namespace="nn.functional", aten="group_norm", saves=("input", "weight"), strides="image", native=False, node="NativeGroupNormBackward0")
+@op(
+    namespace="nn.functional",
+    aten="group_norm",
+    saves=("input", "weight"),
+    strides="image",
+    native=False,
+    node="NativeGroupNormBackward0",
+    autocast="cuda float32",
+)
 def group_norm(input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05) -> Array:
     """Normalises each sample's channels in ``num_groups`` groups to mean 0 and (biased) variance 1, then applies the channels' parameters.
 

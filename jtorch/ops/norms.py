@@ -164,7 +164,15 @@ def _check_no_bools(kinds: list[dtypes.dtype]) -> None:
         raise RuntimeError(NO_BOOL_MINUS if set(kinds) == {dtypes.bool_} else NO_MINUS_BOOL)
 
 
-@op(promote="common", check=_check_no_bools, broadcast=True, out=True, saves=("input", "other", "result"), aten="dist")
+@op(
+    promote="common",
+    check=_check_no_bools,
+    broadcast=True,
+    out=True,
+    saves=("input", "other", "result"),
+    aten="dist",
+    autocast="cuda float32",
+)
 def dist(input: Array, other: Array, p: float = 2) -> Array:
     """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector.
 

@@ -626,7 +626,7 @@ defvjp(lerp, _lerp_rule)
 
 
 #: How torch's messages print the C++ type of these; the others by their name in lower case.
-@pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcmul", wide=True)
+@pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcmul", wide=True, autocast="cuda widest")
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """Adds ``value * tensor1 * tensor2`` to ``input``.
 
@@ -665,7 +665,7 @@ def _no_integer_quotient(kinds: list[dtypes.dtype]) -> None:
         )
 
 
-@pointwise(inplace=True, check=_no_integer_quotient, saves=("tensor1", "tensor2"), aten="addcdiv", wide=True)
+@pointwise(inplace=True, check=_no_integer_quotient, saves=("tensor1", "tensor2"), aten="addcdiv", wide=True, autocast="cuda widest")
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """Adds ``value * tensor1 / tensor2`` to ``input``.
 

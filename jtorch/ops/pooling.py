@@ -276,8 +276,7 @@ def max_pool2d(
     aten="max_pool3d",
     strides="image",
     native=("max_pool3d",),
-    node="MaxPool3DWithIndicesBackward0",
-)
+    node="MaxPool3DWithIndicesBackward0", autocast="cpu float32")
 def max_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -518,7 +517,7 @@ def avg_pool2d(
     return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@op(namespace="nn.functional", aten="avg_pool3d")
+@op(namespace="nn.functional", aten="avg_pool3d", autocast="cpu float32")
 def avg_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],

@@ -40,7 +40,7 @@ def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     return in_columns(functools.partial(jnp.sum, dtype=narrow), hit, dims, keepdim).astype(np.int64)
 
 
-@reduction(saves=(), computes_out=True, aten="sum.dim_IntList", out_dtype="expected", node=along("Sum"))
+@reduction(saves=(), computes_out=True, aten="sum.dim_IntList", out_dtype="expected", node=along("Sum"), autocast="cuda float32")
 def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Sums over ``dim``, or over everything.
 
@@ -159,7 +159,7 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
     return to_dtype(total / count.astype(total.dtype), kept.dtype)
 
 
-@reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected", node=along("Prod"))
+@reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected", node=along("Prod"), autocast="float32")
 def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Multiplies over ``dim``, or over everything.
 

@@ -167,7 +167,7 @@ def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=
 defvjp(scatter, _scatter_rule)
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="scatter_add", out_dtype="expected", out_apart="partly")
+@shape(inplace=True, out=True, saves=("index",), aten="scatter_add", out_dtype="expected", out_apart="partly", autocast="cuda widest")
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
 
@@ -442,7 +442,7 @@ def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_
 defvjp(index_reduce, _index_reduce_rule)
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="index_copy", out_dtype="expected", out_apart="partly")
+@shape(inplace=True, out=True, saves=("index",), aten="index_copy", out_dtype="expected", out_apart="partly", autocast="cpu widest")
 def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
     """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions ``index``.
 

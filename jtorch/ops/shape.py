@@ -212,7 +212,7 @@ def triu(input: Array, diagonal: int = 0) -> Array:
     return _triangle("triu", input, "upper", diagonal)
 
 
-@reduction(saves=(), out=False, aten="trace")
+@reduction(saves=(), out=False, aten="trace", autocast="cpu float32")
 def trace(input: Array) -> Array:
     """The sum of a matrix' diagonal.
 
@@ -408,7 +408,7 @@ def linalg_vander(x: Array, *, N: int | None = None) -> Array:
     return _powers(_vander_dtype(x), n)
 
 
-@op(inplace=True, out=True, aten="renorm", out_dtype="expected", out_apart="partly")
+@op(inplace=True, out=True, aten="renorm", out_dtype="expected", out_apart="partly", autocast="cuda float32")
 def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the others stay.
 

@@ -293,7 +293,7 @@ defvjp(functional_selu, _selu_rule)
 # ---- soft rectifiers -------------------------------------------------------------------------------------------------------------
 
 
-@_activation(out=True, saves=("input",), aten="softplus")
+@_activation(out=True, saves=("input",), aten="softplus", autocast="cuda float32")
 def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``.
 

@@ -67,7 +67,7 @@ def erfc(input: Array) -> Array:
     return lax.erfc(input)
 
 
-@unary(inplace=True, aliases=("special.erfinv",), saves=("input",), aten="erfinv")
+@unary(inplace=True, aliases=("special.erfinv",), saves=("input",), aten="erfinv", autocast="cuda float32")
 def erfinv(input: Array) -> Array:
     """The inverse of ``erf``: infinite at -1 and 1, NaN outside.
 

@@ -81,7 +81,7 @@ def _node_of_stft(made: Made) -> str:
     return "SqueezeBackward4" if made.avals[0].ndim == 1 else "TransposeBackward1"
 
 
-@op(aten="stft", strides="columns if return_complex", native=False, home="functional", node=_node_of_stft)
+@op(aten="stft", strides="columns if return_complex", native=False, home="functional", node=_node_of_stft, autocast="cpu float32")
 def stft(
     input: Array,
     n_fft: int,

@@ -59,7 +59,7 @@ def _cos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(cos, _cos_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="tan")
+@unary(inplace=True, saves=("result",), aten="tan", autocast="cuda float32")
 def tan(input: Array) -> Array:
     """The tangent.
 
@@ -82,7 +82,7 @@ def _tan_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(tan, _tan_rule)
 
 
-@unary(inplace=True, aliases=("arcsin",), saves=("input",), aten="asin")
+@unary(inplace=True, aliases=("arcsin",), saves=("input",), aten="asin", autocast="cuda float32")
 def asin(input: Array) -> Array:
     """The inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers.
 
@@ -105,7 +105,7 @@ def _asin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(asin, _asin_rule)
 
 
-@unary(inplace=True, aliases=("arccos",), saves=("input",), aten="acos")
+@unary(inplace=True, aliases=("arccos",), saves=("input",), aten="acos", autocast="cuda float32")
 def acos(input: Array) -> Array:
     """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers.
 
@@ -151,7 +151,7 @@ def _atan_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(atan, _atan_rule)
 
 
-@pointwise(promote="float", inplace=True, aliases=("arctan2",), saves=("input", "other"), aten="atan2")
+@pointwise(promote="float", inplace=True, aliases=("arctan2",), saves=("input", "other"), aten="atan2", autocast="cuda widest")
 def atan2(input: Array, other: Array) -> Array:
     """The angle of the point with ordinate ``input`` and abscissa ``other``, in [-pi, pi].
 
@@ -217,7 +217,7 @@ defvjp(sinc, _sinc_rule)
 # ---- hyperbolic ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=("input",), aten="sinh")
+@unary(inplace=True, saves=("input",), aten="sinh", autocast="cuda float32")
 def sinh(input: Array) -> Array:
     """The hyperbolic sine.
 
@@ -240,7 +240,7 @@ def _sinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(sinh, _sinh_rule)
 
 
-@unary(inplace=True, saves=("input",), aten="cosh")
+@unary(inplace=True, saves=("input",), aten="cosh", autocast="cuda float32")
 def cosh(input: Array) -> Array:
     """The hyperbolic cosine.
 
