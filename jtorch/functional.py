@@ -75,22 +75,13 @@ def _bind_op(op: Op) -> None:
         for name in [op.name, *[a for a in op.aliases if "." not in a]]:
             if op.namespace == "Tensor" or (op.namespace == "torch" and op.method is not False):
                 PUBLIC[f"Tensor.{name}_"] = public_forms.inplace_method(op, f"{name}_")
-            if op.namespace == "torch" and name in INPLACE_FUNCTIONS:
+            if op.namespace == "torch" and (op.inplace == "both" or (isinstance(op.inplace, tuple) and name in op.inplace)):
                 PUBLIC[f"{name}_"] = public_forms.inplace_method(op, f"{name}_", "torch")
             if op.namespace == "nn.functional":
                 PUBLIC[f"nn.functional.{name}_"] = public_forms.inplace_method(op, f"{name}_", "torch.nn.functional")
     for sign in op.operators:
         for name, found in public_forms.operator_methods(op, sign, made_method or PUBLIC[op.path]).items():
             PUBLIC[f"Tensor.{name}"] = found
-
-
-#: Functions of ``torch`` that write into their first argument.
-INPLACE_FUNCTIONS = frozenset(
-    """abs acos acosh asin asinh atan atanh arccos arccosh arcsin arcsinh arctan arctanh ceil celu clamp clamp_max clamp_min clip
-    conj_physical cos cosh deg2rad dropout elu erf erfc exp exp2 expm1 fill fix floor frac i0 ldexp log log10 log1p log2 logit
-    nan_to_num neg negative rad2deg reciprocal relu round rsqrt selu sigmoid sin sinc sinh sqrt square tan tanh threshold trunc xlogy
-    leaky_relu hardtanh addmv gcd lcm index_put""".split()
-)
 
 
 def _bind_alias(op: Op, alias: str) -> None:

@@ -25,37 +25,15 @@ from .writing import check_inplace, check_overlap
 
 # ---- spellings ------------------------------------------------------------------------------------------------------------------
 
-_POSITIONAL = {"alpha": "alpha/"}
-_X, _INPUT, _OUTLESS, _ONE_RESULT = {"input": "x"}, {"A": "input"}, {"out": ""}, {"return_indices": ""}
-#: Public paths whose parameters PyTorch calls otherwise than the op that they are: the op's name -> the public one, with a slash if it may
-#: be given by position, or nothing if there is no such parameter.
-SPELLINGS: dict[str, dict[str, str]] = {
-    "subtract": _POSITIONAL, "Tensor.subtract": _POSITIONAL, "rsub": _POSITIONAL,
-    "cholesky_inverse": {"L": "input"}, "cholesky_solve": {"L": "input2"}, "Tensor.cholesky_solve": {"L": "input2"},
-    "orgqr": {"tau": "input2"}, "Tensor.orgqr": {"tau": "input2"},
-    "ormqr": {"tau": "input2", "other": "input3"}, "Tensor.ormqr": {"tau": "input2", "other": "input3"},
-    "swapaxes": {"dim0": "axis0", "dim1": "axis1"}, "Tensor.swapaxes": {"dim0": "axis0", "dim1": "axis1"},
-    "Tensor.swapaxes_": {"dim0": "axis0", "dim1": "axis1"}, "matrix_exp": {"A": "input", "out": ""}, "tensordot": {"out": "out/"},
-    **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "adaptive_max_pool1d"), _ONE_RESULT),
-    **dict.fromkeys(
-        ("dist", "bincount", "nn.functional.sigmoid", "nn.functional.tanh", "special.softmax", "special.log_softmax"), _OUTLESS
-    ),
-    **{f"linalg.{name}": _INPUT for name in (
-        "cholesky", "cholesky_ex", "cond", "eig", "eigh", "eigvals", "eigvalsh", "matrix_exp", "matrix_norm", "matrix_rank", "pinv",
-        "solve_triangular",
-    )},
-    **{f"special.{name}": _X for name in (
-        "airy_ai", "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
-        "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p", "scaled_modified_bessel_k0",
-        "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-        "shifted_chebyshev_polynomial_w", "spherical_bessel_j0",
-    )},
-}  # fmt: skip
+
+def spellings(op: Op, path: str) -> dict[str, str]:
+    """The names of the op's parameters on a public path, where they are others: ``op.spelled``, for this path if it is by paths."""
+    by_path = any(isinstance(names, dict) for names in op.spelled.values())
+    return op.spelled.get(path, {}) if by_path else op.spelled
 
 
-def spelled(signature: inspect.Signature, path: str) -> tuple[inspect.Signature, list[str]]:
-    """The signature with PyTorch's names for a public path, and the lines that give the op's parameters their values."""
-    names = SPELLINGS[path]
+def spelled(signature: inspect.Signature, names: dict[str, str]) -> tuple[inspect.Signature, list[str]]:
+    """The signature with PyTorch's ``names`` for a public path, and the lines that give the op's parameters their values."""
     params, lines = [], []
     for p in signature.parameters.values():
         name = names.get(p.name, p.name)
@@ -126,7 +104,7 @@ def _aliases(op: Op) -> dict[str, tuple[str, ...]]:
 
 def annotations_of(op: Op, path: str = "") -> dict[str, str]:
     """What the op says of its parameters, by the names that they have on a public path."""
-    names = SPELLINGS.get(path, {})
+    names = spellings(op, path)
     return {names.get(p.name, p.name).rstrip("/"): p.annotation for p in op.params}
 
 
@@ -144,10 +122,10 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         return specialise(impl, label, operands, lists, annotations=annotations_of(op), **told)
     lines, names = bound_sources[op.path]
     signature, core = signature_of(op), bound.core
-    if path in SPELLINGS:
-        signature, first = spelled(signature, path)
+    if others := spellings(op, path):
+        signature, first = spelled(signature, others)
         lines = [*first, *lines]
-        operands = [SPELLINGS[path].get(n, n) for n in operands]
+        operands = [others.get(n, n) for n in operands]
         core = _method_core(op, op.name, lines, names, signature)
     return specialise(
         core,
@@ -177,10 +155,10 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     lines, names = bound_sources[op.path]
     body = [f"{first} = self", *([] if not op.out else ["out = None"]), *lines]
     signature = signature_of(op, "self")
-    if f"Tensor.{name}" in SPELLINGS:
-        signature, renaming = spelled(signature, f"Tensor.{name}")
+    if others := spellings(op, f"Tensor.{name}"):
+        signature, renaming = spelled(signature, others)
         body = [*renaming, *body]
-        operands = [SPELLINGS[f"Tensor.{name}"].get(n, n) for n in operands]
+        operands = [others.get(n, n) for n in operands]
     impl = _method_core(op, name, body, names, signature)
     return specialise(
         impl,

@@ -78,13 +78,14 @@ class Op(Facts):
     namespace: str = "torch"
     aliases: tuple[str, ...] = ()
     method: bool | str = False
-    inplace: bool = False
+    inplace: bool | str | tuple[str, ...] = False
     out: bool = False
     operators: tuple[str, ...] = ()
     promote: str | tuple[str, ...] | None = None
     check: Callable[[list[Any]], None] | None = None
     broadcast: bool = False
     varargs: str | None = None
+    spelled: dict[str, Any] = dataclasses.field(default_factory=dict)
     returns: str | None = None
     fields: tuple[str, ...] = ()
     itself: Callable[[Any], bool] | None = None

@@ -22,7 +22,7 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 # ---- rectifiers ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, out=False, inplace=True, saves=("result",), aten="relu")
+@unary(promote=None, out=False, inplace="both", saves=("result",), aten="relu")
 def relu(input: Array) -> Array:
     """``max(input, 0)``; NaN stays NaN.
 
@@ -253,7 +253,7 @@ defvjp(prelu, _prelu_rule)
 # ---- thresholds ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, method=False, inplace=True, saves=("input",), aten="threshold", repeats="silently")
+@unary(promote=None, method=False, inplace="both", saves=("input",), aten="threshold", repeats="silently")
 def threshold(input: Array, threshold: Number, value: Number) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``.
 

@@ -359,7 +359,14 @@ def adaptive_max_pool3d(
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("adaptive_max_pool1d",), aten="adaptive_max_pool1d", strides="signal", node="SqueezeBackward1")
+@op(
+    namespace="nn.functional",
+    aliases=("adaptive_max_pool1d",),
+    aten="adaptive_max_pool1d",
+    strides="signal",
+    node="SqueezeBackward1",
+    spelled={"adaptive_max_pool1d": {"return_indices": ""}},
+)
 def adaptive_max_pool1d_with_indices(
     input: Array,
     output_size: int | tuple[int, ...],

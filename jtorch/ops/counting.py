@@ -17,7 +17,7 @@ from ._numeric import scalar_name, unsupported
 from .searching import list_text, ranks
 
 
-@op(host=True, differentiable=False, out=True, aten="bincount")
+@op(host=True, differentiable=False, out=True, aten="bincount", spelled={"out": ""})
 def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> np.ndarray:
     """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences.
 

@@ -157,7 +157,7 @@ def _float_power_rule(g: Array, _: None, input: Array | Number, exponent: Array 
 defvjp(float_power, _float_power_rule)
 
 
-@unary(promote=None, inplace=True, saves=("input",), aten="square", node="PowBackward0")
+@unary(promote=None, inplace="both", saves=("input",), aten="square", node="PowBackward0")
 def square(input: Array) -> Array:
     """``input * input``.
 
@@ -180,7 +180,7 @@ def _square_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(square, _square_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="sqrt")
+@unary(inplace="both", saves=("result",), aten="sqrt")
 def sqrt(input: Array) -> Array:
     """The square root; NaN for negative real numbers.
 
@@ -202,7 +202,7 @@ def _sqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(sqrt, _sqrt_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="rsqrt", autocast="cuda float32")
+@unary(inplace="both", saves=("result",), aten="rsqrt", autocast="cuda float32")
 def rsqrt(input: Array) -> Array:
     """One over the square root.
 
@@ -224,7 +224,7 @@ def _rsqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(rsqrt, _rsqrt_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="reciprocal", autocast="cuda float32")
+@unary(inplace="both", saves=("result",), aten="reciprocal", autocast="cuda float32")
 def reciprocal(input: Array) -> Array:
     """One over each element.
 
@@ -280,7 +280,7 @@ defvjp(hypot, _hypot_rule)
 # ---- exponentials ----------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=("result",), aten="exp", autocast="cuda float32")
+@unary(inplace="both", saves=("result",), aten="exp", autocast="cuda float32")
 def exp(input: Array) -> Array:
     """The exponential function.
 
@@ -302,7 +302,7 @@ def _exp_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(exp, _exp_rule)
 
 
-@unary(inplace=True, aliases=("special.exp2",), saves=("result",), aten="exp2")
+@unary(inplace="both", aliases=("special.exp2",), saves=("result",), aten="exp2")
 def exp2(input: Array) -> Array:
     """Two to the power of each element.
 
@@ -342,7 +342,7 @@ def _exp2_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(exp2, _exp2_rule)
 
 
-@unary(inplace=True, aliases=("special.expm1",), saves=("result",), aten="expm1", autocast="cuda float32")
+@unary(inplace="both", aliases=("special.expm1",), saves=("result",), aten="expm1", autocast="cuda float32")
 def expm1(input: Array) -> Array:
     """``exp(input) - 1``, exact near 0.
 
@@ -364,7 +364,7 @@ def _expm1_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(expm1, _expm1_rule)
 
 
-@pointwise(promote="float", inplace=True, saves=("result", "other"), aten="ldexp.Tensor")
+@pointwise(promote="float", inplace="both", saves=("result", "other"), aten="ldexp.Tensor")
 def ldexp(input: Array, other: Array) -> Array:
     """``input * 2**other``.
 
@@ -442,7 +442,7 @@ defvjp(frexp, _frexp_rule)
 # ---- logarithms ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=("input",), aten="log", autocast="cuda float32")
+@unary(inplace="both", saves=("input",), aten="log", autocast="cuda float32")
 def log(input: Array) -> Array:
     """The natural logarithm; NaN for negative real numbers.
 
@@ -464,7 +464,7 @@ def _log_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(log, _log_rule)
 
 
-@unary(inplace=True, saves=("input",), aten="log2", autocast="cuda float32")
+@unary(inplace="both", saves=("input",), aten="log2", autocast="cuda float32")
 def log2(input: Array) -> Array:
     """The logarithm of base 2.
 
@@ -486,7 +486,7 @@ def _log2_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(log2, _log2_rule)
 
 
-@unary(inplace=True, saves=("input",), aten="log10", autocast="cuda float32")
+@unary(inplace="both", saves=("input",), aten="log10", autocast="cuda float32")
 def log10(input: Array) -> Array:
     """The logarithm of base 10.
 
@@ -508,7 +508,7 @@ def _log10_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(log10, _log10_rule)
 
 
-@unary(inplace=True, aliases=("special.log1p",), saves=("input",), aten="log1p", autocast="cuda float32")
+@unary(inplace="both", aliases=("special.log1p",), saves=("input",), aten="log1p", autocast="cuda float32")
 def log1p(input: Array) -> Array:
     """``log(1 + input)``, exact near 0.
 
@@ -587,7 +587,7 @@ def _logaddexp2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arr
 defvjp(logaddexp2, _logaddexp2_rule)
 
 
-@binary(promote="float", inplace=True, aliases=("special.xlogy",), saves=("input", "other"), aten="xlogy.Tensor")
+@binary(promote="float", inplace="both", aliases=("special.xlogy",), saves=("input", "other"), aten="xlogy.Tensor")
 def xlogy(input: Array | Number, other: Array | Number) -> Array:
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
 

@@ -134,7 +134,7 @@ def _node_of_clamp(made: Made) -> str:
 
 
 @pointwise(
-    inplace=True,
+    inplace="both",
     aliases=("clip",),
     saves=("input", "min", "max"),
     fits=("min", "max"),
@@ -189,7 +189,7 @@ def _clamp_rule(
 defvjp(clamp, _clamp_rule)
 
 
-@pointwise(inplace=True, saves=("input", "min"), fits=("min",), aten="clamp_min", node=by_operand("ClampMin", "min", 1, 0))
+@pointwise(inplace="both", saves=("input", "min"), fits=("min",), aten="clamp_min", node=by_operand("ClampMin", "min", 1, 0))
 def clamp_min(input: Array, min: Array | Number) -> Array:
     """Raises elements below ``min`` to ``min``.
 
@@ -212,7 +212,7 @@ def _clamp_min_rule(g: Array, _: None, input: Array, min: Array) -> tuple[Array,
 defvjp(clamp_min, _clamp_min_rule)
 
 
-@pointwise(inplace=True, saves=("input", "max"), fits=("max",), aten="clamp_max", node=by_operand("ClampMax", "max", 1, 0))
+@pointwise(inplace="both", saves=("input", "max"), fits=("max",), aten="clamp_max", node=by_operand("ClampMax", "max", 1, 0))
 def clamp_max(input: Array, max: Array | Number) -> Array:
     """Lowers elements above ``max`` to ``max``.
 

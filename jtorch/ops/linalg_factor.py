@@ -81,7 +81,7 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     saves=("result",),
     strides="columns",
     out_dtype="expected",
-    node="LinalgCholeskyExBackward0", autocast="cpu float32")
+    node="LinalgCholeskyExBackward0", autocast="cpu float32", spelled={"A": "input"})
 def cholesky(A: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
 
@@ -136,7 +136,7 @@ defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, r
 
 @op(
     namespace="linalg", out=True, returns="linalg_cholesky_ex", fields=("L", "info"), aten="linalg_cholesky_ex", saves=("result",),
-    strides="columns:0", out_dtype="expected", node="LinalgCholeskyExBackward0", autocast="cpu float32")
+    strides="columns:0", out_dtype="expected", node="LinalgCholeskyExBackward0", autocast="cpu float32", spelled={"A": "input"})
 def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan.
 
@@ -362,8 +362,7 @@ def householder_product(input: Array, tau: Array) -> Array:
     strides="columns",
     castable="torch.linalg.householder_product",
     node="LinalgHouseholderProductBackward0",
-    autocast="cpu float32",
-)
+    autocast="cpu float32", spelled={"tau": "input2"})
 def orgqr(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: ``linalg.householder_product``.
 
@@ -387,7 +386,7 @@ def orgqr(input: Array, tau: Array) -> Array:
     aten="ormqr",
     strides="columns",
     out_dtype="torch.ormqr: Expected input and result to have the same dtype, but input has dtype{its} and result has dtype {mine}",
-    autocast="cpu float32")
+    autocast="cpu float32", spelled={"tau": "input2", "other": "input3"})
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
 

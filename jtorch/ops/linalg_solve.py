@@ -362,8 +362,7 @@ def triangular(
     aten="linalg_solve_triangular",
     strides="columns",
     out_dtype="scalar type",
-    node="LinalgSolveTriangularBackward0",
-)
+    node="LinalgSolveTriangularBackward0", spelled={"A": "input"})
 def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
 
@@ -434,7 +433,7 @@ def _check_pair(b: Array, a: Array, function: str) -> None:
         raise RuntimeError(f"Expected b and A to have the same dtype, but found {names} instead.")
 
 
-@op(out=True, aten="cholesky_solve", strides="columns", castable="cholesky_solve", autocast="cpu float32")
+@op(out=True, aten="cholesky_solve", strides="columns", castable="cholesky_solve", autocast="cpu float32", spelled={"L": "input2"})
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``.
 
@@ -470,7 +469,15 @@ def _cholesky_solve_rule(g: Array, result: Array, input: Array, L: Array, upper:
 defvjp(cholesky_solve, _cholesky_solve_rule, saves=("L", "result"))
 
 
-@op(out=True, aten="cholesky_inverse", method=True, strides="columns", castable="cholesky_inverse", autocast="cpu float32")
+@op(
+    out=True,
+    aten="cholesky_inverse",
+    method=True,
+    strides="columns",
+    castable="cholesky_inverse",
+    autocast="cpu float32",
+    spelled={"L": "input"},
+)
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``.
 
@@ -606,8 +613,7 @@ def exponential(a: Array) -> Array:
     method=False,
     out=True,
     aten="linalg_matrix_exp",
-    node="LinalgMatrixExpBackward0",
-)
+    node="LinalgMatrixExpBackward0", spelled={"matrix_exp": {"A": "input", "out": ""}, "linalg.matrix_exp": {"A": "input"}})
 def matrix_exp(A: Array) -> Array:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation.
 

@@ -59,7 +59,7 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
 
 @op(
     namespace="linalg", out=True, returns="linalg_eigh", fields=("eigenvalues", "eigenvectors"), aten="linalg_eigh", saves=("result",),
-    strides="columns:1", out_dtype="expected", node="LinalgEighBackward0", autocast="cpu float32")
+    strides="columns:1", out_dtype="expected", node="LinalgEighBackward0", autocast="cpu float32", spelled={"A": "input"})
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
 
@@ -87,7 +87,15 @@ def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]
     return values, (values, vectors)
 
 
-@op(namespace="linalg", out=True, aten="linalg_eigvalsh", out_dtype="expected", node="LinalgEighBackward0", autocast="cpu float32")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_eigvalsh",
+    out_dtype="expected",
+    node="LinalgEighBackward0",
+    autocast="cpu float32",
+    spelled={"A": "input"},
+)
 def eigvalsh(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle.
 
@@ -142,7 +150,7 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     fields=("eigenvalues", "eigenvectors"),
     aten="linalg_eig",
     strides="columns:1",
-    castable="torch.linalg.eig", node="LinalgEigBackward0", autocast="cpu float32")
+    castable="torch.linalg.eig", node="LinalgEigBackward0", autocast="cpu float32", spelled={"A": "input"})
 def eig(A: Array) -> tuple[Array, Array]:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
 
@@ -177,8 +185,7 @@ def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
     aten="linalg_eigvals",
     castable=("torch.linalg.eigvals", "eigenvalues"),
     node="LinalgEigBackward0",
-    autocast="cpu float32",
-)
+    autocast="cpu float32", spelled={"A": "input"})
 def eigvals(A: Array) -> Array:
     """The complex eigenvalues of square matrices. On the CPU only.
 
@@ -407,8 +414,7 @@ def _pinv_grad(g: Array, pinv: Array, a: Array) -> Array:
     saves=("A", "result"),
     castable="linalg.pinv",
     node="LinalgPinvBackward0",
-    autocast="cpu result",
-)
+    autocast="cpu result", spelled={"A": "input"})
 def pinv(
     A: Array,
     rcond: Array | float | None = None,
@@ -474,8 +480,7 @@ defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, in
     differentiable=False,
     aten="linalg_matrix_rank",
     castable="torch.linalg.matrix_rank",
-    autocast="cpu float32",
-)
+    autocast="cpu float32", spelled={"A": "input"})
 def matrix_rank(
     A: Array,
     tol: Array | float | None = None,
@@ -567,8 +572,7 @@ def _node_of_norm(made: Made) -> str:
     out=True,
     aten="linalg_matrix_norm",
     out_dtype="linalg.matrix_norm expected out tensor dtype {its} but got: {mine}",
-    node=_node_of_norm,
-)
+    node=_node_of_norm, spelled={"A": "input"})
 def matrix_norm(
     A: Array, ord: float | str = "fro", dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:
@@ -613,7 +617,15 @@ def _node_of_condition(made: Made) -> str:
     return "SqueezeBackward1" if order in (None, 2, -2) else "MulBackward0" if order == "nuc" else "NanToNumBackward0"
 
 
-@op(namespace="linalg", out=True, aten="linalg_cond", castable="linalg.cond", node=_node_of_condition, autocast="cpu float32")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_cond",
+    castable="linalg.cond",
+    node=_node_of_condition,
+    autocast="cpu float32",
+    spelled={"A": "input"},
+)
 def cond(A: Array, p: float | str | None = None) -> Array:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm.
 

@@ -455,7 +455,7 @@ def _folded(g: Array, input: Array) -> Array:
 defvjp(addmm, _add_product_rule)
 
 
-@op(out=True, inplace=True, aten="addmv", saves=("mat", "vec"), out_dtype="expected", out_apart="partly", autocast="cuda lower")
+@op(out=True, inplace="both", aten="addmv", saves=("mat", "vec"), out_dtype="expected", out_apart="partly", autocast="cuda lower")
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat @ vec)``, ``input`` expanded to the product's shape.
 

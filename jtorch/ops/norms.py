@@ -172,6 +172,7 @@ def _check_no_bools(kinds: list[dtypes.dtype]) -> None:
     saves=("input", "other", "result"),
     aten="dist",
     autocast="cuda float32",
+    spelled={"out": ""},
 )
 def dist(input: Array, other: Array, p: float = 2) -> Array:
     """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector.

@@ -94,6 +94,7 @@ def no_bools(kinds: list[dtypes.dtype]) -> None:
     check=no_bools,
     aten="sub.Tensor",
     node=lambda made: "SubBackward0" if made.is_tensor("input") else "RsubBackward1",
+    spelled={"subtract": {"alpha": "alpha/"}, "Tensor.subtract": {"alpha": "alpha/"}},
 )
 def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * other`` from ``input``.
@@ -115,7 +116,15 @@ def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
     return _plus(input, other, alpha, -1)
 
 
-@binary(method=False, saves=(), out=False, check=no_bools, aten="rsub.Tensor", node=by_operand("Rsub", "other", 0, 1))
+@binary(
+    method=False,
+    saves=(),
+    out=False,
+    check=no_bools,
+    aten="rsub.Tensor",
+    node=by_operand("Rsub", "other", 0, 1),
+    spelled={"alpha": "alpha/"},
+)
 def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged.
 
@@ -134,7 +143,7 @@ def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     return sub(other, input, alpha=alpha)
 
 
-@unary(promote=None, inplace=True, operators="neg", aliases=("negative",), saves=(), aten="neg", out_dtype="found")
+@unary(promote=None, inplace="both", operators="neg", aliases=("negative",), saves=(), aten="neg", out_dtype="found")
 def neg(input: Array) -> Array:
     """Changes the sign.
 
@@ -434,7 +443,7 @@ defvjp(fmod, _fmod_rule)
 # ---- magnitude and sign ----------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, inplace=True, operators="abs", aliases=("absolute",), saves=("input",), aten="abs", out_dtype="found")
+@unary(promote=None, inplace=("abs",), operators="abs", aliases=("absolute",), saves=("input",), aten="abs", out_dtype="found")
 def abs(input: Array) -> Array:
     """The absolute value; of complex numbers the magnitude, which is real.
 

@@ -193,8 +193,7 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
     aten="max_pool1d",
     strides="signal if return_indices",
     native=("max_pool1d",),
-    node="SqueezeBackward1",
-)
+    node="SqueezeBackward1", spelled={"max_pool1d": {"return_indices": ""}})
 def max_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -234,8 +233,7 @@ def max_pool1d(
     aten="max_pool2d",
     strides="image",
     native=("max_pool2d",),
-    node="MaxPool2DWithIndicesBackward0",
-)
+    node="MaxPool2DWithIndicesBackward0", spelled={"max_pool2d": {"return_indices": ""}})
 def max_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -276,7 +274,7 @@ def max_pool2d(
     aten="max_pool3d",
     strides="image",
     native=("max_pool3d",),
-    node="MaxPool3DWithIndicesBackward0", autocast="cpu float32")
+    node="MaxPool3DWithIndicesBackward0", autocast="cpu float32", spelled={"max_pool3d": {"return_indices": ""}})
 def max_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -311,8 +309,7 @@ def max_pool3d(
     aliases=("max_pool1d_with_indices",),
     aten="max_pool1d_with_indices",
     strides="signal",
-    node="SqueezeBackward1",
-)
+    node="SqueezeBackward1", spelled={"max_pool1d_with_indices": {"return_indices": ""}})
 def max_pool1d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],

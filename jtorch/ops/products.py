@@ -23,6 +23,7 @@ from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
     out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}",
     node="ViewBackward0",
     autocast="cpu lower, cuda widest",
+    spelled={"tensordot": {"out": "out/"}},
 )
 def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, ...]] = 2) -> Array:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.

@@ -20,7 +20,13 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 # ---- sigmoids --------------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, aliases=("nn.functional.sigmoid", "special.expit"), saves=("result",), aten="sigmoid")
+@unary(
+    inplace="both",
+    aliases=("nn.functional.sigmoid", "special.expit"),
+    saves=("result",),
+    aten="sigmoid",
+    spelled={"nn.functional.sigmoid": {"out": ""}},
+)
 def sigmoid(input: Array) -> Array:
     """``1 / (1 + exp(-input))``.
 
@@ -192,7 +198,7 @@ def _celu(x: Array, alpha: float) -> Array:
     return _elu(x, alpha, 1.0, 1.0 / alpha)
 
 
-@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="celu")
+@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="celu")
 def celu(input: Array, alpha: float = 1.0) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
 
@@ -244,7 +250,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="selu", node="EluBackward0")
+@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="selu", node="EluBackward0")
 def selu(input: Array) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 

@@ -27,7 +27,7 @@ _SQRT_HALF = math.sqrt(0.5)
 # ---- error function --------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, aliases=("special.erf",), saves=("input",), aten="erf")
+@unary(inplace="both", aliases=("special.erf",), saves=("input",), aten="erf")
 def erf(input: Array) -> Array:
     """The error function.
 
@@ -47,7 +47,7 @@ def erf(input: Array) -> Array:
     return lax.erf(input)
 
 
-@unary(inplace=True, aliases=("special.erfc",), saves=("input",), aten="erfc")
+@unary(inplace="both", aliases=("special.erfc",), saves=("input",), aten="erfc")
 def erfc(input: Array) -> Array:
     """``1 - erf(input)``, exact where that is small.
 
@@ -249,7 +249,7 @@ def _entr_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(entr, _entr_rule)
 
 
-@unary(inplace=True, aliases=("special.logit",), saves=("input",), aten="logit")
+@unary(inplace="both", aliases=("special.logit",), saves=("input",), aten="logit")
 def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to ``[eps, 1 - eps]``.
 

@@ -299,7 +299,18 @@ def _geometry_transpose(shape: Ints, strides: Ints, dim0: int, dim1: int) -> tup
     return tuple(found), 0
 
 
-@view(_put_transpose, _geometry_transpose, aliases=("swapaxes", "swapdims"), inplace=True, aten="transpose.int")
+@view(
+    _put_transpose,
+    _geometry_transpose,
+    aliases=("swapaxes", "swapdims"),
+    inplace=True,
+    aten="transpose.int",
+    spelled={
+        "swapaxes": {"dim0": "axis0", "dim1": "axis1"},
+        "Tensor.swapaxes": {"dim0": "axis0", "dim1": "axis1"},
+        "Tensor.swapaxes_": {"dim0": "axis0", "dim1": "axis1"},
+    },
+)
 def transpose(input: Array, dim0: int, dim1: int) -> Array:
     """Exchanges two dimensions; a view.
 
