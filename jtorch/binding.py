@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _code_cache, result_strides
 from .applying import apply, inplace, keep_layout, write_out
-from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, checked_static, coerce, number, static, unsigned
+from .arguments import KINDS, NAMES_OF_KINDS, NONE, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
 from .core import BIRTHS, Tensor, born
 from .engine import Value, limits, numbers_of, record, record_one, record_two
@@ -76,7 +76,7 @@ class Bound:
                 if type(entry) is Fixed:
                     entry = Fixed(checked_static(op.name, p.name, p.annotation, entry.value))
                 layout.append(None if entry is None or entry == NONE else entry)
-        if op.name not in NUMBERS_DO and not any(e is T for e in layout):
+        if not op.numbers_do and not any(e is T for e in layout):
             self._refuse_numbers(layout)
         found = call_of(op, tuple(layout))
         if cacheable:

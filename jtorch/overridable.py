@@ -245,6 +245,7 @@ def specialise(
     wrapped: Callable[..., Any] | None = None,
     enter: bool = True,
     annotations: Mapping[str, Any] | None = None,
+    old_orders: tuple[str, ...] = (),
 ) -> Callable[..., Any]:
     """The public callable for ``impl``, known as ``public``: ``torch.add``, or the method ``torch.Tensor.add``.
 
@@ -266,6 +267,7 @@ def specialise(
         extract: called with the arguments, returns the operands to ask (by default all arguments, in order).
         wrapped: ``__wrapped__``, where ``inspect.getsource`` lands; ``impl`` if not given.
         enter: whether to enter the callable into the table of public functions.
+        old_orders: the parameters of deprecated overloads, as ``Facts`` tell.
         annotations: of the parameters by name, if not those of the signature: a parameter that is said to be an int takes no bool.
     """
     if public in CONSTRUCTORS | UNSEEN:
@@ -282,7 +284,7 @@ def specialise(
     caller = Caller(impl, name, layout, is_method, native, opaque)
     caller.all_positional = all_positional
     caller.takes_keywords = not all_positional and not layout.alias_of and _fills_in(impl, sig)
-    caller.extract = extract
+    caller.extract, caller.old_orders = extract, old_orders
     kinds: dict[str, Any] = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
     if extract is not None:
         kinds = dict.fromkeys(sig.parameters, "any")
@@ -318,7 +320,7 @@ def specialise(
             "except (TypeError, AttributeError):",
             f"    _better = _explained({given})",
             "    if _better is None: raise",
-            *(("    if type(_better) is tuple: return _caller.func(*_better[0], **_better[1])",) if caller.numbers_first else ()),
+            *(("    if type(_better) is tuple: return _caller.func(*_better[0], **_better[1])",) if old_orders else ()),
             "    raise _better from None",
         )
         lines = _indent_into_try(lines, handler)

@@ -113,7 +113,13 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
     bound = BOUND[op.path]
     path = path or op.path
     label = f"torch.{path}"
-    told: dict[str, Any] = {"wrapped": op.body, "doc": op.body.__doc__, "native": op.is_native(path), "parsed": True}
+    told: dict[str, Any] = {
+        "wrapped": op.body,
+        "doc": op.body.__doc__,
+        "native": op.is_native(path),
+        "parsed": True,
+        "old_orders": op.old_orders,
+    }
     operands, lists = _operand_names(op)
     if op.out:
         operands.append("out")
@@ -148,7 +154,13 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     first = op.params[0].name
     operands = ["self" if n == first else n for n in operands]
     label = f"torch.Tensor.{name}"
-    told: dict[str, Any] = {"wrapped": op.body, "doc": op.body.__doc__, "native": op.is_native(f"Tensor.{name}"), "parsed": True}
+    told: dict[str, Any] = {
+        "wrapped": op.body,
+        "doc": op.body.__doc__,
+        "native": op.is_native(f"Tensor.{name}"),
+        "parsed": True,
+        "old_orders": op.old_orders,
+    }
     if op.varargs:
         spread = _spread(bound.core, op, method=True)
         return specialise(spread, label, operands, lists, annotations=annotations_of(op), **told)
@@ -283,6 +295,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         doc=doc,
         wrapped=op.body,
         annotations=annotations_of(op),
+        old_orders=op.old_orders,
     )
 
 

@@ -372,7 +372,7 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
     return a._aval is b._aval and (a._strides or ()) == (b._strides or ()) and lazy_bits(a) == lazy_bits(b)
 
 
-@composite(namespace="Tensor", operands=("self", "other"))
+@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True)
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 

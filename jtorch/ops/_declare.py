@@ -93,6 +93,7 @@ class Op(Facts):
     unrecorded: bool = False
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None
+    wraps: bool = False
     shown: tuple[int | None, ...] = ()
     host: bool = False
     random: bool = False

@@ -18,6 +18,11 @@ class Facts:
     exact Tensor among the classes. A tuple has the public paths that are in C++ all the same: ``("istft",)``, but not ``Tensor.istft``.
     ``home="functional"``: the module that offers it under its own name too, and that names it.
 
+    *Arguments*
+
+    ``numbers_do``: numbers may stand for all of its tensors.
+    ``old_orders``: the parameters in the order of deprecated overloads that are still taken: ``("input alpha other",)``.
+
     *What is written into*
 
     ``out_dtype``: what is said of an ``out`` that has not the result's dtype, where it is not converted: words with ``{its}``, ``{mine}``,
@@ -33,6 +38,8 @@ class Facts:
     ``amp/policies.py`` tells the words.
     """
 
+    numbers_do: bool = False
+    old_orders: tuple[str, ...] = ()
     native: bool | tuple[str, ...] = True
     home: str = ""
     out_dtype: str | dict[str, str] | None = None

@@ -408,7 +408,15 @@ def outer(input: Array, vec2: Array) -> Array:
 defvjp(outer, lambda g, _, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
 
 
-@op(out=True, inplace=True, aten="addmm", saves=("mat1", "mat2"), out_dtype="expected", autocast="lower")
+@op(
+    out=True,
+    inplace=True,
+    aten="addmm",
+    saves=("mat1", "mat2"),
+    out_dtype="expected",
+    autocast="lower",
+    old_orders=("beta input alpha mat1 mat2", "beta input mat1 mat2"),
+)
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat1 @ mat2)``, ``input`` expanded to the product's shape.
 
@@ -455,7 +463,16 @@ def _folded(g: Array, input: Array) -> Array:
 defvjp(addmm, _add_product_rule)
 
 
-@op(out=True, inplace="both", aten="addmv", saves=("mat", "vec"), out_dtype="expected", out_apart="partly", autocast="cuda lower")
+@op(
+    out=True,
+    inplace="both",
+    aten="addmv",
+    saves=("mat", "vec"),
+    out_dtype="expected",
+    out_apart="partly",
+    autocast="cuda lower",
+    old_orders=("beta input alpha mat vec", "beta input mat vec"),
+)
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat @ vec)``, ``input`` expanded to the product's shape.
 
@@ -484,7 +501,14 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
 defvjp(addmv, _add_product_rule)
 
 
-@op(out=True, inplace=True, aten="addbmm", saves=("batch1", "batch2"), autocast="lower")
+@op(
+    out=True,
+    inplace=True,
+    aten="addbmm",
+    saves=("batch1", "batch2"),
+    autocast="lower",
+    old_orders=("beta input alpha batch1 batch2", "beta input batch1 batch2"),
+)
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``, ``input`` expanded to the shape of one product.
 
@@ -520,7 +544,15 @@ def _addbmm_rule(
 defvjp(addbmm, _addbmm_rule)
 
 
-@op(out=True, inplace=True, aten="baddbmm", saves=("batch1", "batch2"), out_dtype="expected", autocast="lower")
+@op(
+    out=True,
+    inplace=True,
+    aten="baddbmm",
+    saves=("batch1", "batch2"),
+    out_dtype="expected",
+    autocast="lower",
+    old_orders=("beta input alpha batch1 batch2", "beta input batch1 batch2"),
+)
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape.
 
@@ -556,8 +588,7 @@ defvjp(baddbmm, _add_product_rule)
     saves=("vec1", "vec2"),
     strides="order",
     out_apart="partly",
-    autocast="cuda lower",
-)
+    autocast="cuda lower", old_orders=("beta input alpha vec1 vec2", "beta input vec1 vec2"))
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``, ``input`` expanded to the product's shape.
 

@@ -56,7 +56,7 @@ def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
 # ---- sums ------------------------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="+", saves=(), aten="add.Tensor")
+@binary(inplace=True, operators="+", saves=(), aten="add.Tensor", old_orders=("input alpha other",), numbers_do=True)
 def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or.
 
@@ -95,6 +95,8 @@ def no_bools(kinds: list[dtypes.dtype]) -> None:
     aten="sub.Tensor",
     node=lambda made: "SubBackward0" if made.is_tensor("input") else "RsubBackward1",
     spelled={"subtract": {"alpha": "alpha/"}, "Tensor.subtract": {"alpha": "alpha/"}},
+    old_orders=("input alpha other",),
+    numbers_do=True,
 )
 def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * other`` from ``input``.
@@ -194,7 +196,9 @@ def positive(input: Array) -> Array:
 # ---- products and quotients ------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor", wide=True)
+@binary(
+    inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor", wide=True, numbers_do=True, wraps=True
+)
 def mul(input: Array | Number, other: Array | Number) -> Array:
     """Multiplies; of bool operands it is the logical and.
 
@@ -243,6 +247,8 @@ def _node_of_quotient(made: Made) -> str:
     aten="div.Tensor_mode",
     wide=True,
     node=_node_of_quotient,
+    numbers_do=True,
+    wraps=True,
 )
 def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Divides ``input`` by ``other``.
@@ -293,7 +299,7 @@ def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str 
 defvjp(div, _div_rule)
 
 
-@binary(promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor", node="DivBackward0")
+@binary(promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor", node="DivBackward0", numbers_do=True)
 def true_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides ``input`` by ``other``.
 
@@ -315,7 +321,7 @@ def true_divide(input: Array | Number, other: Array | Number) -> Array:
 defvjp(true_divide, _div_rule)
 
 
-@binary(inplace=True, operators="//", saves=(), aten="floor_divide", node="NotImplemented")
+@binary(inplace=True, operators="//", saves=(), aten="floor_divide", node="NotImplemented", numbers_do=True)
 def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides and rounds the quotient downwards.
 
@@ -635,7 +641,14 @@ defvjp(lerp, _lerp_rule)
 
 
 #: How torch's messages print the C++ type of these; the others by their name in lower case.
-@pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcmul", wide=True, autocast="cuda widest")
+@pointwise(
+    inplace=True,
+    saves=("tensor1", "tensor2"),
+    aten="addcmul",
+    wide=True,
+    autocast="cuda widest",
+    old_orders=("input value tensor1 tensor2",),
+)
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """Adds ``value * tensor1 * tensor2`` to ``input``.
 
@@ -674,7 +687,15 @@ def _no_integer_quotient(kinds: list[dtypes.dtype]) -> None:
         )
 
 
-@pointwise(inplace=True, check=_no_integer_quotient, saves=("tensor1", "tensor2"), aten="addcdiv", wide=True, autocast="cuda widest")
+@pointwise(
+    inplace=True,
+    check=_no_integer_quotient,
+    saves=("tensor1", "tensor2"),
+    aten="addcdiv",
+    wide=True,
+    autocast="cuda widest",
+    old_orders=("input value tensor1 tensor2",),
+)
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """Adds ``value * tensor1 / tensor2`` to ``input``.
 
