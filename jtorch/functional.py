@@ -217,6 +217,13 @@ def bind_everything() -> None:
     _bind_tensor(tensor_objects)
 
 
+#: Methods of the class itself that are public functions too; none is an operator.
+CORE_METHODS = (
+    "dim", "ndimension", "size", "numel", "nelement", "element_size", "stride", "storage_offset", "data_ptr", "is_contiguous",
+    "requires_grad_",
+)  # fmt: skip
+
+
 def _bind_tensor(methods: Any) -> None:
     from .overridable import specialise_property
 
@@ -234,19 +241,7 @@ def _bind_tensor(methods: Any) -> None:
     Tensor.__new__ = staticmethod(methods._new_tensor)  # type: ignore[assignment,method-assign]
     Tensor.__init__ = _init  # type: ignore[method-assign]
     Tensor.__torch_function__ = classmethod(dispatch.default_handler)  # type: ignore[attr-defined]
-    for name in (
-        "dim",
-        "ndimension",
-        "size",
-        "numel",
-        "nelement",
-        "element_size",
-        "stride",
-        "storage_offset",
-        "data_ptr",
-        "is_contiguous",
-        "requires_grad_",
-    ):
+    for name in CORE_METHODS:
         body = core_module.Tensor.__dict__[name]
         setattr(Tensor, name, specialise(body, f"torch.Tensor.{name}", ["self"], doc=body.__doc__, wrapped=body))
     for name in (
@@ -567,6 +562,8 @@ PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "is_mtia": _never("on MTIA"),
     "retains_grad": _retains_grad, "layout": _layout, "_backward_hooks": _hooks_dict, "_grad_fn": _grad_fn,
 }  # fmt: skip
+
+
 def _refuse_deletion(message: str) -> Callable[[Tensor], None]:
     def delete(t: Tensor) -> None:
         raise RuntimeError(message)

@@ -52,6 +52,7 @@ def spelled(signature: inspect.Signature, names: dict[str, str]) -> tuple[inspec
 
 #: Operators that PyTorch writes in Python, beside the reflected ones that it does not share with the plain operator.
 _IN_PYTHON = frozenset(("__pow__", "__ipow__", "__floordiv__"))
+COMMUTATIVE = frozenset("+*&|^")
 #: Operator methods of each sign: (name, in-place name, reflected name, swapped operands in the reflected form).
 OPERATORS = {
     "+": ("__add__", "__iadd__", "__radd__"),
@@ -356,7 +357,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
         **options,
     )
     if reflected is not None:
-        own = reflected if sign not in ("+", "*", "&", "|", "^") else None
+        own = reflected if sign not in COMMUTATIVE else None
         swapped = [f"{a.name} = other; {b.name} = self", *body[1:]]
         found[reflected] = specialise(
             lambda self, other: core(other, self),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 import jtorch as torch
@@ -61,3 +64,12 @@ def test_autocast_treats_all_names_of_a_function_alike(kind):
     assert found.get(torch.Tensor.__rpow__) == found.get(torch.pow) == (None if kind == "cpu" else "float32")
     assert found[torch.inner] == ("matrices" if kind == "cpu" else "lower")
     assert torch.add not in found
+
+
+def test_all_files_of_the_package_are_installed():
+    root = Path(torch.__file__).parent
+    with (root.parent / "pyproject.toml").open("rb") as file:
+        globs = tomllib.load(file)["tool"]["setuptools"]["package-data"]["jtorch"]
+    data = {p.relative_to(root) for p in root.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")}
+    assert Path("aten/schemas.txt") in data
+    assert data <= {p.relative_to(root) for g in globs for p in root.glob(g)}

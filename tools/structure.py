@@ -19,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "jtorch"
 #: What speaks of operations by name because it gives each of them another meaning.
 APART = ("wrappers", "sparse", "masked", "nested")
+#: The signatures of operators, a table of PyTorch's: it counts as one file.
+TABLE = ROOT / "aten" / "schemas.txt"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -67,6 +69,8 @@ def spread(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
             for name in {word, word.removesuffix("_")} & found.keys():
                 if path not in homes[name]:
                     found[name].add(str(relative))
+    for name in set(_WORD.findall(TABLE.read_text())) & found.keys():
+        found[name].add(str(TABLE.relative_to(ROOT)))
     return found
 
 
@@ -170,8 +174,10 @@ def main() -> None:
     edges, inside = graph(trees)
     groups = cycles(edges)
     counts = [len(where) for where in files.values()]
+    apart = [len(where - {str(TABLE.relative_to(ROOT))}) for where in files.values()]
     lines = [
         f"files beside its home that write an operation's name: {sum(counts) / len(counts):.2f} in the mean, at most {max(counts)}",
+        f"  the table of operators' signatures apart: {sum(apart) / len(apart):.2f}",
         f"modules in import cycles: {sum(map(len, groups))} (largest {len(groups[0]) if groups else 0})",
         f"imports inside functions: {inside}",
         f"lines: {sum(len(path.read_text().splitlines()) for path in trees)}",

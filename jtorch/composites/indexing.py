@@ -15,7 +15,7 @@ from ..indexing import as_positions
 from ..views import _slice
 
 
-@composite(namespace="nn.functional", operands=("input",))
+@composite(namespace="nn.functional", operands=("input",), dispatched="in parts")
 def one_hot(input: Any, num_classes: int = -1) -> Any:
     """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host.
 

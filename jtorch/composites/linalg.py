@@ -156,7 +156,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
     return made if out is None else write_out(made, out, "linalg_lstsq", facts=facts_of(lstsq))
 
 
-@composite(namespace="linalg", operands=("input",), castable="tensorinv", autocast="cpu float32")
+@composite(namespace="linalg", operands=("input",), castable="tensorinv", autocast="cpu float32", dispatched="in parts")
 def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of ``input`` as a map between tensors of its last dimensions and of its first ``ind``.
 
@@ -183,7 +183,7 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
     return found if out is None else write_out(found, out, "linalg_tensorinv", facts=facts_of(tensorinv))
 
 
-@composite(namespace="linalg", operands=("input", "other"), castable="tensorsolve", autocast="cpu float32")
+@composite(namespace="linalg", operands=("input", "other"), castable="tensorsolve", autocast="cpu float32", dispatched="in parts")
 def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, out: Any = None) -> Any:
     """The ``X`` with ``tensordot(input, X, X.ndim) == other``; the dimensions ``dims`` of ``input`` are moved to the end first.
 
@@ -273,7 +273,7 @@ def ldl_factor_ex(input: Any, *, hermitian: bool = False, check_errors: bool = F
     return made if out is None else write_out(made, out, "linalg_ldl_factor_ex", facts=facts_of(ldl_factor_ex))
 
 
-@composite(namespace="linalg", operands=("input",), out_dtype="expected")
+@composite(namespace="linalg", operands=("input",), out_dtype="expected", dispatched="in parts")
 def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """``ldl_factor_ex`` without the info.
 
@@ -356,7 +356,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     return PUBLIC["diagonal"](A, offset, dim1, dim2)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="in parts")
 def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, out: Any = None) -> Any:
     """The square roots of the sums of squares over ``dim``.
 
@@ -378,7 +378,7 @@ def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, o
     return PUBLIC["linalg.vector_norm"](input, 2.0, dim or None, keepdim, **options)
 
 
-@composite(operands=("input",), autocast="cuda float32")
+@composite(operands=("input",), autocast="cuda float32", dispatched="in parts")
 def nuclear_norm(input: Any, dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sums of the singular values of the matrices in ``dim``.
 

@@ -188,7 +188,7 @@ def _instance_norm(
     return found.reshape(input.shape)
 
 
-@composite(namespace="torch", name="instance_norm", operands=_PARAMS)
+@composite(namespace="torch", name="instance_norm", operands=_PARAMS, dispatched="in parts")
 def _torch_instance_norm(
     input: Any,
     weight: Any,

@@ -466,7 +466,7 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     return _C._histogram_count(input, bins, None if range is None else tuple(range), weight, density, out=out)
 
 
-@composite(operands=("input", "weight"), lists=("bins",), native=False)
+@composite(operands=("input", "weight"), lists=("bins",), native=False, dispatched="in parts")
 def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """Counts of points in a grid of bins, and the bins' edges in each dimension.
 

@@ -74,7 +74,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each("atleast_3d", tensors, _three)
 
 
-@composite(native=False, home="functional")
+@composite(native=False, home="functional", dispatched="never")
 def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that the given shapes broadcast to.
 

@@ -402,7 +402,7 @@ _MEANING = {
 }
 
 
-def _only(name: str, what: str, layout: str, shown: str) -> None:
+def _only(name: str, what: str, layout: str, shown: str, **facts: Any) -> None:
     """A method of sparse tensors, which dense ones refuse; ``shown`` is what it gives for the identity matrix in ``layout``."""
 
     def refuse(self: Any) -> Any:
@@ -419,14 +419,15 @@ def _only(name: str, what: str, layout: str, shown: str) -> None:
         >>> torch.eye(2).{layout}().{name}()
         {shown}
     """
-    composite(namespace="Tensor", name=name, operands=("self",))(refuse)
+    composite(namespace="Tensor", name=name, operands=("self",), **facts)(refuse)
 
 
 _INDICES = "tensor([[0, 1],\n                [0, 1]])"
 _ENDS, _PLACES, _ONES = "tensor([0, 1, 2])", "tensor([0, 1])", "tensor([1., 1.])"
 _COALESCED = f"tensor(indices={_INDICES},\n               values={_ONES},\n               size=(2, 2), nnz=2, layout=torch.sparse_coo)"
-for _name, _shown in (("coalesce", _COALESCED), ("is_coalesced", "True"), ("indices", _INDICES)):
-    _only(_name, "sparse coordinate tensor", "to_sparse", _shown)
+_only("coalesce", "sparse coordinate tensor", "to_sparse", _COALESCED, dispatched="in parts")
+_only("is_coalesced", "sparse coordinate tensor", "to_sparse", "True", dispatched="never")
+_only("indices", "sparse coordinate tensor", "to_sparse", _INDICES)
 _only("values", "sparse tensor", "to_sparse", _ONES)
 for _name, _shown in (("crow_indices", _ENDS), ("col_indices", _PLACES)):
     _only(_name, "sparse row compressed tensor", "to_sparse_csr", _shown)

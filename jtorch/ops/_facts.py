@@ -36,6 +36,11 @@ class Facts:
 
     ``autocast``: in which precision blocks of ``autocast`` run it, on all devices or by device: ``"lower"``, ``"cpu lower, cuda widest"``;
     ``amp/policies.py`` tells the words.
+
+    *Operators* (``aten=`` of an op names its overload, which all its public forms are)
+
+    ``dispatched="in parts"``: PyTorch takes its operator apart before anybody sees it, and no route says how. ``"never"``: it is none,
+    but metadata, a hook, or made of public methods. ``through``: the operator that its own is another name of.
     """
 
     numbers_do: bool = False
@@ -48,6 +53,8 @@ class Facts:
     out_apart: str = ""
     repeats: str = ""
     autocast: str = ""
+    dispatched: str = ""
+    through: str = ""
 
     def is_native(self, path: str) -> bool:
         """Whether PyTorch has the public function ``path`` in C++."""

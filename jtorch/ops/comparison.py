@@ -251,7 +251,7 @@ def _is_infinity(name: str, x: Array, infinity: float) -> Array:
     return x == infinity if is_float(x) else _never(x)
 
 
-@unary(promote=None, differentiable=False, out=False, aten="isreal")
+@unary(promote=None, differentiable=False, out=False, aten="isreal", dispatched="in parts")
 def isreal(input: Array) -> Array:
     """Whether elements have no imaginary part.
 

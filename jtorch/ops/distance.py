@@ -123,7 +123,7 @@ def _cdist_rule(
 defvjp(cdist, _cdist_rule)
 
 
-@op(namespace="nn.functional", aliases=("pdist",), aten="pdist", method=False, autocast="cuda float32")
+@op(namespace="nn.functional", aliases=("pdist",), aten="pdist", method=False, autocast="cuda float32", dispatched="in parts")
 def pdist(input: Array, p: float = 2) -> Array:
     """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to those after it, ...
 

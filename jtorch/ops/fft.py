@@ -416,7 +416,7 @@ def irfftn(
     return _to_real_nd("irfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_hfftn", strides="irfftn", node="FftC2RBackward0")
+@transform(aten="fft_hfftn", strides="irfftn", node="FftC2RBackward0", dispatched="in parts")
 def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half along the last of ``dim``.
 
@@ -435,7 +435,7 @@ def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_ihfftn", strides="ihfftn", node=_node_of_transform("ConjBackward0"))
+@transform(aten="fft_ihfftn", strides="ihfftn", node=_node_of_transform("ConjBackward0"), dispatched="in parts")
 def ihfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
@@ -532,7 +532,7 @@ def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tupl
     return _to_real_nd("irfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_hfft2", strides="irfftn", node="FftC2RBackward0")
+@transform(aten="fft_hfft2", strides="irfftn", node="FftC2RBackward0", dispatched="in parts")
 def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``hfftn`` over two dimensions.
 
@@ -551,7 +551,7 @@ def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_ihfft2", strides="ihfftn", node=_node_of_transform("ConjBackward0"))
+@transform(aten="fft_ihfft2", strides="ihfftn", node=_node_of_transform("ConjBackward0"), dispatched="in parts")
 def ihfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``ihfftn`` over two dimensions.
 

@@ -256,7 +256,7 @@ def _vector(x: Array) -> None:
         raise RuntimeError(f"Expect a 1D vector, but got shape {_shape_text(x.shape)}")
 
 
-@shape(varargs="tensors", aten="cartesian_prod", native=False, home="functional", node="StackBackward0")
+@shape(varargs="tensors", aten="cartesian_prod", native=False, home="functional", node="StackBackward0", dispatched="in parts")
 def cartesian_prod(tensors: list[Array]) -> Array:
     """All ways to take one element of each vector, one way a row; a single vector is returned as it is.
 
@@ -287,7 +287,7 @@ def cartesian_prod(tensors: list[Array]) -> Array:
     return lax.concatenate(columns, 1)
 
 
-@shape(method=False, aten="combinations", node="StackBackward0")
+@shape(method=False, aten="combinations", node="StackBackward0", dispatched="in parts")
 def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Array:
     """All ways to choose ``r`` elements of a vector, in the order of ``itertools.combinations``, one a row.
 

@@ -224,7 +224,17 @@ def _qr_gradient(g: tuple[Array, Array], A: Array, mode: str) -> tuple[Array]:
 defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
 
 
-@op(name="qr", out=True, returns="qr", fields=("Q", "R"), aten="qr", strides="columns", out_dtype="expected", node="LinalgQrBackward0")
+@op(
+    name="qr",
+    out=True,
+    returns="qr",
+    fields=("Q", "R"),
+    aten="qr",
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgQrBackward0",
+    through="linalg_qr",
+)
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     """The factors of ``linalg.qr``, complete unless ``some``.
 
@@ -362,7 +372,7 @@ def householder_product(input: Array, tau: Array) -> Array:
     strides="columns",
     castable="torch.linalg.householder_product",
     node="LinalgHouseholderProductBackward0",
-    autocast="cpu float32", spelled={"tau": "input2"})
+    autocast="cpu float32", spelled={"tau": "input2"}, through="linalg_householder_product")
 def orgqr(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: ``linalg.householder_product``.
 
@@ -494,7 +504,7 @@ def _factored(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
     fields=("LU", "pivots"),
     aten="linalg_lu_factor",
     strides="columns:0",
-    out_dtype="expected", node="LinalgLuFactorExBackward0")
+    out_dtype="expected", node="LinalgLuFactorExBackward0", dispatched="in parts")
 def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
     """L and U packed in one matrix, and the rows exchanged at each step (int32, counted from 1).
 

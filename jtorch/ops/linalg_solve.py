@@ -81,8 +81,7 @@ defvjp(inv, _inv_rule)
     strides="columns",
     out_dtype="expected",
     node="LinalgInvExBackward0",
-    autocast="cpu float32",
-)
+    autocast="cpu float32", through="linalg_inv")
 def inverse(input: Array) -> Array:
     """The inverses of square matrices: ``linalg.inv``.
 
@@ -155,7 +154,7 @@ def det(A: Array) -> Array:
     return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
 
 
-@op(name="det", aten="det", node="LinalgDetBackward0")
+@op(name="det", aten="det", node="LinalgDetBackward0", through="linalg_det")
 def torch_det(input: Array) -> Array:
     """The determinants of square matrices: ``linalg.det``.
 
@@ -322,7 +321,7 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     fields=("result", "info"),
     aten="linalg_solve_ex",
     strides="columns:0 if left",
-    out_dtype="expected", node="LinalgSolveExBackward0")
+    out_dtype="expected", node="LinalgSolveExBackward0", dispatched="in parts")
 def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     """``solve``, and for each matrix 0, or the position of a zero pivot.
 
@@ -576,8 +575,7 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     strides="columns",
     out_dtype="expected",
     node="LinalgLuSolveBackward0",
-    autocast="cpu float32",
-)
+    autocast="cpu float32", dispatched="in parts")
 def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
     """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first.
 
@@ -613,7 +611,8 @@ def exponential(a: Array) -> Array:
     method=False,
     out=True,
     aten="linalg_matrix_exp",
-    node="LinalgMatrixExpBackward0", spelled={"matrix_exp": {"A": "input", "out": ""}, "linalg.matrix_exp": {"A": "input"}})
+    node="LinalgMatrixExpBackward0",
+    spelled={"matrix_exp": {"A": "input", "out": ""}, "linalg.matrix_exp": {"A": "input"}})
 def matrix_exp(A: Array) -> Array:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation.
 

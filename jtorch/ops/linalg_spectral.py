@@ -185,7 +185,7 @@ def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
     aten="linalg_eigvals",
     castable=("torch.linalg.eigvals", "eigenvalues"),
     node="LinalgEigBackward0",
-    autocast="cpu float32", spelled={"A": "input"})
+    autocast="cpu float32", spelled={"A": "input"}, dispatched="in parts")
 def eigvals(A: Array) -> Array:
     """The complex eigenvalues of square matrices. On the CPU only.
 
@@ -452,7 +452,7 @@ def _pinv_rule(
 defvjp(pinv, _pinv_rule)
 
 
-@op(aten="pinverse", saves=("input", "result"), node="LinalgPinvBackward0", autocast="cpu float32")
+@op(aten="pinverse", saves=("input", "result"), node="LinalgPinvBackward0", autocast="cpu float32", dispatched="in parts")
 def pinverse(input: Array, rcond: float = 1e-15) -> Array:
     """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``.
 
@@ -480,7 +480,7 @@ defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, in
     differentiable=False,
     aten="linalg_matrix_rank",
     castable="torch.linalg.matrix_rank",
-    autocast="cpu float32", spelled={"A": "input"})
+    autocast="cpu float32", spelled={"A": "input"}, dispatched="in parts")
 def matrix_rank(
     A: Array,
     tol: Array | float | None = None,
@@ -624,8 +624,7 @@ def _node_of_condition(made: Made) -> str:
     castable="linalg.cond",
     node=_node_of_condition,
     autocast="cpu float32",
-    spelled={"A": "input"},
-)
+    spelled={"A": "input"}, dispatched="in parts")
 def cond(A: Array, p: float | str | None = None) -> Array:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm.
 

@@ -502,6 +502,7 @@ def kl_div(
     native=False,
     node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "SubBackward0"),
     autocast="float32",
+    dispatched="in parts",
 )
 def poisson_nll_loss(
     input: Array,
@@ -653,6 +654,7 @@ def soft_margin_loss(
     native=False,
     node=by_reduction("AddBackward0"),
     autocast="float32",
+    dispatched="in parts",
 )
 def hinge_embedding_loss(
     input: Array,

@@ -22,6 +22,7 @@ from ._numeric import require, scalar_name
     native=False,
     node=by_reduction("AddBackward0"),
     autocast="float32",
+    dispatched="in parts",
 )
 def cosine_embedding_loss(
     input1: Array,
@@ -143,7 +144,14 @@ def multi_margin_loss(
     return reduced(each.reshape(target.shape if input.ndim < 2 else (n,)), reduction)
 
 
-@op(namespace="nn.functional", aten="multilabel_margin_loss", saves=("input", "target"), native=False, autocast="float32")
+@op(
+    namespace="nn.functional",
+    aten="multilabel_margin_loss",
+    saves=("input", "target"),
+    native=False,
+    autocast="float32",
+    dispatched="in parts",
+)
 def multilabel_margin_loss(
     input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Array:

@@ -299,7 +299,9 @@ def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str 
 defvjp(div, _div_rule)
 
 
-@binary(promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor", node="DivBackward0", numbers_do=True)
+@binary(
+    promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor", node="DivBackward0", numbers_do=True, through="div"
+)
 def true_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides ``input`` by ``other``.
 

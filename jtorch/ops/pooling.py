@@ -309,7 +309,7 @@ def max_pool3d(
     aliases=("max_pool1d_with_indices",),
     aten="max_pool1d_with_indices",
     strides="signal",
-    node="SqueezeBackward1", spelled={"max_pool1d_with_indices": {"return_indices": ""}})
+    node="SqueezeBackward1", spelled={"max_pool1d_with_indices": {"return_indices": ""}}, dispatched="in parts")
 def max_pool1d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],

@@ -202,7 +202,15 @@ def _turned(x: Array, axis: int, by: int) -> Array:
     return jnp.concatenate([lax.slice_in_dim(x, by, 3, axis=axis), lax.slice_in_dim(x, 0, by, axis=axis)], axis)
 
 
-@op(out=True, aten="cross", out_dtype="expected", out_apart="wholly", node="LinalgCrossBackward0", autocast="cuda widest")
+@op(
+    out=True,
+    aten="cross",
+    out_dtype="expected",
+    out_apart="wholly",
+    node="LinalgCrossBackward0",
+    autocast="cuda widest",
+    through="linalg_cross",
+)
 def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3.
 

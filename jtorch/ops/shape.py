@@ -303,7 +303,7 @@ def diag(input: Array, diagonal: int = 0) -> Array:
     return jnp.diagonal(input, diagonal)
 
 
-@shape(aten="diagflat", node="DiagEmbedBackward0")
+@shape(aten="diagflat", node="DiagEmbedBackward0", dispatched="in parts")
 def diagflat(input: Array, offset: int = 0) -> Array:
     """A square matrix with all elements of ``input``, in order, on the given diagonal.
 
@@ -356,7 +356,7 @@ def _vander_dtype(x: Array) -> Array:
     return x.astype(np.int64) if x.dtype.kind in "biu" else x
 
 
-@op(aliases=(), method=False, aten="vander", node="CatBackward0")
+@op(aliases=(), method=False, aten="vander", node="CatBackward0", dispatched="in parts")
 def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``.
 
@@ -382,7 +382,7 @@ def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
     return made if increasing else lax.rev(made, (1,))
 
 
-@op(name="vander", namespace="linalg", aten="linalg_vander", node="CatBackward0")
+@op(name="vander", namespace="linalg", aten="linalg_vander", node="CatBackward0", dispatched="in parts")
 def linalg_vander(x: Array, *, N: int | None = None) -> Array:
     """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds ``x ** j``.
 

@@ -52,7 +52,9 @@ def _sigmoid_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(sigmoid, _sigmoid_rule)
 
 
-@_activation(out=True, saves=("input",), aten="log_sigmoid_forward", out_dtype="scalar type", node="LogSigmoidBackward0")
+@_activation(
+    out=True, saves=("input",), aten="log_sigmoid_forward", through="log_sigmoid", out_dtype="scalar type", node="LogSigmoidBackward0"
+)
 def logsigmoid(input: Array) -> Array:
     """``log(sigmoid(input))``, without overflow on the way.
 
@@ -250,7 +252,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="selu", node="EluBackward0")
+@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="selu", node="EluBackward0", dispatched="in parts")
 def selu(input: Array) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 
@@ -269,7 +271,7 @@ def selu(input: Array) -> Array:
     return _elu(input, _SELU_ALPHA, _SELU_SCALE)
 
 
-@_activation(name="selu", inplace=True, saves=("input",), aten="selu", native=False, node="EluBackward0")
+@_activation(name="selu", inplace=True, saves=("input",), aten="selu", native=False, node="EluBackward0", dispatched="in parts")
 def functional_selu(input: Array, inplace: bool = False) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 

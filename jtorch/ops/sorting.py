@@ -89,7 +89,7 @@ def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool 
     return argsort_along(input, axis, descending) if input.ndim else jnp.zeros((), np.int64)
 
 
-@reduction(saves=("input",), aten="msort", strides="preserve", out_dtype="expected", node="SortBackward0")
+@reduction(saves=("input",), aten="msort", strides="preserve", out_dtype="expected", node="SortBackward0", dispatched="in parts")
 def msort(input: Array) -> Array:
     """Sorts along the first dimension.
 

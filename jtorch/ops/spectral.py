@@ -81,7 +81,15 @@ def _node_of_stft(made: Made) -> str:
     return "SqueezeBackward4" if made.avals[0].ndim == 1 else "TransposeBackward1"
 
 
-@op(aten="stft", strides="columns if return_complex", native=False, home="functional", node=_node_of_stft, autocast="cpu float32")
+@op(
+    aten="stft",
+    strides="columns if return_complex",
+    native=False,
+    home="functional",
+    node=_node_of_stft,
+    autocast="cpu float32",
+    dispatched="in parts",
+)
 def stft(
     input: Array,
     n_fft: int,
@@ -170,7 +178,13 @@ def _check_stft(quoted: str, input: Array, n_fft: int, hop: int, length: int, wi
         )
 
 
-@op(aten="istft", native=("istft",), home="functional", node=lambda made: "SqueezeBackward1" if made.ndims[0] == 2 else "DivBackward0")
+@op(
+    aten="istft",
+    native=("istft",),
+    home="functional",
+    node=lambda made: "SqueezeBackward1" if made.ndims[0] == 2 else "DivBackward0",
+    dispatched="in parts",
+)
 def istft(
     input: Array,
     n_fft: int,
