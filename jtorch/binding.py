@@ -602,6 +602,11 @@ class Composite(Facts):
     varargs: str | None
     inplace: bool
 
+    @property
+    def path(self) -> str:
+        """The public name without ``torch.``."""
+        return self.name if self.namespace == "torch" else f"{self.namespace}.{self.name}"
+
 
 COMPOSITES: list[Composite] = []
 _FACTS: dict[Callable[..., Any], Facts] = {}

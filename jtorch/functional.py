@@ -116,8 +116,11 @@ def _bind_composite(c: Composite) -> None:
     doc = body.__doc__
     path = c.name if c.namespace == "torch" else f"{c.namespace}.{c.name}"
     options: dict[str, Any] = {"native": c.native, "opaque": c.native, "doc": doc, "wrapped": body, "aliases": _spellings(body)}
+    options["asks"] = c.asks
     if c.namespace != "Tensor":
         PUBLIC[path] = specialise(body, f"torch.{path}", operands, lists, **options)
+        if c.factory:
+            FACTORIES.add(PUBLIC[path])
         for alias in c.aliases:
             PUBLIC[alias] = (
                 _method_form(c, alias.removeprefix("Tensor."), options)

@@ -14,7 +14,6 @@ from typing import Any
 
 from . import _code_cache, dispatch
 from .callers import EMPTY, Caller, Layout
-from .devices import FACTORIES, FACTORY_PATHS
 from .dispatch import (
     ACTIVE,
     LAYOUTS,
@@ -42,19 +41,6 @@ _NAMES = {
 }  # fmt: skip
 
 
-#: Constructors: modes see them, but the data they are given is never asked.
-CONSTRUCTORS = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
-#: Public functions that nobody is asked about.
-UNSEEN = frozenset(
-    (
-        "torch.from_numpy",
-        "torch.frombuffer",
-        "torch.is_tensor",
-        "torch.is_storage",
-        "torch.manual_seed",
-        "torch.Tensor.__iter__",  # asks with dim and unbind instead
-    )
-)
 #: Operators that handlers are told by themselves; the others by the method of the same meaning.
 _TOLD_BY_THEMSELVES = frozenset(
     f"torch.Tensor.{name}" for name in ("__pow__", "__floordiv__", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__invert__")
@@ -246,6 +232,7 @@ def specialise(
     enter: bool = True,
     annotations: Mapping[str, Any] | None = None,
     old_orders: tuple[str, ...] = (),
+    asks: str = "",
 ) -> Callable[..., Any]:
     """The public callable for ``impl``, known as ``public``: ``torch.add``, or the method ``torch.Tensor.add``.
 
@@ -267,12 +254,12 @@ def specialise(
         extract: called with the arguments, returns the operands to ask (by default all arguments, in order).
         wrapped: ``__wrapped__``, where ``inspect.getsource`` lands; ``impl`` if not given.
         enter: whether to enter the callable into the table of public functions.
-        old_orders: the parameters of deprecated overloads, as ``Facts`` tell.
+        old_orders, asks: the parameters of deprecated overloads, and who is asked, as ``ops/_facts.py`` tells.
         annotations: of the parameters by name, if not those of the signature: a parameter that is said to be an int takes no bool.
     """
-    if public in CONSTRUCTORS | UNSEEN:
+    if asks:
         overridable, extract = False, _no_operands
-    if public in UNSEEN:
+    if asks == "nobody":
         if enter:
             register(public, impl, overridable=False, native=native)
         return impl
@@ -336,9 +323,7 @@ def specialise(
     function.__wrapped__ = impl if wrapped is None else wrapped  # type: ignore[attr-defined]
     function._implementation = impl  # type: ignore[attr-defined]
     caller.func = function if reports is None or public in _TOLD_BY_THEMSELVES else reports
-    caller.handlers_off = public in CONSTRUCTORS
-    if public in FACTORY_PATHS:
-        FACTORIES.add(function)
+    caller.handlers_off = asks == "modes"
     if enter:
         register(public, function, overridable=overridable, native=native)
     return function

@@ -83,7 +83,7 @@ OPERATORS = {
 
 def paths_of(record: Op | Composite) -> list[str]:
     """The paths of a declaration's public forms that give a result of their own: functions, methods and operators under all names."""
-    found = [record.name if record.namespace == "torch" else f"{record.namespace}.{record.name}", *record.aliases]
+    found = [record.path, *record.aliases]
     if record.method or record.namespace == "Tensor":
         method = record.method if isinstance(record.method, str) else record.name
         found += [f"Tensor.{name}" for name in (method, *record.aliases) if "." not in name]

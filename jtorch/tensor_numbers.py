@@ -299,7 +299,7 @@ def __len__(self: Any) -> Any:
     return self._aval.shape[0]
 
 
-@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never", asks="nobody", ignored=True)
 def __iter__(self: Any) -> Iterator[Any]:
     """An iterator over the first dimension, as ``unbind`` gives it.
 

@@ -466,7 +466,7 @@ def ravel(input: Any) -> Any:
     return reshape(input if input.is_contiguous() else contiguous_copy(input), (-1,))
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), ignored=("Tensor.unflatten",))
 def unflatten(input: Any, dim: int, sizes: tuple[int, ...]) -> Any:
     """Splits one dimension into several; a view.
 
@@ -575,7 +575,7 @@ def reshape_as(self: Any, other: Any) -> Any:
     return reshape(self, tuple(other._aval.shape))
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), ignored=("as_strided",))
 def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
     """Any strided look at the tensor's storage.
 
@@ -712,7 +712,7 @@ def detach(input: Any) -> Any:
     return detached(input)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), differentiable=False)
 def detach_(self: Any) -> Any:
     """Cuts the tensor from its history, in place.
 

@@ -74,7 +74,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each("atleast_3d", tensors, _three)
 
 
-@composite(native=False, home="functional", dispatched="never")
+@composite(native=False, home="functional", dispatched="never", ignored=True)
 def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that the given shapes broadcast to.
 
@@ -180,7 +180,7 @@ def unsafe_split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int =
     return named(tuple([t.clone() for t in split_with_sizes(input, split_sizes, dim)]), "UnsafeSplitWithSizesBackward0")
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), ignored=True)
 def fill(input: Any, value: Any) -> Any:
     """A tensor like ``input`` with ``value`` everywhere.
 

@@ -21,7 +21,7 @@ def _make() -> Any:
 # ---- constructors ----------------------------------------------------------------------------------------------------------------
 
 
-@composite(operands=("indices", "values"))
+@composite(operands=("indices", "values"), factory=True)
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -55,7 +55,7 @@ def sparse_coo_tensor(
     return made.coo_tensor(indices, values, size, dtype, device, requires_grad, check_invariants, is_coalesced)
 
 
-@composite(operands=("crow_indices", "col_indices", "values"))
+@composite(operands=("crow_indices", "col_indices", "values"), factory=True)
 def sparse_csr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -86,7 +86,7 @@ def sparse_csr_tensor(
     )
 
 
-@composite(operands=("ccol_indices", "row_indices", "values"))
+@composite(operands=("ccol_indices", "row_indices", "values"), factory=True)
 def sparse_csc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -117,7 +117,7 @@ def sparse_csc_tensor(
     )
 
 
-@composite(operands=("crow_indices", "col_indices", "values"))
+@composite(operands=("crow_indices", "col_indices", "values"), factory=True)
 def sparse_bsr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -148,7 +148,7 @@ def sparse_bsr_tensor(
     )
 
 
-@composite(operands=("ccol_indices", "row_indices", "values"))
+@composite(operands=("ccol_indices", "row_indices", "values"), factory=True)
 def sparse_bsc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -179,7 +179,7 @@ def sparse_bsc_tensor(
     )
 
 
-@composite(operands=("compressed_indices", "plain_indices", "values"))
+@composite(operands=("compressed_indices", "plain_indices", "values"), factory=True)
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -249,7 +249,7 @@ def to_sparse(self: Any, *args: Any, **kwargs: Any) -> Any:
     return _make().to_sparse(self, *args, **kwargs)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
 def to_sparse_coo(self: Any) -> Any:
     """The tensor in coordinate format.
 
@@ -264,7 +264,7 @@ def to_sparse_coo(self: Any) -> Any:
     return _make().to_sparse(self)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed rows.
 
@@ -281,7 +281,7 @@ def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
     return _make().to_sparse_csr(self, dense_dim)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed columns.
 
@@ -298,7 +298,7 @@ def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
     return _make().to_sparse_csc(self, dense_dim)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks, with compressed rows of blocks.
 
@@ -316,7 +316,7 @@ def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> An
     return _make().to_sparse_bsr(self, blocksize, dense_dim)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks, with compressed columns of blocks.
 

@@ -334,7 +334,7 @@ def _is_view(self: Any) -> Any:
     return self._base is not None
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _is_zerotensor(self: Any) -> Any:
     """Whether the tensor stands for zeros without memory: never, here.
 
@@ -346,7 +346,7 @@ def _is_zerotensor(self: Any) -> Any:
     return False
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _is_all_true(self: Any) -> Any:
     """Whether all elements of a bool tensor are true, as a tensor.
 
@@ -364,7 +364,7 @@ def _is_all_true(self: Any) -> Any:
     return PUBLIC["_is_all_true"](self)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _is_any_true(self: Any) -> Any:
     """Whether an element of a bool tensor is true, as a tensor.
 
@@ -395,7 +395,7 @@ def const_data_ptr(self: Any) -> Any:
     return self.data_ptr()
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _use_count(self: Any) -> Any:
     """The number of references that the runtime counts: 1, for Python counts the references to a tensor.
 
@@ -407,7 +407,7 @@ def _use_count(self: Any) -> Any:
     return 1
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _fix_weakref(self: Any) -> None:
     """Nothing to do: tensors are ordinary objects, whose weak references stay right.
 
@@ -443,7 +443,7 @@ def storage_type(self: Any) -> Any:
     return found._get_legacy_storage_class() or type(found)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
 def _typed_storage(self: Any) -> Any:
     """``storage()``, without a warning.
 

@@ -89,7 +89,6 @@ class Op(Facts):
     returns: str | None = None
     fields: tuple[str, ...] = ()
     itself: Callable[[Any], bool] | None = None
-    differentiable: bool = True
     unrecorded: bool = False
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None

@@ -18,6 +18,13 @@ class Facts:
     exact Tensor among the classes. A tuple has the public paths that are in C++ all the same: ``("istft",)``, but not ``Tensor.istft``.
     ``home="functional"``: the module that offers it under its own name too, and that names it.
 
+    *Who is asked*
+
+    ``asks="modes"``: a constructor, which modes see, but of which the data that it is given is never asked; ``"nobody"`` is asked.
+    ``ignored``: torch lists it as ignored although it asks; a tuple has the public paths of which this holds.
+    ``factory``: a device context gives it its device.
+    ``differentiable=False``: no gradient goes through it; autograd never records it.
+
     *Arguments*
 
     ``numbers_do``: numbers may stand for all of its tensors.
@@ -47,6 +54,10 @@ class Facts:
     old_orders: tuple[str, ...] = ()
     native: bool | tuple[str, ...] = True
     home: str = ""
+    asks: str = ""
+    ignored: bool | tuple[str, ...] = False
+    factory: bool = False
+    differentiable: bool = True
     out_dtype: str | dict[str, str] | None = None
     out_also: str = ""
     castable: str | tuple[str, str] | None = None

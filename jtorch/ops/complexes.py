@@ -49,6 +49,7 @@ def conj(input: Array) -> Array:
     bits=lambda conj, neg: (conj, not neg),
     method=True,
     aten="_neg_view",
+    ignored=("Tensor._neg_view",),
 )
 def _neg_view(input: Array) -> Array:
     """The negative, as a view of the same memory.

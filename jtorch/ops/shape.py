@@ -356,7 +356,7 @@ def _vander_dtype(x: Array) -> Array:
     return x.astype(np.int64) if x.dtype.kind in "biu" else x
 
 
-@op(aliases=(), method=False, aten="vander", node="CatBackward0", dispatched="in parts")
+@op(aliases=(), method=False, aten="vander", node="CatBackward0", dispatched="in parts", ignored=True)
 def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``.
 

@@ -26,6 +26,7 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
     saves=("result",),
     aten="sigmoid",
     spelled={"nn.functional.sigmoid": {"out": ""}},
+    ignored=("nn.functional.sigmoid",),
 )
 def sigmoid(input: Array) -> Array:
     """``1 / (1 + exp(-input))``.

@@ -263,7 +263,14 @@ def _cosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(cosh, _cosh_rule)
 
 
-@unary(inplace="both", aliases=("nn.functional.tanh",), saves=("result",), aten="tanh", spelled={"nn.functional.tanh": {"out": ""}})
+@unary(
+    inplace="both",
+    aliases=("nn.functional.tanh",),
+    saves=("result",),
+    aten="tanh",
+    spelled={"nn.functional.tanh": {"out": ""}},
+    ignored=("nn.functional.tanh",),
+)
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent.
 
