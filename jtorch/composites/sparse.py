@@ -40,7 +40,6 @@ def sparse_coo_tensor(
 
     Raises:
         RuntimeError: if the indices do not fit the size, when invariants are checked or the size is inferred.
-        RuntimeError: if the indices do not fit the size, when invariants are checked or the size is inferred.
 
     Example:
         >>> import jtorch as torch

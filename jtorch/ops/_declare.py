@@ -95,7 +95,6 @@ class Op(Facts):
     wraps: bool = False
     shown: tuple[int | None, ...] = ()
     host: bool = False
-    random: bool = False
     apart: bool = False
     wide: bool = False
     fits: tuple[str, ...] = ()
@@ -104,7 +103,6 @@ class Op(Facts):
     strides: str | None = None
     aten: str | None = None
     bounds: Callable[..., Any] | None = None
-    decompose: Callable[..., Any] | None = None
     family: str = "op"
     rule: Callable[..., Any] | None = None
     fwd: Callable[..., Any] | None = None
@@ -185,7 +183,6 @@ comparison = _family("comparison", promote="common", broadcast=True, out=True, d
 pointwise = _family("pointwise", promote="common", broadcast=True, out=True)
 reduction = _family("reduction", out=True)
 shape = _family("shape", saves=())
-random = _family("random", random=True, differentiable=False)
 
 
 def find(body: Callable[..., Any]) -> Op:
