@@ -74,7 +74,7 @@ def spread(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
     return found
 
 
-def _module_of(path: Path) -> tuple[str, str]:
+def module_of(path: Path) -> tuple[str, str]:
     """The dotted name of a module below ``jtorch``, and that of the package that relative imports start from."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     package = ".".join(parts[:-1])
@@ -83,7 +83,7 @@ def _module_of(path: Path) -> tuple[str, str]:
 
 def imports(path: Path, tree: ast.Module, modules: set[str]) -> Iterator[tuple[str, bool]]:
     """``(module, whether inside a function)`` of each import of a module of jtorch; what only the type checker sees does not count."""
-    _, package = _module_of(path)
+    _, package = module_of(path)
     pending: list[tuple[ast.AST, bool]] = [(tree, False)]
     while pending:
         node, inside = pending.pop()
@@ -110,11 +110,11 @@ def _base(node: ast.ImportFrom, package: str) -> str:
 
 def graph(trees: dict[Path, ast.Module]) -> tuple[dict[str, set[str]], int]:
     """Who imports whom, and the number of imports inside functions. The package's own ``__init__`` gathers all and does not count."""
-    modules = {_module_of(path)[0] for path in trees}
+    modules = {module_of(path)[0] for path in trees}
     edges: dict[str, set[str]] = {m: set() for m in modules}
     inside = 0
     for path, tree in trees.items():
-        module = _module_of(path)[0]
+        module = module_of(path)[0]
         for target, late in imports(path, tree, modules):
             inside += late
             if target and target in modules and target != module:
