@@ -9,6 +9,7 @@ import inspect
 from typing import Any
 
 from . import _code_cache
+from .devices import FACTORIES
 from .dtypes import bfloat16
 from .errors import not_offered
 from .overridable import specialise
@@ -192,6 +193,8 @@ def _refuser(path: str, like: Any, reason: str) -> Any:
     refuse.__doc__ = f"Not offered: {reason}.\n\nRaises:\n    NotImplementedError: always, with the reason."
     made = specialise(refuse, f"torch.{path}")
     made.__signature__ = inspect.signature(like)
+    if "pin_memory" in made.__signature__.parameters and not path.startswith("Tensor."):
+        FACTORIES.add(made)
     return made
 
 

@@ -14,7 +14,8 @@ from .autograd.names import INPLACE_VIEWS
 from .autograd.tape import Node
 from .core import BIRTHS, Tensor, alias_of, born, contiguous_strides, is_contiguous, is_dense
 from .engine import SPECIAL, Call, Lifted, Value, numbers_of, record
-from .errors import check_out_dtype, uncastable
+from .errors import uncastable, wrong_out_dtype
+from .ops._facts import Facts
 from .storage import OVERLAP
 from .warned_once import outside
 from .writing import INFERENCE, assign, check_inplace, check_lifted, check_overlap, overlapping, retain_again, stale
@@ -264,11 +265,13 @@ def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     return apply(cast_call(dtype), (t,), (v,))
 
 
-def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), whole: bool = False, field: str = "") -> Any:
+def write_out(
+    result: Any, out: Any, name: str, operands: Sequence[Any] = (), whole: bool = False, field: str = "", facts: Facts | None = None
+) -> Any:
     """Writes a result (or a tuple of them) into what the caller gave as ``out=`` and returns that.
 
     ``operands`` must not share a part of the memory of ``out``; with ``whole``, not all of it either. ``field`` is the result's name, where
-    it is one of several.
+    it is one of several. ``facts`` of the function say which words it has for an ``out`` of another dtype.
 
     Raises:
         RuntimeError: if the dtype does not fit, an operand or ``out`` requires grad, or memory is shared.
@@ -278,7 +281,7 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         fields = getattr(result, "_fields", ("",) * len(result))
-        written = [write_out(r, o, name, operands, whole, field) for r, o, field in zip(result, out, fields, strict=True)]
+        written = [write_out(r, o, name, operands, whole, field, facts) for r, o, field in zip(result, out, fields, strict=True)]
         return getattr(type(result), "_written", type(result))(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -295,9 +298,12 @@ def write_out(result: Any, out: Any, name: str, operands: Sequence[Any] = (), wh
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     if mine.torch_dtype is not its.torch_dtype:
         names = its.torch_dtype.scalar_name, mine.torch_dtype.scalar_name  # type: ignore[union-attr]
-        check_out_dtype(name, *names, field)
-        if not dtypes.can_cast(its.torch_dtype, mine.torch_dtype) and (words := uncastable(name, field, *names)):  # type: ignore[arg-type]
-            raise RuntimeError(words)
+        if facts is not None:
+            if facts.castable is not None and not dtypes.can_cast(its.torch_dtype, mine.torch_dtype):  # type: ignore[arg-type]
+                raise uncastable(facts.castable, field, *names)
+            words = facts.out_dtype.get(field) if isinstance(facts.out_dtype, dict) else facts.out_dtype
+            if words is not None and names[1] != facts.out_also:
+                raise wrong_out_dtype(words, *names)
         check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
         result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
     if whole and operands:

@@ -7,6 +7,7 @@ accept keeps the error it had.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from . import devices, dtypes, layouts
+from .binding import COMPOSITES
 from .core import Tensor
 from .errors import type_name as _name
+from .ops._declare import OPS
 
 #: How the parser calls a type of the tables, and how signatures are sorted.
 _KINDS = {
@@ -27,10 +30,15 @@ _KINDS = {
     "float[]": ("tuple of floats", "ArrayRef<double>"), "bool[]": ("tuple of bools", "ArrayRef<bool>"),
     "Scalar[]": ("tuple of Scalars", "ArrayRef<Scalar>"),
 }  # fmt: skip
-#: Functions whose tensors may be numbers.
-_NUMBERS_DO = frozenset("add sub subtract mul multiply div divide true_divide floor_divide copy".split())
 #: The default of a parameter that must be given.
 MISSING_DEFAULT: Any = object()
+
+
+@functools.cache
+def numbers_may_stand(function: str) -> bool:
+    """Whether numbers may stand for the tensors of a function, a method or its in-place form."""
+    name = function.rstrip("_")
+    return any(f.numbers_do and name in (f.name.rstrip("_"), *f.aliases) for f in (*OPS.values(), *COMPOSITES))
 
 
 class Parameter:
@@ -189,7 +197,7 @@ class Signature:
             least, n = sum(p.required for p in positional), len(positional)
             takes = f"{n} positional argument{'' if n == 1 else 's'}" if least == n else f"from {least} to {n} positional arguments"
             return TypeError(f"{function}() takes {takes} but {len(args)} were given")
-        numbers_do = function.rstrip("_") in _NUMBERS_DO
+        numbers_do = numbers_may_stand(function)
         missing = []
         for i, p in enumerate(self.parameters):
             if i < len(args) and not p.keyword_only:
@@ -349,7 +357,7 @@ def judged(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool, 
     for s, p in zip(known, problems, strict=True):
         if p is None:
             return s.unpacking(name, args, kwargs) or True
-    if len(known) == 1 and name.rstrip("_") not in _NUMBERS_DO:
+    if len(known) == 1 and not numbers_may_stand(name):
         return problems[0] or True
     given = len(args) + len(kwargs)
     plausible = [p for s, p in zip(known, problems, strict=True) if p is not None and s.least <= given <= len(s.parameters)]

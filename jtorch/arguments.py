@@ -26,8 +26,6 @@ _PYTHON_NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
 NONE = "none"
 #: Kind of a Python number by its exact type; everything else gets a closer look.
 KINDS: dict[type, str] = {**NUMBERS, type(None): NONE}
-#: Ops that take two numbers, as if they were tensors.
-NUMBERS_DO = frozenset(("add", "sub", "mul", "div", "true_divide", "floor_divide"))
 NAMES_OF_KINDS = {kind: number_type.__name__ for number_type, kind in NUMBERS.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from . import _code_cache, result_strides
 from .applying import apply, inplace, keep_layout, write_out
-from .arguments import KINDS, NAMES_OF_KINDS, NONE, NUMBERS_DO, check_numbers, checked_static, coerce, number, static, unsigned
+from .arguments import KINDS, NAMES_OF_KINDS, NONE, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
 from .core import BIRTHS, Tensor, born
 from .engine import Value, limits, numbers_of, record, record_one, record_two
@@ -29,6 +30,7 @@ from .ops._declare import (
     Op,
     Param,
 )
+from .ops._facts import Facts
 from .ops._kernel import NUMBERS, Fixed, T, call_of
 from .static_types import STATIC_TABLES, static_of
 from .writing import check_inplace, check_overlap
@@ -38,12 +40,6 @@ _EMPTY = inspect.Parameter.empty
 POWERS = frozenset((-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
 #: Families whose results follow the memory order of their operands.
 POINTWISE = {"unary", "binary", "comparison", "pointwise"}
-#: Other ops whose ``out=`` must not share a part of an operand's memory, as torch checks them; and those where it must not share any.
-_PARTLY_APART = {
-    "cumsum", "cumprod", "logcumsumexp", "where", "sort", "topk", "scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy",
-    "index_reduce", "renorm", "addmv", "addr", "kron", "nan_to_num", "polygamma", "frexp", "clamp",
-}  # fmt: skip
-_APART = {"cat", "stack", "gather", "index_select", "take", "masked_select", "diff", "cross", "kthvalue"}
 #: More names of parameters: NumPy's, and those of overloads for numbers.
 ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "elements": ("element",), "test_elements": ("test_element",)}
 
@@ -80,7 +76,7 @@ class Bound:
                 if type(entry) is Fixed:
                     entry = Fixed(checked_static(op.name, p.name, p.annotation, entry.value))
                 layout.append(None if entry is None or entry == NONE else entry)
-        if op.name not in NUMBERS_DO and not any(e is T for e in layout):
+        if not op.numbers_do and not any(e is T for e in layout):
             self._refuse_numbers(layout)
         found = call_of(op, tuple(layout))
         if cacheable:
@@ -212,7 +208,7 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         values = {p.name: "False" if p.name == "inplace" else p.name for p in params}
         given = ", ".join(f"{p.name}={values[p.name]}" if p.keyword_only else values[p.name] for p in params)
         first = params[0].name
-        quiet = ", True" if op.name in REPEATING else ""
+        quiet = ", True" if op.repeats == "silently" else ""
         lines = ["if inplace:", f"    _check_inplace({first}{quiet})", f"    return _inplace({first}, _bound.core({given}))", *lines]
     if op.itself:  # nothing to compute for some dtypes: the result is the tensor, not a copy of it
         first = params[0].name
@@ -240,14 +236,20 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.strides is not None:
         lines += result_strides.code(op.strides, names)
     if op.out:
-        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_apart(op)})"]
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_apart(op)}{_words(op, names)})"]
     lines.append("return _r")
     return lines
 
 
 def _apart(op: Op) -> str:
     """The arguments that tell which tensors the memory of ``out`` must not be shared with."""
-    return ", _ts" if op.family in POINTWISE or op.name in _PARTLY_APART else ", _ts, True" if op.name in _APART else ""
+    return ", _ts, True" if op.out_apart == "wholly" else ", _ts" if op.out_apart or op.family in POINTWISE else ""
+
+
+def _words(op: Op, names: dict[str, Any]) -> str:
+    """The argument that tells what is said of an ``out`` of another dtype, where the op has words of its own."""
+    names["_op"] = op
+    return ", facts=_op" if op.out_dtype or op.castable else ""
 
 
 def _doubt(op: Op, names: dict[str, Any]) -> str:
@@ -404,9 +406,6 @@ def _power(value: Any, numbers: list[Any]) -> Any:
     return Fixed(value)
 
 
-#: Ops whose in-place forms write to repeated elements without a word.
-REPEATING = frozenset(("tril", "triu", "threshold"))
-
 #: What generated code finds under its names.
 GENERATED_NAMES = {
     "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
@@ -462,7 +461,7 @@ def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.strides is not None:
         lines += result_strides.code(op.strides, names, "()")
     if op.out:
-        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r})"]
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_words(op, names)})"]
     return [*lines, "return _r"]
 
 
@@ -564,9 +563,9 @@ def composite(
     operands: Sequence[str] = (),
     lists: Sequence[str] = (),
     aliases: Sequence[str] = (),
-    native: bool = True,
     varargs: str | None = None,
     inplace: bool = False,
+    **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a public function that is written with other public functions; overridable like an op.
 
@@ -575,43 +574,52 @@ def composite(
         method: also a Tensor method (of that name, if a string).
         operands, lists: the parameters that hold tensors, and lists of them.
         aliases: more public paths.
-        native: whether PyTorch implements it in C++ (see ``dispatch.override``).
         varargs: the second parameter, which the method also accepts spread: ``x.reshape(2, 3)``.
         inplace: also ``name_``, which writes the result into its first operand.
+        facts: what PyTorch does with it, as ops state it too (``ops/_facts.py``).
     """
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
-        COMPOSITES.append(
-            Composite(
-                body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), native, varargs, inplace
-            )
-        )
+        given = body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), varargs, inplace
+        COMPOSITES.append(Composite(*given, **facts))
+        _FACTS[body] = COMPOSITES[-1]
         return body
 
     return declare
 
 
-class Composite:
+@dataclasses.dataclass(eq=False)
+class Composite(Facts):
     """What ``composite`` was told."""
 
-    __slots__ = ("body", "name", "namespace", "method", "operands", "lists", "aliases", "native", "varargs", "inplace")
+    body: Callable[..., Any]
+    name: str
+    namespace: str
+    method: bool | str
+    operands: tuple[str, ...]
+    lists: tuple[str, ...]
+    aliases: tuple[str, ...]
+    varargs: str | None
+    inplace: bool
 
-    def __init__(self, *fields: Any) -> None:
-        (
-            self.body,
-            self.name,
-            self.namespace,
-            self.method,
-            self.operands,
-            self.lists,
-            self.aliases,
-            self.native,
-            self.varargs,
-            self.inplace,
-        ) = fields
+    @property
+    def path(self) -> str:
+        """The public name without ``torch.``."""
+        return self.name if self.namespace == "torch" else f"{self.namespace}.{self.name}"
 
 
 COMPOSITES: list[Composite] = []
+_FACTS: dict[Callable[..., Any], Facts] = {}
+
+
+def facts_of(body: Callable[..., Any]) -> Facts:
+    """What a composite's declaration says, for its body."""
+    return _FACTS[body]
+
+
+def written_in(home: str) -> set[str]:
+    """The public functions that PyTorch writes in the module ``torch.<home>``, which offers and names them."""
+    return {f.name for f in (*OPS.values(), *COMPOSITES) if f.home == home}
 
 
 def bind_all() -> None:

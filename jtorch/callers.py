@@ -14,9 +14,6 @@ from .static_types import Static
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EMPTY = inspect.Parameter.empty
 
-#: Functions with deprecated overloads that take numbers first: ``add(input, alpha, other)``.
-_NUMBERS_FIRST = frozenset(("add", "sub", "addcmul", "addcdiv", "addmm", "addmv", "addr", "addbmm", "baddbmm"))
-
 
 class Layout:
     """The parameters of one public callable, sorted by how they can be given."""
@@ -58,7 +55,7 @@ class Caller:
         self.takes_keywords = False
         self.func: Any = None
         self.path = ""
-        self.numbers_first = name.rstrip("_") in _NUMBERS_FIRST
+        self.old_orders: tuple[str, ...] = ()
         self.handlers_off = False
         self.relevant: set[str] | None = None
         self.extract: Callable[..., Iterable[Any]] | None = None
@@ -167,10 +164,10 @@ class Caller:
                 taken[n] = MISSING
             given = ((n, x, taken.get(n, EMPTY)) for n, x in zip(self.names, named))
             named = {n: x for n, x, known in given if x is not MISSING and known is not MISSING and x is not known}
-        if self.numbers_first:
+        if self.old_orders:
             from .deprecated_overloads import rearranged
 
-            again = rearranged(self.path, positional[:count], named)
+            again = rearranged(self.path, self.old_orders, positional[:count], named)
             if again is not None:
                 return again
         return explain(self.path, positional[:count], named, self.takes_out, self.all_names)

@@ -245,7 +245,7 @@ def _copied(source: Tensor, dtype: dtypes.dtype | None, device: Any, requires_gr
     return requiring(made) if requires_grad else made
 
 
-@composite(native=True)
+@composite(native=True, factory=True, asks="modes")
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """A new tensor with a copy of ``data``: a number, nested sequences of numbers, a NumPy array or a tensor.
 
@@ -325,7 +325,7 @@ def _fits(value: Any, dtype: dtypes.dtype) -> bool:
     return dtype.category >= dtypes.FLOATING and (kind is float or -(2**53) <= value <= 2**53)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def new_tensor(
     self: Any,
     data: Any,
@@ -360,7 +360,7 @@ def new_tensor(
     return _made(_host_array(data, wanted), wanted, place, requires_grad)
 
 
-@composite(native=True)
+@composite(native=True, factory=True, asks="modes", ignored=True)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """``data`` as a tensor: itself if it is one already, sharing the memory of a NumPy array, else a copy.
 
@@ -406,7 +406,7 @@ def _shared(array: np.ndarray, dtype: dtypes.dtype | None, device: Any) -> Tenso
     return made.to(device=device or made.device, dtype=dtype or made.dtype)  # type: ignore[attr-defined]
 
 
-@composite(native=True)
+@composite(native=True, asks="nobody")
 def from_numpy(ndarray: Any) -> Any:
     """A tensor on the memory of a NumPy array: what either side writes, the other sees.
 
@@ -437,7 +437,7 @@ def from_numpy(ndarray: Any) -> Any:
     return share_host(_from_array(ndarray))
 
 
-@composite(native=True)
+@composite(native=True, asks="nobody")
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
     """A one-dimensional tensor on the memory of an object with Python's buffer protocol, ``count`` elements from byte ``offset`` on.
 
@@ -483,7 +483,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return requiring(made) if requires_grad else made
 
 
-@composite(native=True)
+@composite(native=True, factory=True, asks="modes", ignored=True)
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Any:
     """``obj`` as a tensor: shared where it can be (tensors, NumPy arrays, buffers), copied where it must or ``copy=True`` asks for it.
 

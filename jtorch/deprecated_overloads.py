@@ -6,33 +6,24 @@ Asked only after a call has failed.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
-from .argument_errors import MISSING_DEFAULT, Parameter, Signature, signatures
+from .argument_errors import MISSING_DEFAULT, Parameter, Signature, numbers_may_stand, signatures
 from .core import Tensor
 from .warned_once import outside, state
 
-#: Each function's parameters in the order of its deprecated overloads.
-_ORDERS = {
-    "add": ("input alpha other",),
-    "sub": ("input alpha other",),
-    "addcmul": ("input value tensor1 tensor2",),
-    "addcdiv": ("input value tensor1 tensor2",),
-    "addmm": ("beta input alpha mat1 mat2", "beta input mat1 mat2"),
-    "addmv": ("beta input alpha mat vec", "beta input mat vec"),
-    "addr": ("beta input alpha vec1 vec2", "beta input vec1 vec2"),
-    "addbmm": ("beta input alpha batch1 batch2", "beta input batch1 batch2"),
-    "baddbmm": ("beta input alpha batch1 batch2", "beta input batch1 batch2"),
-}
 _NUMBERS = frozenset(("alpha", "beta", "value"))
 _warned = False
 
 
-def rearranged(path: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of ``torch.<path>`` in today's order, if they fit a deprecated overload; None if they do not."""
+def rearranged(
+    path: str, orders: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments of ``torch.<path>`` in today's order, if they fit a deprecated overload, whose ``orders`` there are; None if not."""
     prefix, _, name = path.rpartition(".")
     method = prefix == "Tensor"
-    for order in _ORDERS[name.rstrip("_")]:
+    for order in orders:
         names = order.split()
         if method:  # the tensor stands in front
             names.remove("input")
@@ -55,7 +46,7 @@ def rearranged(path: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
 
 def _fits(parameter: str, value: Any, name: str) -> bool:
     number = isinstance(value, (bool, int, float, complex))
-    return number if parameter in _NUMBERS else isinstance(value, Tensor) or (number and name in ("add", "sub") and parameter == "other")
+    return number if parameter in _NUMBERS else isinstance(value, Tensor) or (number and parameter == "other" and numbers_may_stand(name))
 
 
 def _warn(name: str, names: list[str], method: bool) -> None:

@@ -348,19 +348,8 @@ def _device_of(place: Any) -> device:
 
 # ------------------------------------------------------------------------------------------------ default device
 
-#: The functions that a device context gives its device, filled in as they are made.
+#: The functions that a device context gives its device, filled in as they are made; ``torch.normal`` and ``*_like`` functions are none.
 FACTORIES: set[Any] = set()
-#: Their names. ``torch.normal`` and ``*_like`` functions follow their operands.
-FACTORY_PATHS = frozenset(
-    f"torch.{name}"
-    for name in (
-        "arange", "as_tensor", "asarray", "bartlett_window", "blackman_window", "empty", "empty_permuted", "empty_quantized",
-        "empty_strided", "eye", "fft.fftfreq", "fft.rfftfreq", "full", "hamming_window", "hann_window", "kaiser_window", "linspace",
-        "logspace", "nested.nested_tensor", "ones", "rand", "randint", "randn", "randperm", "range", "scalar_tensor", "sparse_bsc_tensor",
-        "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "tensor",
-        "tril_indices", "triu_indices", "zeros",
-    )
-)  # fmt: skip
 
 
 class DeviceContext(TorchFunctionMode):

@@ -114,75 +114,20 @@ def _broadcast_two(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
-#: Functions whose ``out`` must have the result's dtype exactly, by what torch says otherwise. ``{its}`` is the result's dtype, ``{mine}``
-#: that of ``out``; in lower case they are the names of C++.
-_EXACT_OUT: dict[str, str] = {
-    name: words
-    for names, words in (
-        (
-            """addmm addmv aminmax baddbmm bmm cross cumsum cumprod diag gather index_add index_copy cholesky cholesky_ex det eigh eigvalsh
-            inv sum prod inv_ex ldl_factor ldl_factor_ex ldl_solve lu_factor lu_factor_ex lu_solve qr slogdet solve solve_ex svd svdvals
-            vector_norm log_softmax lu_unpack matmul mm msort renorm scatter scatter_add softmax sort take_along_dim topk
-            triangular_solve tril triu""",
-            "Expected out tensor to have dtype {its_cpp}, but got {mine_cpp} instead",
-        ),
-        ("abs ceil conj_physical floor frac neg round sgn sign trunc", "Found dtype {mine} but expected {its}"),
-        ("cummax cummin logcumsumexp", "expected scalar_type {its} but found {mine}"),
-        ("dot vdot", "result dtype {mine} does not match input dtype {its}"),
-        ("index_select masked_select", "{name}(): self and result must have the same scalar type"),
-        ("take", "take(): self and out expected to have the same dtype, but got self.dtype = {its} and out.dtype = {mine}"),
-        ("amax amin", "Expected the dtype for input and out to match, but got {its} for input's dtype and {mine} for out's dtype."),
-        ("where", "Expected out type to be {its} but got {mine}"),
-        ("complex", "Expected object of scalar type {its} but got scalar type {mine} for argument 'out'"),
-        ("polar", "Expected object of scalar type {its} but got scalar type {mine} for argument 'out'"),
-        ("nan_to_num", "nan_to_num: dtype of out: {mine} should be same as input: {its}"),
-        ("kthvalue", "output values must be of same type as input"),
-        ("mode", "expected scalar type '{its}' but got '{mine}' for values output"),
-        ("quantile nanquantile", "quantile() out tensor must be same dtype as the input tensor"),
-        ("solve_triangular logsigmoid", "expected scalar type {its} but found {mine}"),
-        ("tensordot inner", "tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}"),
-        ("vecdot", "linalg.vecdot: Expected out of dtype{its} but found {mine}"),
-        ("multi_dot", "multi_dot(): expected out tensor to have dtype {its_cpp} but got {mine_cpp}"),
-        ("matrix_norm", "linalg.matrix_norm expected out tensor dtype {its} but got: {mine}"),
-        ("argmax argmin isin", "Expected out tensor to have dtype {its_cpp}, but got {mine_cpp} instead"),
-        ("all any", "{name} only supports bool tensor for result, got: {mine}"),
-        ("isneginf isposinf signbit", "{name} does not support non-boolean outputs."),
-        ("bitwise_not clamp", "Found dtype {mine} but expected {its}"),
-        ("nonzero nonzero_static", "{name}: Expected out tensor to have scalar type {its} but got scalar type{mine}"),
-        ("inverse", "Expected out tensor to have dtype {its_cpp}, but got {mine_cpp} instead"),
-        ("ormqr", "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{its} and result has dtype {mine}"),
-        ("frexp.mantissa", "torch.frexp() expects mantissa to have dtype {its_cpp} but got {mine_cpp}"),
-        ("frexp.exponent", "torch.frexp() expects exponent to have int dtype but got {mine_cpp}"),
-        ("float_power", "the output given to float_power has dtype {mine} but the operation's result requires dtype {its}"),
-        ("hash_tensor", "Expected result to be of dtype uint64, but got {mine}"),
-        ("histc", "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {its_cpp} and hist {mine_cpp}"),
-        (
-            "searchsorted bucketize",
-            (
-                "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
-                "out_int32 flag is True, but we got output tensor's dtype {mine} and out_int32 flag is {flag}"
-            ),
-        ),
-    )
-    for name in names.split()
-}  # fmt: skip
+#: What functions whose ``out`` must have the result's dtype say otherwise, where several say it.
+OUT_WORDS = {
+    "expected": "Expected out tensor to have dtype {its_cpp}, but got {mine_cpp} instead",
+    "found": "Found dtype {mine} but expected {its}",
+    "scalar_type": "expected scalar_type {its} but found {mine}",
+    "scalar type": "expected scalar type {its} but found {mine}",
+}
 
 
-#: The name by which a function refuses an ``out`` that its result cannot be cast to.
-_CASTABLE = {
-    "householder_product": "torch.linalg.householder_product", "orgqr": "torch.linalg.householder_product", "tensorinv": "tensorinv",
-    "tensorsolve": "tensorsolve", "eig": "torch.linalg.eig", "eigvals": "torch.linalg.eigvals", "cholesky_inverse": "cholesky_inverse",
-    "cholesky_solve": "cholesky_solve", "pinv": "linalg.pinv", "matrix_rank": "torch.linalg.matrix_rank", "cond": "linalg.cond",
-    "lstsq": "torch.linalg.lstsq", "matrix_power": "matrix_power", "geqrf": "torch.geqrf",
-}  # fmt: skip
-
-
-def uncastable(name: str, field: str, result: str, out: str) -> str | None:
-    """What a function says of an ``out`` that its result cannot be cast to, if it has words of its own."""
-    if name not in _CASTABLE:
-        return None
-    word = field or ("eigenvalues" if name == "eigvals" else "result")
-    return f"{_CASTABLE[name]}: Expected {word} to be safely castable from {result} dtype, but got {word} with dtype {out}"
+def uncastable(castable: str | tuple[str, str], field: str, result: str, out: str) -> RuntimeError:
+    """What a function says of an ``out`` that its result cannot be cast to, if it has words of its own: a name, and that of the result."""
+    name, word = (castable, "result") if isinstance(castable, str) else castable
+    word = field or word
+    return RuntimeError(f"{name}: Expected {word} to be safely castable from {result} dtype, but got {word} with dtype {out}")
 
 
 CPP_NAMES = {
@@ -192,18 +137,13 @@ CPP_NAMES = {
 }  # fmt: skip
 
 
-def check_out_dtype(name: str, result: str, out: str, field: str = "") -> None:
-    """Refuses ``out`` of another dtype where a function does not convert; dtypes by their names in messages, ``Float``.
+def wrong_out_dtype(words: str, result: str, out: str) -> RuntimeError:
+    """What a function that does not convert says of an ``out`` of another dtype, in the function's ``words`` or by their key.
 
-    ``field`` is the result's name, where there are several.
-
-    Raises:
-        RuntimeError: in the function's own words.
+    ``{its}`` is the result's dtype, ``{mine}`` that of ``out``, by their names in messages (``Float``) or in C++ (``{its_cpp}``).
     """
-    words = _EXACT_OUT.get(name) or _EXACT_OUT.get(f"{name}.{field}")
-    if words is not None and not (out == "Byte" and name in ("all", "any")):
-        cpp = {"its_cpp": CPP_NAMES.get(result, result), "mine_cpp": CPP_NAMES.get(out, out)}
-        raise RuntimeError(words.format(name=name, its=result, mine=out, flag="True" if result == "Int" else "False", **cpp))
+    cpp = {"its_cpp": CPP_NAMES.get(result, result), "mine_cpp": CPP_NAMES.get(out, out)}
+    return RuntimeError(OUT_WORDS.get(words, words).format(its=result, mine=out, flag="True" if result == "Int" else "False", **cpp))
 
 
 #: The types whose C counterparts PyTorch names with their module.

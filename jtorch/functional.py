@@ -75,22 +75,13 @@ def _bind_op(op: Op) -> None:
         for name in [op.name, *[a for a in op.aliases if "." not in a]]:
             if op.namespace == "Tensor" or (op.namespace == "torch" and op.method is not False):
                 PUBLIC[f"Tensor.{name}_"] = public_forms.inplace_method(op, f"{name}_")
-            if op.namespace == "torch" and name in INPLACE_FUNCTIONS:
+            if op.namespace == "torch" and (op.inplace == "both" or (isinstance(op.inplace, tuple) and name in op.inplace)):
                 PUBLIC[f"{name}_"] = public_forms.inplace_method(op, f"{name}_", "torch")
             if op.namespace == "nn.functional":
                 PUBLIC[f"nn.functional.{name}_"] = public_forms.inplace_method(op, f"{name}_", "torch.nn.functional")
     for sign in op.operators:
         for name, found in public_forms.operator_methods(op, sign, made_method or PUBLIC[op.path]).items():
             PUBLIC[f"Tensor.{name}"] = found
-
-
-#: Functions of ``torch`` that write into their first argument.
-INPLACE_FUNCTIONS = frozenset(
-    """abs acos acosh asin asinh atan atanh arccos arccosh arcsin arcsinh arctan arctanh ceil celu clamp clamp_max clamp_min clip
-    conj_physical cos cosh deg2rad dropout elu erf erfc exp exp2 expm1 fill fix floor frac i0 ldexp log log10 log1p log2 logit
-    nan_to_num neg negative rad2deg reciprocal relu round rsqrt selu sigmoid sin sinc sinh sqrt square tan tanh threshold trunc xlogy
-    leaky_relu hardtanh addmv gcd lcm index_put""".split()
-)
 
 
 def _bind_alias(op: Op, alias: str) -> None:
@@ -125,8 +116,11 @@ def _bind_composite(c: Composite) -> None:
     doc = body.__doc__
     path = c.name if c.namespace == "torch" else f"{c.namespace}.{c.name}"
     options: dict[str, Any] = {"native": c.native, "opaque": c.native, "doc": doc, "wrapped": body, "aliases": _spellings(body)}
+    options["asks"] = c.asks
     if c.namespace != "Tensor":
         PUBLIC[path] = specialise(body, f"torch.{path}", operands, lists, **options)
+        if c.factory:
+            FACTORIES.add(PUBLIC[path])
         for alias in c.aliases:
             PUBLIC[alias] = (
                 _method_form(c, alias.removeprefix("Tensor."), options)
@@ -177,7 +171,7 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
     params = [p for p in signature.parameters.values() if p.name != "out"]
     params[0] = params[0].replace(name="self")
 
-    idempotent = f"{c.name}_" if c.name in public_forms.IDEMPOTENT else False
+    idempotent = f"{c.name}_" if c.repeats == "warned" else False
 
     def update(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_inplace(self, idempotent)
@@ -192,11 +186,6 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
         signature=signature.replace(parameters=params),
         **{**options, "doc": public_forms.inplace_doc(c.name, c.name)},
     )
-
-
-#: What ``torch.functional`` offers under its own name: the functions that PyTorch writes there.
-_OWN = """atleast_1d atleast_2d atleast_3d align_tensors broadcast_shapes broadcast_tensors cartesian_prod block_diag cdist chain_matmul
-    einsum istft lu norm meshgrid pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""".split()
 
 
 def bind_everything() -> None:
@@ -226,9 +215,16 @@ def bind_everything() -> None:
     from . import _not_offered
 
     PUBLIC.update(_not_offered.public())
-    globals().update({name: PUBLIC[name] for name in _OWN if name in PUBLIC})
+    globals().update({name: PUBLIC[name] for name in binding.written_in("functional")})
     _bind_indexing()
     _bind_tensor(tensor_objects)
+
+
+#: Methods of the class itself that are public functions too; none is an operator.
+CORE_METHODS = (
+    "dim", "ndimension", "size", "numel", "nelement", "element_size", "stride", "storage_offset", "data_ptr", "is_contiguous",
+    "requires_grad_",
+)  # fmt: skip
 
 
 def _bind_tensor(methods: Any) -> None:
@@ -248,19 +244,7 @@ def _bind_tensor(methods: Any) -> None:
     Tensor.__new__ = staticmethod(methods._new_tensor)  # type: ignore[assignment,method-assign]
     Tensor.__init__ = _init  # type: ignore[method-assign]
     Tensor.__torch_function__ = classmethod(dispatch.default_handler)  # type: ignore[attr-defined]
-    for name in (
-        "dim",
-        "ndimension",
-        "size",
-        "numel",
-        "nelement",
-        "element_size",
-        "stride",
-        "storage_offset",
-        "data_ptr",
-        "is_contiguous",
-        "requires_grad_",
-    ):
+    for name in CORE_METHODS:
         body = core_module.Tensor.__dict__[name]
         setattr(Tensor, name, specialise(body, f"torch.Tensor.{name}", ["self"], doc=body.__doc__, wrapped=body))
     for name in (
@@ -581,6 +565,8 @@ PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "is_mtia": _never("on MTIA"),
     "retains_grad": _retains_grad, "layout": _layout, "_backward_hooks": _hooks_dict, "_grad_fn": _grad_fn,
 }  # fmt: skip
+
+
 def _refuse_deletion(message: str) -> Callable[[Tensor], None]:
     def delete(t: Tensor) -> None:
         raise RuntimeError(message)

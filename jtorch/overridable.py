@@ -14,7 +14,6 @@ from typing import Any
 
 from . import _code_cache, dispatch
 from .callers import EMPTY, Caller, Layout
-from .devices import FACTORIES, FACTORY_PATHS
 from .dispatch import (
     ACTIVE,
     LAYOUTS,
@@ -42,19 +41,6 @@ _NAMES = {
 }  # fmt: skip
 
 
-#: Constructors: modes see them, but the data they are given is never asked.
-CONSTRUCTORS = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
-#: Public functions that nobody is asked about.
-UNSEEN = frozenset(
-    (
-        "torch.from_numpy",
-        "torch.frombuffer",
-        "torch.is_tensor",
-        "torch.is_storage",
-        "torch.manual_seed",
-        "torch.Tensor.__iter__",  # asks with dim and unbind instead
-    )
-)
 #: Operators that handlers are told by themselves; the others by the method of the same meaning.
 _TOLD_BY_THEMSELVES = frozenset(
     f"torch.Tensor.{name}" for name in ("__pow__", "__floordiv__", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__invert__")
@@ -68,30 +54,6 @@ _OPERATOR_NAMES = {
 
 #: Modules whose functions have its name before their own.
 _PREFIXED = frozenset(("linalg", "fft", "special"))
-
-#: Functions that PyTorch writes in Python around ``handle_torch_function``, whatever they are here: handlers are told the defaults, and
-#: exact Tensor among the classes.
-_IN_PYTHON = frozenset(
-    f"{prefix}.{name}"
-    for prefix, names in {
-        "torch": """atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum lobpcg
-            lu meshgrid
-            norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""",
-        "torch.nn.functional": """adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d
-            affine_grid alpha_dropout batch_norm binary_cross_entropy binary_cross_entropy_with_logits celu cosine_embedding_loss
-            cross_entropy ctc_loss dropout dropout1d dropout2d dropout3d elu embedding embedding_bag feature_alpha_dropout fold
-            fractional_max_pool2d fractional_max_pool3d gaussian_nll_loss glu grid_sample group_norm gumbel_softmax hardtanh
-            hinge_embedding_loss huber_loss instance_norm interpolate kl_div l1_loss layer_norm leaky_relu linear_cross_entropy
-            local_response_norm log_softmax lp_pool1d lp_pool2d lp_pool3d margin_ranking_loss max_pool1d max_pool2d max_pool3d max_unpool1d
-            max_unpool2d max_unpool3d mish mse_loss multi_head_attention_forward multi_margin_loss multilabel_margin_loss
-            multilabel_soft_margin_loss nll_loss normalize pad poisson_nll_loss relu relu6 rms_norm rrelu selu silu smooth_l1_loss
-            soft_margin_loss softmax softmin softsign tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss unfold""",
-        "torch.Tensor": """__contains__ __floordiv__ __ipow__ __len__ __pow__ __rdiv__ __reversed__ __rfloordiv__ __rlshift__
-            __rmatmul__ __rmod__
-            __rpow__ __rrshift__ __rsub__ __rtruediv__ backward istft lu norm register_hook split stft unique unique_consecutive""",
-    }.items()
-    for name in names.split()
-)
 
 
 def _check(value: str, kind: str | Static) -> str:
@@ -254,6 +216,7 @@ def specialise(
     lists: Iterable[str] = (),
     *,
     native: bool = True,
+    parsed: bool | None = None,
     opaque: bool = True,
     overridable: bool = True,
     operator: bool = False,
@@ -268,6 +231,8 @@ def specialise(
     wrapped: Callable[..., Any] | None = None,
     enter: bool = True,
     annotations: Mapping[str, Any] | None = None,
+    old_orders: tuple[str, ...] = (),
+    asks: str = "",
 ) -> Callable[..., Any]:
     """The public callable for ``impl``, known as ``public``: ``torch.add``, or the method ``torch.Tensor.add``.
 
@@ -277,6 +242,7 @@ def specialise(
 
     Args:
         native: whether PyTorch has this function in C++ (see ``dispatch.override``).
+        parsed: whether arguments that do not fit are explained as PyTorch's parser does; by default if ``native``.
         opaque: whether the body calls no public function.
         overridable: False for functions that only modes see, such as factories.
         operator: a TypeError becomes NotImplemented, as Python's operator methods want it.
@@ -288,23 +254,24 @@ def specialise(
         extract: called with the arguments, returns the operands to ask (by default all arguments, in order).
         wrapped: ``__wrapped__``, where ``inspect.getsource`` lands; ``impl`` if not given.
         enter: whether to enter the callable into the table of public functions.
+        old_orders, asks: the parameters of deprecated overloads, and who is asked, as ``ops/_facts.py`` tells.
         annotations: of the parameters by name, if not those of the signature: a parameter that is said to be an int takes no bool.
     """
-    if public in CONSTRUCTORS | UNSEEN:
+    if asks:
         overridable, extract = False, _no_operands
-    if public in UNSEEN:
+    if asks == "nobody":
         if enter:
             register(public, impl, overridable=False, native=native)
         return impl
     prefix, _, name = public.rpartition(".")
     is_method = prefix == "torch.Tensor"
-    parsed, native = native, native and public not in _IN_PYTHON
+    parsed = native if parsed is None else parsed
     sig = signature or signature_of(impl)
     layout = Layout(sig, is_method, aliases or {})
     caller = Caller(impl, name, layout, is_method, native, opaque)
     caller.all_positional = all_positional
     caller.takes_keywords = not all_positional and not layout.alias_of and _fills_in(impl, sig)
-    caller.extract = extract
+    caller.extract, caller.old_orders = extract, old_orders
     kinds: dict[str, Any] = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
     if extract is not None:
         kinds = dict.fromkeys(sig.parameters, "any")
@@ -340,7 +307,7 @@ def specialise(
             "except (TypeError, AttributeError):",
             f"    _better = _explained({given})",
             "    if _better is None: raise",
-            *(("    if type(_better) is tuple: return _caller.func(*_better[0], **_better[1])",) if caller.numbers_first else ()),
+            *(("    if type(_better) is tuple: return _caller.func(*_better[0], **_better[1])",) if old_orders else ()),
             "    raise _better from None",
         )
         lines = _indent_into_try(lines, handler)
@@ -356,9 +323,7 @@ def specialise(
     function.__wrapped__ = impl if wrapped is None else wrapped  # type: ignore[attr-defined]
     function._implementation = impl  # type: ignore[attr-defined]
     caller.func = function if reports is None or public in _TOLD_BY_THEMSELVES else reports
-    caller.handlers_off = public in CONSTRUCTORS
-    if public in FACTORY_PATHS:
-        FACTORIES.add(function)
+    caller.handlers_off = asks == "modes"
     if enter:
         register(public, function, overridable=overridable, native=native)
     return function

@@ -14,7 +14,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from . import dispatch
-from .binding import ALIASES
+from .binding import ALIASES, COMPOSITES, written_in
 from .core import Tensor
 from .devices import FACTORIES
 from .dispatch import (
@@ -37,7 +37,9 @@ from .dispatch import mode_stack as _get_current_function_mode_stack
 from .dispatch import pop_mode as _pop_mode
 from .dispatch import push_mode as _push_mode
 from .errors import not_offered
+from .ops._declare import OPS
 from .overridable import TensorProperty
+from .public_forms import paths_of
 
 __all__ = [
     "get_ignored_functions",
@@ -72,27 +74,21 @@ _NAMESPACES = (
     "torch", "torch.functional", "torch.nn.functional", "torch.nn.init", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special",
 )  # fmt: skip
 
-#: Functions that ask their operands, and that torch lists as ignored all the same: they make tensors of what is none, belong to other
-#: runtimes, or are kept for old programs.
+#: Functions that ask their operands, and that torch lists as ignored all the same, beside those of which declarations say it: they belong
+#: to other runtimes, or are no declared functions.
 _IGNORED_BY_CHOICE = {
     name: frozenset(names.split())
     for name, names in {
-        "torch": """normal rand_like randint_like randn_like result_type can_cast promote_types asarray as_tensor as_strided
-            broadcast_shapes cond fill vander cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution
-            cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable
-            eig import_ir_module import_ir_module_from_buffer lstsq matrix_rank merge_type_from_type_comment miopen_ctc_loss
-            mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d
-            mkldnn_rnn_layer parse_ir parse_schema parse_type_comment quantized_gru quantized_lstm segment_reduce solve
-            sym_constrain_range sym_constrain_range_for_size sym_fresh_size symeig unify_type_list while_loop""",
-        "torch.functional": "broadcast_shapes",
-        "torch.nn.functional": """grouped_mm hardsigmoid hardswish scaled_grouped_mm scaled_mm sigmoid tanh upsample upsample_bilinear
-            upsample_nearest""",
-        "torch.Tensor": """new new_empty new_empty_strided new_full new_ones new_tensor new_zeros unflatten stride __iter__ __hash__
-            __init__ __new__ __dir__ __delitem__ _addmm_activation _conj _conj_physical _dtensor__new__ _fix_weakref _is_all_true
-            _is_any_true _is_zerotensor _lazy_clone _neg_view _philox_normal_ _philox_uniform_ _reduce_ex_internal
-            _rev_view_func_unsafe _to_sparse
-            _to_sparse_bsc _to_sparse_bsr _to_sparse_csc _to_sparse_csr _typed_storage _use_count _view_func _view_func_unsafe eig lstsq
-            reinforce solve symeig to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr""",
+        "torch": """can_cast cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu
+            cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable import_ir_module
+            import_ir_module_from_buffer merge_type_from_type_comment miopen_ctc_loss mkldnn_adaptive_avg_pool2d
+            mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer
+            parse_ir parse_schema parse_type_comment promote_types quantized_gru quantized_lstm result_type
+            unify_type_list""",
+        "torch.nn.functional": """scaled_grouped_mm scaled_mm""",
+        "torch.Tensor": """__dir__ __hash__ __init__ __new__ _dtensor__new__ _philox_normal_ _philox_uniform_ _reduce_ex_internal
+            _rev_view_func_unsafe _to_sparse _to_sparse_bsc _to_sparse_bsr _to_sparse_csc _to_sparse_csr _view_func
+            _view_func_unsafe new_empty new_ones new_zeros stride to_padded_tensor""",
     }.items()
 }
 #: The functions of ``torch.nn.init`` that ask the tensor they fill. Their names end like those of methods, so that no list has them.
@@ -102,11 +98,6 @@ _SIMPLE_WRAPPERS = frozenset(
     f"torch.nn.functional.{name}"
     for name in """adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices hardsigmoid hardswish
     max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices scaled_grouped_mm scaled_mm sigmoid tanh""".split()
-)
-#: Functions of ``torch`` that are named where they are written.
-_WRITTEN_IN_FUNCTIONAL = frozenset(
-    """atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm
-    pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""".split()
 )
 #: Functions of ``torch`` that are listed where they are written, under ``torch.functional``, alone.
 _LISTED_ONCE = frozenset(("lu", "pca_lowrank", "svd_lowrank", "unique"))
@@ -136,6 +127,18 @@ def _is_builtin(function: Any) -> bool:
     return entry is not None and (entry.native or entry.path == "torch.nn.functional.rrelu_") and entry.path not in _SIMPLE_WRAPPERS
 
 
+@functools.cache
+def _ignored(prefix: str) -> frozenset[str]:
+    """The names of a namespace's functions that torch lists as ignored although they ask."""
+    start = "" if prefix in ("torch", "torch.functional") else prefix.removeprefix("torch.") + "."
+    found = set(_IGNORED_BY_CHOICE.get(prefix, ()))
+    for record in (*OPS.values(), *COMPOSITES):
+        if record.ignored:
+            paths = paths_of(record) if isinstance(record.ignored, bool) else record.ignored
+            found |= {path.removeprefix(start) for path in paths if path.startswith(start)}
+    return frozenset(found)
+
+
 def _is_private(name: str) -> bool:
     return name.startswith("_") or name.endswith("_") or not name[0].islower()
 
@@ -144,7 +147,7 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     """The functions that handlers can override: lists by namespace (modules and the class Tensor), and ``[__get__]`` by property."""
     found: dict[Any, list[Callable[..., Any]]] = {}
     for prefix in _NAMESPACES:
-        namespace, ignored = _namespace(prefix), _IGNORED_BY_CHOICE.get(prefix, ())
+        namespace, ignored = _namespace(prefix), _ignored(prefix)
         if prefix == "torch.nn.init":
             continue
         listed: dict[Any, None] = {}  # a dict as an ordered set
@@ -237,11 +240,16 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     name = dispatch.NAMES.get(f)
     if name is not None:
         own = name.removeprefix("torch.")
-        return f"torch.functional.{own}" if own in _WRITTEN_IN_FUNCTIONAL else name
+        return f"torch.functional.{own}" if own in _written_in_functional() else name
     owner = getattr(f, "__self__", None)
     if isinstance(owner, TensorProperty):
         return f"torch.Tensor.{owner.__name__}.{f.__name__}"
     return _other_names().get(f)
+
+
+@functools.cache
+def _written_in_functional() -> set[str]:
+    return written_in("functional")
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from typing import Any
 from .applying import inplace
 from .autograd.grad_mode import MODE, no_grad
 from .autograd.names import camel, written
-from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, REPEATING, bound_sources, compile_function, parameters_of, signature_of
+from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, Composite, bound_sources, compile_function, parameters_of, signature_of
 from .core import Tensor
 from .dtypes import bool_
 from .ops._declare import (
@@ -23,43 +23,17 @@ from .ops._declare import (
 from .overridable import specialise
 from .writing import check_inplace, check_overlap
 
-#: In-place ops that torch lets write to repeated elements, with a warning.
-IDEMPOTENT = {"masked_fill", "index_fill", "index_put"}
-
-
 # ---- spellings ------------------------------------------------------------------------------------------------------------------
 
-_POSITIONAL = {"alpha": "alpha/"}
-_X, _INPUT, _OUTLESS, _ONE_RESULT = {"input": "x"}, {"A": "input"}, {"out": ""}, {"return_indices": ""}
-#: Public paths whose parameters PyTorch calls otherwise than the op that they are: the op's name -> the public one, with a slash if it may
-#: be given by position, or nothing if there is no such parameter.
-SPELLINGS: dict[str, dict[str, str]] = {
-    "subtract": _POSITIONAL, "Tensor.subtract": _POSITIONAL, "rsub": _POSITIONAL,
-    "cholesky_inverse": {"L": "input"}, "cholesky_solve": {"L": "input2"}, "Tensor.cholesky_solve": {"L": "input2"},
-    "orgqr": {"tau": "input2"}, "Tensor.orgqr": {"tau": "input2"},
-    "ormqr": {"tau": "input2", "other": "input3"}, "Tensor.ormqr": {"tau": "input2", "other": "input3"},
-    "swapaxes": {"dim0": "axis0", "dim1": "axis1"}, "Tensor.swapaxes": {"dim0": "axis0", "dim1": "axis1"},
-    "Tensor.swapaxes_": {"dim0": "axis0", "dim1": "axis1"}, "matrix_exp": {"A": "input", "out": ""}, "tensordot": {"out": "out/"},
-    **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices", "adaptive_max_pool1d"), _ONE_RESULT),
-    **dict.fromkeys(
-        ("dist", "bincount", "nn.functional.sigmoid", "nn.functional.tanh", "special.softmax", "special.log_softmax"), _OUTLESS
-    ),
-    **{f"linalg.{name}": _INPUT for name in (
-        "cholesky", "cholesky_ex", "cond", "eig", "eigh", "eigvals", "eigvalsh", "matrix_exp", "matrix_norm", "matrix_rank", "pinv",
-        "solve_triangular",
-    )},
-    **{f"special.{name}": _X for name in (
-        "airy_ai", "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
-        "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p", "scaled_modified_bessel_k0",
-        "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-        "shifted_chebyshev_polynomial_w", "spherical_bessel_j0",
-    )},
-}  # fmt: skip
+
+def spellings(op: Op, path: str) -> dict[str, str]:
+    """The names of the op's parameters on a public path, where they are others: ``op.spelled``, for this path if it is by paths."""
+    by_path = any(isinstance(names, dict) for names in op.spelled.values())
+    return op.spelled.get(path, {}) if by_path else op.spelled
 
 
-def spelled(signature: inspect.Signature, path: str) -> tuple[inspect.Signature, list[str]]:
-    """The signature with PyTorch's names for a public path, and the lines that give the op's parameters their values."""
-    names = SPELLINGS[path]
+def spelled(signature: inspect.Signature, names: dict[str, str]) -> tuple[inspect.Signature, list[str]]:
+    """The signature with PyTorch's ``names`` for a public path, and the lines that give the op's parameters their values."""
     params, lines = [], []
     for p in signature.parameters.values():
         name = names.get(p.name, p.name)
@@ -76,6 +50,9 @@ def spelled(signature: inspect.Signature, path: str) -> tuple[inspect.Signature,
 
 # ---- public callables ------------------------------------------------------------------------------------------------------------
 
+#: Operators that PyTorch writes in Python, beside the reflected ones that it does not share with the plain operator.
+_IN_PYTHON = frozenset(("__pow__", "__ipow__", "__floordiv__"))
+COMMUTATIVE = frozenset("+*&|^")
 #: Operator methods of each sign: (name, in-place name, reflected name, swapped operands in the reflected form).
 OPERATORS = {
     "+": ("__add__", "__iadd__", "__radd__"),
@@ -104,6 +81,18 @@ OPERATORS = {
 }
 
 
+def paths_of(record: Op | Composite) -> list[str]:
+    """The paths of a declaration's public forms that give a result of their own: functions, methods and operators under all names."""
+    found = [record.path, *record.aliases]
+    if record.method or record.namespace == "Tensor":
+        method = record.method if isinstance(record.method, str) else record.name
+        found += [f"Tensor.{name}" for name in (method, *record.aliases) if "." not in name]
+    for sign in getattr(record, "operators", ()):
+        plain, _, reflected = OPERATORS[sign]
+        found += [f"Tensor.{name}" for name in (plain, reflected) if name is not None]
+    return found
+
+
 def _operand_names(op: Op) -> tuple[list[str], list[str]]:
     operands = [p.name for p in op.params if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)]
     lists = [p.name for p in op.params if p.kind == TENSOR_LIST]
@@ -116,7 +105,7 @@ def _aliases(op: Op) -> dict[str, tuple[str, ...]]:
 
 def annotations_of(op: Op, path: str = "") -> dict[str, str]:
     """What the op says of its parameters, by the names that they have on a public path."""
-    names = SPELLINGS.get(path, {})
+    names = spellings(op, path)
     return {names.get(p.name, p.name).rstrip("/"): p.annotation for p in op.params}
 
 
@@ -125,18 +114,25 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
     bound = BOUND[op.path]
     path = path or op.path
     label = f"torch.{path}"
+    told: dict[str, Any] = {
+        "wrapped": op.body,
+        "doc": op.body.__doc__,
+        "native": op.is_native(path),
+        "parsed": True,
+        "old_orders": op.old_orders,
+    }
     operands, lists = _operand_names(op)
     if op.out:
         operands.append("out")
     if op.varargs and op.params[0].name == op.varargs:
         impl = _spread(bound.core, op, method=False)
-        return specialise(impl, label, operands, lists, wrapped=op.body, doc=op.body.__doc__, annotations=annotations_of(op))
+        return specialise(impl, label, operands, lists, annotations=annotations_of(op), **told)
     lines, names = bound_sources[op.path]
     signature, core = signature_of(op), bound.core
-    if path in SPELLINGS:
-        signature, first = spelled(signature, path)
+    if others := spellings(op, path):
+        signature, first = spelled(signature, others)
         lines = [*first, *lines]
-        operands = [SPELLINGS[path].get(n, n) for n in operands]
+        operands = [others.get(n, n) for n in operands]
         core = _method_core(op, op.name, lines, names, signature)
     return specialise(
         core,
@@ -147,9 +143,8 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         aliases=_aliases(op),
         body="\n".join(lines),
         names=names,
-        wrapped=op.body,
-        doc=op.body.__doc__,
         annotations=annotations_of(op, path),
+        **told,
     )
 
 
@@ -160,16 +155,23 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     first = op.params[0].name
     operands = ["self" if n == first else n for n in operands]
     label = f"torch.Tensor.{name}"
+    told: dict[str, Any] = {
+        "wrapped": op.body,
+        "doc": op.body.__doc__,
+        "native": op.is_native(f"Tensor.{name}"),
+        "parsed": True,
+        "old_orders": op.old_orders,
+    }
     if op.varargs:
         spread = _spread(bound.core, op, method=True)
-        return specialise(spread, label, operands, lists, wrapped=op.body, doc=op.body.__doc__, annotations=annotations_of(op))
+        return specialise(spread, label, operands, lists, annotations=annotations_of(op), **told)
     lines, names = bound_sources[op.path]
     body = [f"{first} = self", *([] if not op.out else ["out = None"]), *lines]
     signature = signature_of(op, "self")
-    if f"Tensor.{name}" in SPELLINGS:
-        signature, renaming = spelled(signature, f"Tensor.{name}")
+    if others := spellings(op, f"Tensor.{name}"):
+        signature, renaming = spelled(signature, others)
         body = [*renaming, *body]
-        operands = [SPELLINGS[f"Tensor.{name}"].get(n, n) for n in operands]
+        operands = [others.get(n, n) for n in operands]
     impl = _method_core(op, name, body, names, signature)
     return specialise(
         impl,
@@ -180,9 +182,8 @@ def method(op: Op, name: str) -> Callable[..., Any]:
         aliases=_aliases(op),
         body="\n".join(body),
         names=names,
-        wrapped=op.body,
-        doc=op.body.__doc__,
         annotations=annotations_of(op, f"Tensor.{name}"),
+        **told,
     )
 
 
@@ -263,10 +264,11 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     names = {**GENERATED_NAMES, "_core": core}
     others = ", ".join(n for n in operands if n != me) if op.family in POINTWISE else ""
     given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
+    repeats = {"silently": ", True", "warned": f", {op.name + '_'!r}"}.get(op.repeats, "")
     body = [
         f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):",
         f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})",
-        f"_check_inplace({me}{', True' if op.name in REPEATING else f', {op.name + chr(95)!r}' if op.name in IDEMPOTENT else ''})",
+        f"_check_inplace({me}{repeats})",
         *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []),
         f"return _inplace({me}, _core({given}))",
     ]
@@ -294,6 +296,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         doc=doc,
         wrapped=op.body,
         annotations=annotations_of(op),
+        old_orders=op.old_orders,
     )
 
 
@@ -350,10 +353,11 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
         reports=made,
         body="\n".join(body),
         names=names,
+        native=plain_name not in _IN_PYTHON,
         **options,
     )
     if reflected is not None:
-        own = reflected if sign not in ("+", "*", "&", "|", "^") else None
+        own = reflected if sign not in COMMUTATIVE else None
         swapped = [f"{a.name} = other; {b.name} = self", *body[1:]]
         found[reflected] = specialise(
             lambda self, other: core(other, self),
@@ -362,6 +366,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
             reports=None if own else made,
             body="\n".join(swapped),
             names=names,
+            native=own is None,
             **options,
         )
     if inplace_name is not None and op.inplace:
@@ -370,7 +375,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
             check_inplace(self)
             return inplace(self, core(self, other))
 
-        found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, **options)
+        found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, native=inplace_name not in _IN_PYTHON, **options)
     return found
 
 

@@ -372,7 +372,7 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
     return a._aval is b._aval and (a._strides or ()) == (b._strides or ()) and lazy_bits(a) == lazy_bits(b)
 
 
-@composite(namespace="Tensor", operands=("self", "other"))
+@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True)
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 
@@ -480,7 +480,7 @@ def zero_(self: Any) -> Any:
 # ---- gradients -------------------------------------------------------------------------------------------------------------------
 
 
-@composite(namespace="Tensor", operands=("self", "gradient"), native=False)
+@composite(namespace="Tensor", operands=("self", "gradient"), native=False, dispatched="never")
 def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds the gradient of this tensor to the ``grad`` of the leaves it depends on; see ``autograd.backward``.
 
@@ -498,7 +498,7 @@ def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_g
     autograd_engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def register_hook(self: Any, hook: Callable[[Any], Any]) -> Any:
     """Calls ``hook`` with the gradient of this tensor each time it is computed; what it returns replaces the gradient.
 
@@ -537,7 +537,7 @@ def hooks_of(t: Tensor, make: bool = False) -> Any:
     return notes.tensor_hooks.setdefault(t._nr, OrderedDict()) if make else notes.tensor_hooks.get(t._nr)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) -> Any:
     """Calls ``hook`` with this leaf after a gradient was added to its ``grad``.
 
@@ -566,7 +566,7 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) ->
     return handle
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
 def retain_grad(self: Any) -> Any:
     """Makes a tensor that is no leaf keep its gradient in ``grad``.
 

@@ -164,7 +164,7 @@ def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     return np.array(found, dtype=dtype, copy=True) if copy else np.asarray(found, dtype=dtype)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
 def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """The result of a NumPy function as a tensor again.
 
@@ -282,7 +282,7 @@ def __index__(self: Any) -> Any:
     return int(_scalar(self, "index"))
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def __len__(self: Any) -> Any:
     """The size of the first dimension.
 
@@ -299,7 +299,7 @@ def __len__(self: Any) -> Any:
     return self._aval.shape[0]
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never", asks="nobody", ignored=True)
 def __iter__(self: Any) -> Iterator[Any]:
     """An iterator over the first dimension, as ``unbind`` gives it.
 
@@ -318,7 +318,7 @@ def __iter__(self: Any) -> Iterator[Any]:
     return iter(self.unbind(0))
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def __reversed__(self: Any) -> Any:
     """The tensor flipped along its first dimension.
 
@@ -330,7 +330,7 @@ def __reversed__(self: Any) -> Any:
     return self if self.dim() == 0 else self.flip(0)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def __contains__(self: Any, element: Any) -> Any:
     """Whether an element equals ``element``.
 
@@ -361,7 +361,7 @@ def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
     return tensor_repr(self)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def __format__(self: Any, format_spec: str) -> Any:
     """The only element of a 0-dim tensor in that format; the repr of other tensors.
 
@@ -375,7 +375,7 @@ def __format__(self: Any, format_spec: str) -> Any:
     return object.__format__(self, format_spec)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
     """The data as a DLPack capsule.
 
@@ -394,7 +394,7 @@ def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_dev
     return self.jax().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def __dlpack_device__(self: Any) -> Any:
     """The DLPack device of the data.
 

@@ -86,7 +86,7 @@ def split_method(self: Any, split_size: Any, dim: int = 0) -> Any:
     return split(self, split_size, dim)
 
 
-@composite(operands=("tensor",), native=False)
+@composite(operands=("tensor",), native=False, home="functional")
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed.
 

@@ -20,7 +20,7 @@ from .ops import views as view_ops
 from .ops._declare import OPS, Op
 from .ops._kernel import Fixed, T, caches, call_of
 from .overridable import specialise
-from .public_forms import SPELLINGS, annotations_of, packed, spelled
+from .public_forms import annotations_of, packed, spelled, spellings
 from .steps import dynamic_step, memory_steps, step_of
 from .storage import bits_of
 from .writing import check_captured, check_inplace
@@ -95,8 +95,8 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
                 return rebind(self, core(self, *args, **kwargs))
 
             signature = signature_of(op, "self")
-            if f"Tensor.{name}_" in SPELLINGS:
-                signature = spelled(signature, f"Tensor.{name}_")[0]
+            if others := spellings(op, f"Tensor.{name}_"):
+                signature = spelled(signature, others)[0]
             update.__signature__ = signature  # type: ignore[attr-defined]
             found[f"Tensor.{name}_"] = specialise(
                 update,
@@ -136,8 +136,8 @@ def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Calla
         return specialise(spread, label, ["self"], **told)
     signature = signature_of(op, first)
     path = label.removeprefix("torch.")
-    if path in SPELLINGS:
-        signature = spelled(signature, path)[0]  # the core takes them by position
+    if others := spellings(op, path):
+        signature = spelled(signature, others)[0]  # the core takes them by position
     return specialise(core, label, [first], signature=signature, **told)
 
 
@@ -466,7 +466,7 @@ def ravel(input: Any) -> Any:
     return reshape(input if input.is_contiguous() else contiguous_copy(input), (-1,))
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), ignored=("Tensor.unflatten",))
 def unflatten(input: Any, dim: int, sizes: tuple[int, ...]) -> Any:
     """Splits one dimension into several; a view.
 
@@ -575,7 +575,7 @@ def reshape_as(self: Any, other: Any) -> Any:
     return reshape(self, tuple(other._aval.shape))
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), ignored=("as_strided",))
 def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
     """Any strided look at the tensor's storage.
 
@@ -712,7 +712,7 @@ def detach(input: Any) -> Any:
     return detached(input)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), differentiable=False)
 def detach_(self: Any) -> Any:
     """Cuts the tensor from its history, in place.
 

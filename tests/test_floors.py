@@ -1,12 +1,16 @@
-"""A lower floor never imports a higher one (``docs/internals.md``), read from the source of every module."""
+"""A lower floor never imports a higher one (``docs/internals.md``), and what is known of a function stands with it; read from the source
+of every module."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tools import structure
 
 ROOT = Path(__file__).parent.parent / "jtorch"
 
@@ -27,7 +31,7 @@ FLOORS = {
     "": 4, "_C": 4, "_ops": 4, "aten": 4, "_namespace": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "_overrides": 4, "func": 4,
     "cuda": 4,
     "compiler": 4, "library": 4, "types": 4, "legacy": 4, "sparse": 4,
-    "accelerator": 4, "cpu": 4, "mps": 4, "xpu": 4, "_saving": 4,
+    "amp.policies": 4, "accelerator": 4, "cpu": 4, "mps": 4, "xpu": 4, "_saving": 4,
     "autograd._profiler_modes": 5, "autograd.functional": 5, "autograd.gradcheck": 5, "autograd.jacobians": 5, "cuda.amp": 5,
     "cpu.amp": 5, "_C._nn": 5, "_C._distributed_c10d": 5,  # written on the public namespace
 }  # fmt: skip
@@ -132,3 +136,90 @@ def test_no_floor_imports_a_higher_one(module: str, package: str, path: Path) ->
 )
 def test_the_check_itself(source: str, module: str, package: str, count: int) -> None:
     assert len(violations(source, module, package)) == count
+
+
+# ---- how the package hangs together ------------------------------------------------------------------------------------------------
+
+#: What serves all functions reads declarations; these know none of them by name. The exceptions are no tables: each is one case.
+GENERAL: dict[str, set[str]] = {
+    "dispatch.py": set(),
+    "overridable.py": set(),
+    "callers.py": set(),
+    "static_types.py": set(),
+    "errors.py": set(),
+    "devices.py": set(),
+    "deprecated_overloads.py": set(),
+    "argument_errors.py": {"true_divide", "pin_memory", "new_tensor"},  # overloads that messages do not list, and hand-written parsers
+    "arguments.py": set(),
+    "applying.py": set(),
+    "binding.py": set(),
+    "public_forms.py": set(),
+    "functional.py": {"element_size", "storage_offset", "is_contiguous", "requires_grad_", "data_ptr"},  # methods of the class itself
+    "autograd/names.py": set(),
+    "amp/policies.py": set(),
+    "amp/autocast_mode.py": set(),
+    "aten/functions.py": {"can_cast", "result_type"},  # not declared as functions of tensors
+    "aten/schema.py": set(),
+    "ops/_declare.py": set(),
+    "ops/_facts.py": {"sum", "istft"},
+    "ops/_kernel.py": set(),
+    "ops/_nodes.py": set(),
+}
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    return structure.sources()
+
+
+@pytest.fixture(scope="module")
+def spread(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
+    return structure.spread(trees)
+
+
+@pytest.mark.parametrize("file", GENERAL)
+def test_what_serves_all_functions_knows_none_by_name(file: str, spread: dict[str, set[str]]) -> None:
+    assert (structure.ROOT / file).exists()
+    assert {name for name, files in spread.items() if file in files} <= GENERAL[file]
+
+
+def test_what_is_known_of_a_function_is_not_spread(spread: dict[str, set[str]]) -> None:
+    """Bounds that are to fall: the mean number of files beside its home that write a function's name, and the greatest."""
+    counts = [len(files) for files in spread.values()]
+    assert sum(counts) / len(counts) <= 1.65
+    assert max(counts) <= 11
+
+
+def test_imports_inside_functions_and_cycles_do_not_grow(trees: dict[Path, ast.Module]) -> None:
+    edges, inside = structure.graph(trees)
+    groups = structure.cycles(edges)
+    assert inside <= 430
+    assert sum(map(len, groups)) <= 200
+
+
+#: Imports of a higher floor inside a function, by the module that has them and how many. Only fewer may be left than stand here. They are
+#: made when a rarely used part is first asked for (sparse tensors, wrappers, pickles, compiled functions), which importing must not cost.
+UPWARD = {
+    "_C._answers": 2, "_C._keys": 2, "_saving": 2, "accelerator": 1, "argument_errors": 1, "autograd.engine": 2, "autograd.function": 1,
+    "autograd.nodes": 1, "autograd.profiler": 1, "callers": 3, "compiler": 3, "compiler._entry": 5, "composites.embedding": 3,
+    "composites.normalization": 1, "composites.sparse": 13, "factories": 2, "func.calling": 1, "func.trees": 4, "functional": 2,
+    "storage": 4, "storages": 2, "tensor_methods": 1, "tensor_objects": 1, "typed_storages": 1,
+}  # fmt: skip
+
+
+def test_imports_upward_inside_functions_are_those_listed(trees: dict[Path, ast.Module]) -> None:
+    names = {structure.module_of(path)[0] for path in trees}
+    found: Counter[str] = Counter()
+    for path, tree in trees.items():
+        module = structure.module_of(path)[0]
+        if module not in FREE:
+            found[module] += sum(late and floor(target) > floor(module) for target, late in structure.imports(path, tree, names))
+    assert {module: n for module, n in found.items() if n > UPWARD.get(module, 0)} == {}
+    assert {module for module in UPWARD if not found[module]} == set()
+
+
+def test_the_measure_itself() -> None:
+    tree = ast.parse('"""Docstring of x_y."""\ndef f():\n    "a_b"\n    return "c_d", "e f_g"\n')
+    assert sorted(structure.texts(tree)) == ["c_d", "e f_g"]
+    edges = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}
+    assert structure.cycles(edges) == [["a", "b", "c"]]

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..binding import COMPOSITES
+from ..ops._declare import OPS
+from .functions import flat
 from .overloads import OpOverload
 from .recording import Rule
 
 RULES: dict[str, Rule] = {}
-#: Operators with floating point results that no gradient goes through.
-WITHOUT = frozenset(
-    """detach detach_ zeros ones full empty rand randn zeros_like ones_like full_like empty_like rand_like randn_like randint_like
-    new_zeros new_ones new_full new_empty new_empty_strided empty_strided empty_permuted arange linspace logspace eye scalar_tensor
-    randint randperm isnan isinf eq ne lt le gt ge logical_and logical_or logical_xor logical_not argmax argmin
-    native_dropout_mask nextafter bincount histc tril_indices triu_indices searchsorted bucketize""".split()
-)
+#: Operators of no public function, and one without a formula, that no gradient goes through; the others' declarations say it.
+_WITHOUT = frozenset(("detach_", "native_dropout_mask", "nextafter"))
+
+
+@functools.cache
+def without_gradient() -> set[str]:
+    """The operators that no gradient goes through, by name."""
+    found = set(_WITHOUT)
+    for record in (*OPS.values(), *COMPOSITES):
+        if not record.differentiable or getattr(record, "family", "") in ("factory", "like"):
+            found |= {record.name, flat(record.path), (getattr(record, "aten", None) or record.name).partition(".")[0]}
+    return found
 
 
 def rule(*names: str, results: Any = None, **formulas: Callable[..., Any]) -> None:
@@ -45,7 +54,7 @@ def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | No
         if schema.writes:
             base = functional_of(func)
             return None if base is None else find(base, functional_of) if schema.outs == [] else None
-        if func._opname in WITHOUT:
+        if func._opname in without_gradient():
             return None
     from .generic import generic_rule
 

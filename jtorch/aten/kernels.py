@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..applying import write_out
+from ..binding import COMPOSITES
 from ..functional import PUBLIC
+from ..ops._declare import OPS
 from .overloads import OpOverload, aten
 
 #: Kernels by packet name, or by packet and overload name: functions with the schema's parameters.
@@ -92,14 +94,15 @@ def _writing(func: OpOverload) -> Callable[[list[Any]], Any]:
     base = functional_of(func)
     if base is None:
         raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
-    count = len(func._schema.arguments) - len(func._schema.outs)
+    count, name = len(func._schema.arguments) - len(func._schema.outs), func._opname
+    facts = OPS.get(name) or next((c for c in COMPOSITES if c.namespace == "torch" and c.name == name), None)
 
     def run_out(values: list[Any]) -> Any:
         result = kernel_of(base)(values[:count])
         outs = values[count:]
         if isinstance(result, (tuple, list)):
-            return tuple([write_out(r, o, func._opname) for r, o in zip(result, outs, strict=True)])
-        return write_out(result, outs[0], func._opname)
+            return tuple([write_out(r, o, name, facts=facts) for r, o in zip(result, outs, strict=True)])
+        return write_out(result, outs[0], name, facts=facts)
 
     return run_out
 

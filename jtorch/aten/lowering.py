@@ -13,7 +13,7 @@ from ..ops._declare import DTYPE, STATIC, TENSOR_LIST, Op
 from ..ops._kernel import Fixed, T
 from . import functions
 from .calling import handles, invoke
-from .functions import ALIASES, COMPOSITE, DECOMPOSED, PASS, ROUTES
+from .functions import ALIASES, DECOMPOSED, IN_PARTS, NEVER, PREFIXES, ROUTES
 from .generic import step_of
 from .overloads import OpOverload, OpOverloadPacket, aten
 from .routes_tensor import is_wrapper
@@ -22,9 +22,6 @@ from .state import STATE, Quiet
 from .values import Held, Unreadable, held, shadow
 
 functions.load()
-
-_PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
-
 
 # ---- public calls ----------------------------------------------------------------------------------------------------------------
 
@@ -85,7 +82,7 @@ _routes: dict[str, Any] = {}
 
 
 def route_of(path: str) -> Any:
-    """What a public path is: a function that writes it with operators, an operator's packet, ``PASS``, or None."""
+    """What a public path is: a function that writes it with operators, an operator's packet, ``NEVER``, or None."""
     found = _routes.get(path, MISSING)
     if found is MISSING:
         found = _routes[path] = _route(path)
@@ -94,25 +91,24 @@ def route_of(path: str) -> Any:
 
 def _route(path: str) -> Any:
     namespace, _, leaf = path.rpartition(".")
+    if path in NEVER and path not in ROUTES:
+        return NEVER
     for key in (path, leaf) if namespace in ("Tensor", "nn.functional") else (path,):
-        if key in PASS:
-            return PASS
         if key in ROUTES:
             return ROUTES[key]
-    names = [_PREFIXES.get(namespace, "") + leaf, leaf]
+    names = [PREFIXES.get(namespace, "") + leaf, leaf]
     for name in names:
         name = ALIASES.get(name, name)
         if name in ROUTES and "." not in name:
             return ROUTES[name]
-        plain = name.rstrip("_") if not name.startswith("__") else name
-        if name in texts() and plain not in COMPOSITE:
+        if name in texts() and path not in IN_PARTS:
             return getattr(aten, name)
     return None
 
 
 def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     route = route_of(path)
-    if route is PASS:
+    if route is NEVER:
         return MISSING
     alias_of = caller.layout.alias_of
     if alias_of and kwargs:
@@ -280,7 +276,7 @@ def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any]) -> Any:
         if key == "clone":  # the engine's copies are packed; what a body made of them later, it did to its stand-in
             return _packed_copy(tensors[0])
         route = ROUTES.get(key) or route_of(key if not key.startswith("_C.") else f"_C{key[2:]}")
-        if route is not PASS and route is not None:
+        if route is not NEVER and route is not None:
             if isinstance(route, OpOverloadPacket):
                 out = _direct(route, [p.name for p in op.params], args, kwargs)
                 if out is not MISSING:

@@ -1,14 +1,15 @@
-"""Operator schemas: what parameters an ATen operator has, read from the compact tables when they are first asked for.
+"""Operator schemas: what parameters an ATen operator has, read from the compact table when they are first asked for.
 
-One line of the tables is one functional operator, ``add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor ; _ =out``. After
-the semicolon stand the variants that go with it: ``_`` for the in-place operator (``_Name`` if its overload has another name) and ``=out``
-for the overload that writes into ``out`` (``=name:first,second`` if its parameters have other names).
+One line of ``schemas.txt`` is one functional operator: ``add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor ; _ =out``.
+After the semicolon stand the variants that go with it: ``_`` for the in-place operator (``_Name`` if its overload has another name) and
+``=out`` for the overload that writes into ``out`` (``=name:first,second`` if its parameters have other names).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from .. import dtypes, layouts
@@ -208,13 +209,10 @@ _texts: dict[str, dict[str, str]] = {}
 
 
 def texts() -> dict[str, dict[str, str]]:
-    """The texts of all schemas, by packet and overload."""
+    """The texts of all schemas, by packet and overload; ``schemas.txt`` has one operator a line."""
     if not _texts:
-        from . import _schemas_1, _schemas_2, _schemas_3
-
-        for line in (_schemas_1.TABLE + _schemas_2.TABLE + _schemas_3.TABLE).splitlines():
+        for line in Path(__file__).with_name("schemas.txt").read_text(encoding="ascii").splitlines():
             text, _, variants = line.partition(" ;")
-            text = re.sub(r"\s+", " ", text).strip()
             head = text.partition("(")[0]
             name, _, overload = head.partition(".")
             overload = overload or "default"

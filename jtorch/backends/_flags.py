@@ -1,9 +1,10 @@
-"""Blocks in which switches of a module are set."""
+"""What modules of libraries that XLA does not use as torch does have in common: switches that are remembered only."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
@@ -16,3 +17,48 @@ def flags(module: dict[str, Any], values: dict[str, Any]) -> Iterator[None]:
         yield
     finally:
         module.update(before)
+
+
+def never() -> bool:
+    """Whether operations run on this library: no."""
+    return False
+
+
+class verbose:
+    """A block without effect."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+
+    def __enter__(self) -> verbose:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+def switches(module: dict[str, Any], **defaults: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """``flags`` and ``set_flags`` of a module: a block in which its switches are as given, by default ``defaults``; and a function that
+    sets those that are given, and returns what all were."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    block = inspect.Signature([inspect.Parameter(name, kind, default=value) for name, value in defaults.items()])
+    setting = inspect.Signature([inspect.Parameter(f"_{name}", kind, default=None) for name in defaults])
+
+    def in_block(*args: Any, **kwargs: Any) -> Any:
+        """A block in which the switches are set."""
+        given = block.bind(*args, **kwargs)
+        given.apply_defaults()
+        return flags(module, given.arguments)
+
+    def set_flags(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Sets the switches that are given, and gives what all were."""
+        before = tuple([module[name] for name in defaults])
+        given = setting.bind(*args, **kwargs).arguments
+        module.update({name[1:]: value for name, value in given.items() if value is not None})
+        return before
+
+    for made, name, signature in ((in_block, "flags", block), (set_flags, "set_flags", setting)):
+        made.__name__ = made.__qualname__ = name
+        made.__module__ = module["__name__"]
+        made.__signature__ = signature  # type: ignore[attr-defined]
+    return in_block, set_flags

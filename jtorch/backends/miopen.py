@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ._flags import switches
 
-from ._flags import flags as _flags
+__all__ = ["flags", "set_flags"]
 
-enabled = False
-deterministic = False
-allow_tf32 = False
 immediate = False
-VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
-
-def is_available() -> bool:
-    """Whether operations run on MIOpen: no."""
-    return False
-
-
-def flags(enabled: Any = None, deterministic: Any = None, allow_tf32: Any = None) -> Any:
-    """A block in which the switches are set."""
-    return _flags(globals(), {"enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32})
-
-
-class verbose:
-    """A block without effect."""
-
-    def __init__(self, level: int) -> None:
-        self.level = level
-
-    def __enter__(self) -> verbose:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        pass
+flags, set_flags = switches(globals(), immediate=False)

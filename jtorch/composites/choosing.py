@@ -7,14 +7,14 @@ from typing import Any
 from .. import dtypes
 from ..applying import write_out
 from ..arguments import check_numbers
-from ..binding import composite
+from ..binding import composite, facts_of
 from ..core import Tensor
 from ..errors import must_be_tensor
 from ..functional import _C
 from ..ops.indexing import check_fits
 
 
-@composite(operands=("condition", "input", "other"))
+@composite(operands=("condition", "input", "other"), out_dtype="Expected out type to be {its} but got {mine}")
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of its nonzero elements by dimension.
 
@@ -39,7 +39,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         raise must_be_tensor("where", "condition", 1, condition)
     _check_numbers(input, other)
     result = _C._where(condition, input, other)
-    return result if out is None else write_out(result, out, "where", (condition, input, other))
+    return result if out is None else write_out(result, out, "where", (condition, input, other), facts=facts_of(where))
 
 
 @composite(namespace="Tensor", name="where", operands=("self", "condition", "other"))

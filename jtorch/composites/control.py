@@ -46,7 +46,7 @@ class _OnArrays:
         return arrays
 
 
-@composite(operands=("pred",), native=False)
+@composite(operands=("pred",), native=False, ignored=True)
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
     """``true_fn(*operands)`` if ``pred`` holds, else ``false_fn(*operands)``.
 
@@ -79,7 +79,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     return true_fn(*operands) if pred else false_fn(*operands)
 
 
-@composite(native=False)
+@composite(native=False, ignored=True)
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
     """Replaces ``carried_inputs`` by what ``body_fn`` makes of them for as long as ``cond_fn`` of them holds.
 

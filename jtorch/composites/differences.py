@@ -100,7 +100,7 @@ def _spacings(input: Any, spacing: Any, dim: Any, dims: Sequence[int]) -> list[A
     return list(spacing)
 
 
-@composite(operands=("input",), lists=("spacing",))
+@composite(operands=("input",), lists=("spacing",), dispatched="in parts")
 def gradient(input: Any, *, spacing: Any = None, dim: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
     """Estimates of the partial derivatives of a function sampled on a grid: central differences, to second order inside.
 

@@ -68,7 +68,7 @@ def dropout(input: Any, p: float, train: bool) -> Any:
     return _dropped(input, p, train)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="in parts")
 def feature_dropout(input: Any, p: float, train: bool) -> Any:
     """``dropout`` of whole channels: the first two dimensions are batch and channels.
 
@@ -88,7 +88,7 @@ def feature_dropout(input: Any, p: float, train: bool) -> Any:
     return _dropped(input, p, train, feature=True)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="in parts")
 def alpha_dropout(input: Any, p: float, train: bool) -> Any:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
 
@@ -108,7 +108,7 @@ def alpha_dropout(input: Any, p: float, train: bool) -> Any:
     return _dropped(input, p, train, alpha=True)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="in parts")
 def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
     """``alpha_dropout`` of whole channels.
 
@@ -135,7 +135,7 @@ def _written(input: Any, made: Any) -> Any:
     return write_into(input, made)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="in parts")
 def dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place form of ``dropout``.
 
@@ -150,7 +150,7 @@ def dropout_(input: Any, p: float, train: bool) -> Any:
     return _written(input, _dropped(input, p, train))
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="in parts")
 def feature_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place form of ``feature_dropout``.
 
@@ -167,7 +167,7 @@ def feature_dropout_(input: Any, p: float, train: bool) -> Any:
     return _written(input, _dropped(input, p, train, feature=True))
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="in parts")
 def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place form of ``alpha_dropout``.
 
@@ -182,7 +182,7 @@ def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     return _written(input, _dropped(input, p, train, alpha=True))
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="in parts")
 def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place form of ``feature_alpha_dropout``.
 
@@ -229,7 +229,7 @@ def _functional_dropout(input: Any, p: float = 0.5, training: bool = True, inpla
     return _call("dropout", input, p, training, inplace)
 
 
-@composite(namespace="nn.functional", name="alpha_dropout", operands=("input",), native=False)
+@composite(namespace="nn.functional", name="alpha_dropout", operands=("input",), native=False, dispatched="in parts")
 def _functional_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
 
@@ -249,7 +249,7 @@ def _functional_alpha_dropout(input: Any, p: float = 0.5, training: bool = False
     return _call("alpha_dropout", input, p, training, inplace)
 
 
-@composite(namespace="nn.functional", name="feature_alpha_dropout", operands=("input",), native=False)
+@composite(namespace="nn.functional", name="feature_alpha_dropout", operands=("input",), native=False, dispatched="in parts")
 def _functional_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels.
 

@@ -86,7 +86,7 @@ def embedding(
     return PUBLIC["embedding"](weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
-@composite(namespace="nn.functional", operands=("input", "weight", "offsets", "per_sample_weights"), native=False)
+@composite(namespace="nn.functional", operands=("input", "weight", "offsets", "per_sample_weights"), native=False, dispatched="in parts")
 def embedding_bag(
     input: Any,
     weight: Any,

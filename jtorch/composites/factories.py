@@ -130,7 +130,7 @@ def _integers(*bounds: int) -> Tensor:
     return make(call, (first, stride), None)
 
 
-@composite(native=True)
+@composite(native=True, factory=True)
 def arange(
     *args: Any,
     start: Any = None,
@@ -166,7 +166,7 @@ def arange(
     return _spread("arange", args, start, end, step, False, out, dtype, options)
 
 
-@composite(name="range", native=True)
+@composite(name="range", native=True, factory=True)
 def range_(
     start: Any = 0,
     end: Any = None,
@@ -239,7 +239,7 @@ def _ends(name: str, start: Any, end: Any, dtype: Any) -> tuple[Any, Any]:
     return number(name, "start", first), number(name, "end", last)
 
 
-@composite(native=True)
+@composite(native=True, factory=True)
 def linspace(
     start: Any,
     end: Any,
@@ -272,7 +272,7 @@ def linspace(
     return _linspace(first, last, steps, out=out, dtype=dtype, **options)
 
 
-@composite(native=True)
+@composite(native=True, factory=True)
 def logspace(
     start: Any,
     end: Any,
@@ -314,7 +314,7 @@ _ones = factory(OPS["ones"], "_C.ones")
 _full = factory(OPS["full"], "_C.full")
 
 
-@composite(native=True)
+@composite(native=True, factory=True, differentiable=False)
 def empty_strided(
     size: tuple[int, ...],
     stride: tuple[int, ...],
@@ -350,7 +350,7 @@ def empty_strided(
     return requiring(made) if requires_grad else made
 
 
-@composite(native=True)
+@composite(native=True, factory=True, differentiable=False)
 def empty_permuted(
     size: tuple[int, ...],
     physical_layout: tuple[int, ...],
@@ -436,7 +436,7 @@ def _new_sized(name: str, make: Any, what: str, example: str, shown: str) -> Non
         >>> torch.tensor([7]).{example}
         {shown}
     """
-    composite(namespace="Tensor", name=name, operands=("self",))(body)
+    composite(namespace="Tensor", name=name, operands=("self",), differentiable=False)(body)
 
 
 _new_sized("new_zeros", _zeros, "zeros", "new_zeros(2)", "tensor([0, 0])")
@@ -444,7 +444,7 @@ _new_sized("new_ones", _ones, "ones", "new_ones(2)", "tensor([1, 1])")
 _new_sized("new_empty", _empty, "values that the caller means to overwrite", "new_empty(2, 3).shape", "torch.Size([2, 3])")
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), differentiable=False, ignored=True)
 def new_full(
     self: Any,
     size: tuple[int, ...],
@@ -473,7 +473,7 @@ def new_full(
     return _new(_full, "new_full", self, (tuple(size),), (fill_value,), options)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), differentiable=False, ignored=True)
 def new_empty_strided(
     self: Any,
     size: tuple[int, ...],

@@ -13,7 +13,7 @@ def _edges(offs: Any) -> list[tuple[int, int]]:
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
-@composite(namespace="nn.functional", operands=("mat_a", "mat_b", "offs", "bias"), native=False)
+@composite(namespace="nn.functional", operands=("mat_a", "mat_b", "offs", "bias"), native=False, ignored=True)
 def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
     """One matrix product for each group: a dimension of a 2-d operand is cut into groups that end at ``offs``.
 

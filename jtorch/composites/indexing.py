@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..applying import write_out
 from ..autograd.names import named
-from ..binding import composite
+from ..binding import composite, facts_of
 from ..core import Tensor, alias_of
 from ..errors import broadcast_shapes, type_name
 from ..functional import _C
@@ -15,7 +15,7 @@ from ..indexing import as_positions
 from ..views import _slice
 
 
-@composite(namespace="nn.functional", operands=("input",))
+@composite(namespace="nn.functional", operands=("input",), dispatched="in parts")
 def one_hot(input: Any, num_classes: int = -1) -> Any:
     """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host.
 
@@ -54,7 +54,7 @@ def _filled(rows: Any) -> Any:
     return rows
 
 
-@composite(method=True, operands=("input", "mask"))
+@composite(method=True, operands=("input", "mask"), out_dtype="masked_select(): self and result must have the same scalar type")
 def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on the host.
 
@@ -74,10 +74,10 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     ndim = max(len(shape), 1)
     found = _C._index_flat(input.expand(shape).reshape(shape or (1,)), _C.index_by_mask(mask.expand(shape)), 0, ndim)
     named(found, "MaskedSelectBackward0")
-    return found if out is None else write_out(found, out, "masked_select", (input, mask), True)
+    return found if out is None else write_out(found, out, "masked_select", (input, mask), True, facts=facts_of(masked_select))
 
 
-@composite(method=True, operands=("input", "values"), lists=("indices",), inplace=True)
+@composite(method=True, operands=("input", "values"), lists=("indices",), inplace=True, repeats="warned", autocast="cuda widest")
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.
 

@@ -9,7 +9,7 @@ from typing import Any
 from .. import dtypes
 from ..applying import write_out
 from ..autograd.names import named
-from ..binding import composite
+from ..binding import composite, facts_of
 from ..errors import LinAlgError, broadcast_shapes
 from ..functional import _C, PUBLIC
 from ..result_strides import columns
@@ -29,7 +29,7 @@ def _check_floating(A: Any, function: str) -> None:
         raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
 
 
-@composite(namespace="linalg", operands=("input",))
+@composite(namespace="linalg", operands=("input",), out_dtype="expected", castable="matrix_power", autocast="lower")
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """The ``n``-th powers of square matrices; for a negative ``n`` of their inverses.
 
@@ -48,10 +48,10 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     _square(input, "linalg.matrix_power")
     base = PUBLIC["linalg.inv"](input) if n < 0 else input
     found = base if n == -1 else _C._matrix_power(base, abs(n))
-    return found if out is None else write_out(found, out, "linalg_matrix_power")
+    return found if out is None else write_out(found, out, "linalg_matrix_power", facts=facts_of(matrix_power))
 
 
-@composite(name="matrix_power", method=True, operands=("input",))
+@composite(name="matrix_power", method=True, operands=("input",), autocast="lower")
 def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """``linalg.matrix_power``.
 
@@ -103,7 +103,7 @@ def norm(
     return PUBLIC["linalg.vector_norm"](input, 2 if ord is None else ord, dims, keepdim, **options)
 
 
-@composite(namespace="linalg", operands=("input", "b"))
+@composite(namespace="linalg", operands=("input", "b"), castable="torch.linalg.lstsq", autocast="cpu float32")
 def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
     """The least squares solution of ``input X = b``, the one of least norm if there are many; by the pseudoinverse for every ``driver``.
 
@@ -153,10 +153,10 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
     columns([solution], ())
     found = (*named((solution.squeeze(-1) if vector else solution, residuals), "LinalgLstsqBackward0"), rank, values)
     made = make("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))(found)
-    return made if out is None else write_out(made, out, "linalg_lstsq")
+    return made if out is None else write_out(made, out, "linalg_lstsq", facts=facts_of(lstsq))
 
 
-@composite(namespace="linalg", operands=("input",))
+@composite(namespace="linalg", operands=("input",), castable="tensorinv", autocast="cpu float32", dispatched="in parts")
 def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of ``input`` as a map between tensors of its last dimensions and of its first ``ind``.
 
@@ -180,10 +180,10 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
         )
     found = PUBLIC["linalg.inv"](input.reshape(math.prod(last), -1 if input.numel() else 0)).reshape((*last, *first))
     named(found, "ReshapeAliasBackward0")
-    return found if out is None else write_out(found, out, "linalg_tensorinv")
+    return found if out is None else write_out(found, out, "linalg_tensorinv", facts=facts_of(tensorinv))
 
 
-@composite(namespace="linalg", operands=("input", "other"))
+@composite(namespace="linalg", operands=("input", "other"), castable="tensorsolve", autocast="cpu float32", dispatched="in parts")
 def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, out: Any = None) -> Any:
     """The ``X`` with ``tensordot(input, X, X.ndim) == other``; the dimensions ``dims`` of ``input`` are moved to the end first.
 
@@ -207,10 +207,10 @@ def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, 
             f"but got {math.prod(kept)} != {other.numel()}"
         )
     found = PUBLIC["linalg.solve"](input.reshape(other.numel(), math.prod(kept)), other.reshape(-1)).reshape(kept)
-    return found if out is None else write_out(found, out, "linalg_tensorsolve")
+    return found if out is None else write_out(found, out, "linalg_tensorsolve", facts=facts_of(tensorsolve))
 
 
-@composite(name="lu", operands=("A",), method=True, native=False)
+@composite(name="lu", operands=("A",), method=True, native=False, home="functional")
 def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """``linalg.lu_factor_ex`` as a plain tuple, its info only with ``get_infos``; deprecated.
 
@@ -238,7 +238,7 @@ def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
     return found if out is None else write_out(found, out, "lu")
 
 
-@composite(namespace="linalg", operands=("input",))
+@composite(namespace="linalg", operands=("input",), out_dtype="expected")
 def ldl_factor_ex(input: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """The LDL factorisation of symmetric (or ``hermitian``) matrices, packed, with pivots and for each matrix LAPACK's info.
 
@@ -270,10 +270,10 @@ def ldl_factor_ex(input: Any, *, hermitian: bool = False, check_errors: bool = F
     if check_errors and not input.is_meta and bool((found[2] != 0).any()):
         raise LinAlgError(f"{function}: The factorization could not be completed because a diagonal block is exactly zero.")
     made = make("linalg_ldl_factor_ex", ("LD", "pivots", "info"))(found)
-    return made if out is None else write_out(made, out, "linalg_ldl_factor_ex")
+    return made if out is None else write_out(made, out, "linalg_ldl_factor_ex", facts=facts_of(ldl_factor_ex))
 
 
-@composite(namespace="linalg", operands=("input",))
+@composite(namespace="linalg", operands=("input",), out_dtype="expected", dispatched="in parts")
 def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """``ldl_factor_ex`` without the info.
 
@@ -294,10 +294,10 @@ def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """
     found = PUBLIC["linalg.ldl_factor_ex"](input, hermitian=hermitian)
     made = make("linalg_ldl_factor", ("LD", "pivots"))(tuple(found)[:2])
-    return made if out is None else write_out(made, out, "linalg_ldl_factor")
+    return made if out is None else write_out(made, out, "linalg_ldl_factor", facts=facts_of(ldl_factor))
 
 
-@composite(namespace="linalg", operands=("LD", "pivots", "B"))
+@composite(namespace="linalg", operands=("LD", "pivots", "B"), out_dtype="expected")
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """The solution of ``A X = B`` from ``ldl_factor(A)``. Runs on the host.
 
@@ -336,7 +336,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
         found = B.new_empty((*broadcast_shapes(LD.shape[:-2], B.shape[:-2]), *B.shape[-2:]))
     else:
         found = _C._ldl_solve(LD, pivots, B, hermitian)
-    return found if out is None else write_out(found, out, "linalg_ldl_solve")
+    return found if out is None else write_out(found, out, "linalg_ldl_solve", facts=facts_of(ldl_solve))
 
 
 @composite(namespace="linalg", operands=("A",))
@@ -356,7 +356,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     return PUBLIC["diagonal"](A, offset, dim1, dim2)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="in parts")
 def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, out: Any = None) -> Any:
     """The square roots of the sums of squares over ``dim``.
 
@@ -378,7 +378,7 @@ def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, o
     return PUBLIC["linalg.vector_norm"](input, 2.0, dim or None, keepdim, **options)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), autocast="cuda float32", dispatched="in parts")
 def nuclear_norm(input: Any, dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sums of the singular values of the matrices in ``dim``.
 

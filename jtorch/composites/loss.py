@@ -38,7 +38,7 @@ def _check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
         )
 
 
-@composite(namespace="nn.functional", operands=("anchor", "positive", "negative"), native=False)
+@composite(namespace="nn.functional", operands=("anchor", "positive", "negative"), native=False, autocast="float32", dispatched="in parts")
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -129,7 +129,13 @@ def _lengths(name: str, given: Any, like: Any) -> Any:
     return PUBLIC["tensor"](list(given), dtype=dtypes.int64, device=like.device)
 
 
-@composite(namespace="nn.functional", operands=("log_probs", "targets", "input_lengths", "target_lengths"), native=False)
+@composite(
+    namespace="nn.functional",
+    operands=("log_probs", "targets", "input_lengths", "target_lengths"),
+    native=False,
+    autocast="cpu float32",
+    dispatched="in parts",
+)
 def ctc_loss(
     log_probs: Any,
     targets: Any,
@@ -262,7 +268,9 @@ def linear_cross_entropy(
 _NUMBERED = ("none", "mean", "sum")
 
 
-@composite(operands=("log_probs", "targets", "input_lengths", "target_lengths"), name="ctc_loss")
+@composite(
+    operands=("log_probs", "targets", "input_lengths", "target_lengths"), name="ctc_loss", autocast="cpu float32", dispatched="in parts"
+)
 def _torch_ctc_loss(
     log_probs: Any,
     targets: Any,
@@ -291,7 +299,7 @@ def _torch_ctc_loss(
     return function(log_probs, targets, input_lengths, target_lengths, blank, _NUMBERED[reduction], zero_infinity)
 
 
-@composite(operands=("input", "target", "weight", "pos_weight"), name="binary_cross_entropy_with_logits")
+@composite(operands=("input", "target", "weight", "pos_weight"), name="binary_cross_entropy_with_logits", autocast="float32")
 def _torch_binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0) -> Any:
     """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: none 0, mean 1, sum 2.
 
@@ -316,7 +324,7 @@ def _torch_binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any
     return function(input, target, weight=weight, pos_weight=pos_weight, reduction=_NUMBERED[reduction])
 
 
-@composite(operands=("input", "target"), name="kl_div")
+@composite(operands=("input", "target"), name="kl_div", autocast="float32", dispatched="in parts")
 def _torch_kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bool = False) -> Any:
     """``nn.functional.kl_div`` with the reduction as a number (none 0, mean 1, sum 2), and without its warning.
 
@@ -335,7 +343,7 @@ def _torch_kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bo
     return _reduced(PUBLIC["nn.functional.kl_div"](input, target, reduction="none", log_target=log_target), _NUMBERED[reduction])
 
 
-@composite(operands=("input", "target"), name="poisson_nll_loss")
+@composite(operands=("input", "target"), name="poisson_nll_loss", autocast="float32", dispatched="in parts")
 def _torch_poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
     """``nn.functional.poisson_nll_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
@@ -352,7 +360,7 @@ def _torch_poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool
     return PUBLIC["nn.functional.poisson_nll_loss"](input, target, log_input, full, eps=eps, reduction=_NUMBERED[reduction])
 
 
-@composite(operands=("input", "target"), name="hinge_embedding_loss")
+@composite(operands=("input", "target"), name="hinge_embedding_loss", autocast="float32", dispatched="in parts")
 def _torch_hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 0) -> Any:
     """``nn.functional.hinge_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
@@ -371,7 +379,7 @@ def _torch_hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, re
     return PUBLIC["nn.functional.hinge_embedding_loss"](input, target, margin, reduction=_NUMBERED[reduction])
 
 
-@composite(operands=("input1", "input2", "target"), name="margin_ranking_loss")
+@composite(operands=("input1", "input2", "target"), name="margin_ranking_loss", autocast="float32", dispatched="in parts")
 def _torch_margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
     """``nn.functional.margin_ranking_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
@@ -390,7 +398,7 @@ def _torch_margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: fl
     return PUBLIC["nn.functional.margin_ranking_loss"](input1, input2, target, margin, reduction=_NUMBERED[reduction])
 
 
-@composite(operands=("input1", "input2", "target"), name="cosine_embedding_loss")
+@composite(operands=("input1", "input2", "target"), name="cosine_embedding_loss", autocast="float32", dispatched="in parts")
 def _torch_cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
     """``nn.functional.cosine_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
@@ -410,7 +418,7 @@ def _torch_cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: 
     return PUBLIC["nn.functional.cosine_embedding_loss"](input1, input2, target, margin, reduction=_NUMBERED[reduction])
 
 
-@composite(operands=("anchor", "positive", "negative"), name="triplet_margin_loss")
+@composite(operands=("anchor", "positive", "negative"), name="triplet_margin_loss", autocast="float32", dispatched="in parts")
 def _torch_triplet_margin_loss(
     anchor: Any,
     positive: Any,

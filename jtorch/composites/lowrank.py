@@ -25,7 +25,7 @@ def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
     return found
 
 
-@composite(operands=("A", "M"), native=False)
+@composite(operands=("A", "M"), native=False, home="functional")
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
     """The ``q`` largest singular values of ``A`` (or of ``A - M``) and their vectors, found with random numbers.
 
@@ -57,7 +57,7 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     return (v, s, u) if wide else (u, s, v)
 
 
-@composite(operands=("A",), native=False)
+@composite(operands=("A",), native=False, home="functional")
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
     """The ``q`` (by default 6, or as many as there are) principal components of the rows of ``A``, centred unless ``center`` is false.
 

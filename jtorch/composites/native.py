@@ -45,7 +45,7 @@ def _shuffled(input: Any, groups: int) -> Any:
     return PUBLIC["channel_shuffle"](input, groups)
 
 
-@composite(aliases=("nn.functional.native_channel_shuffle",), operands=("input",))
+@composite(aliases=("nn.functional.native_channel_shuffle",), operands=("input",), dispatched="in parts")
 def native_channel_shuffle(input: Any, groups: int) -> Any:
     """``channel_shuffle``: the channels of ``groups`` interleaved.
 
@@ -62,7 +62,7 @@ def native_channel_shuffle(input: Any, groups: int) -> Any:
     return _shuffled(input, groups)
 
 
-@composite(operands=("v",))
+@composite(operands=("v",), dispatched="in parts")
 def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     """The ``pow``-norm over all dimensions but ``dim``, which keeps its place; over all with ``dim=-1``.
 
@@ -105,7 +105,7 @@ def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, qua
 _MODES = ("sum", "mean", "max")
 
 
-@composite(operands=("weight", "indices", "offsets", "per_sample_weights"))
+@composite(operands=("weight", "indices", "offsets", "per_sample_weights"), dispatched="in parts")
 def embedding_bag(
     weight: Any,
     indices: Any,

@@ -188,7 +188,7 @@ def _instance_norm(
     return found.reshape(input.shape)
 
 
-@composite(namespace="torch", name="instance_norm", operands=_PARAMS)
+@composite(namespace="torch", name="instance_norm", operands=_PARAMS, dispatched="in parts")
 def _torch_instance_norm(
     input: Any,
     weight: Any,
@@ -217,7 +217,7 @@ def _torch_instance_norm(
     return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
-@composite(namespace="torch", name="layer_norm", operands=("input", "weight", "bias"))
+@composite(namespace="torch", name="layer_norm", operands=("input", "weight", "bias"), autocast="cuda float32")
 def _torch_layer_norm(
     input: Any,
     normalized_shape: Any,
@@ -241,7 +241,7 @@ def _torch_layer_norm(
     return PUBLIC["nn.functional.layer_norm"](input, normalized_shape, weight, bias, eps)
 
 
-@composite(namespace="torch", name="group_norm", operands=("input", "weight", "bias"))
+@composite(namespace="torch", name="group_norm", operands=("input", "weight", "bias"), autocast="cuda float32")
 def _torch_group_norm(
     input: Any,
     num_groups: int,
@@ -342,7 +342,7 @@ def native_batch_norm(
     return _trained(input, running_mean, running_var, weight, bias, momentum, eps), mean.detach(), (variance + eps).rsqrt().detach()
 
 
-@composite(namespace="nn.functional", operands=("input",), native=False)
+@composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller.
 

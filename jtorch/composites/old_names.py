@@ -79,7 +79,7 @@ def __nonzero__(self: Any) -> Any:
     return bool(self)
 
 
-@composite(namespace="Tensor", operands=("self", "key"))
+@composite(namespace="Tensor", operands=("self", "key"), ignored=True)
 def __delitem__(self: Any, key: Any) -> None:
     """Elements cannot be deleted.
 
@@ -89,7 +89,7 @@ def __delitem__(self: Any, key: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
 def new(self: Any, *args: Any, device: Any = None) -> Any:
     """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a tensor itself.
 
@@ -124,7 +124,7 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
     return PUBLIC["tensor"](first, dtype=self.dtype, device=place)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
 def reinforce(self: Any, reward: Any) -> Any:
     """Removed: use ``torch.distributions`` and its ``log_prob``.
 
@@ -186,7 +186,7 @@ def __setstate__(self: Any, state: Any) -> Any:
 # ---- copies that the runtime makes -------------------------------------------------------------------------------------------------
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), ignored=("Tensor._conj_physical",))
 def _conj_physical(input: Any) -> Any:
     """``conj_physical``; real tensors are returned as they are.
 
@@ -201,7 +201,7 @@ def _conj_physical(input: Any) -> Any:
     return BOUND["conj_physical"].core(input) if input.dtype.is_complex else input
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _lazy_clone(self: Any) -> Any:
     """``clone``, copied at once here.
 
@@ -246,7 +246,7 @@ def _autocast_to_reduced_precision(self: Any, cuda_enabled: bool, cpu_enabled: b
     return self.to(dtype) if wanted and self.dtype is dtypes.float32 else self
 
 
-@composite(namespace="Tensor", operands=("self", "mat1", "mat2"))
+@composite(namespace="Tensor", operands=("self", "mat1", "mat2"), ignored=True)
 def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
     """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``.
 
@@ -262,7 +262,7 @@ def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: 
     return PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else PUBLIC["relu"](found)
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), ignored=("Tensor._conj",))
 def _conj(input: Any) -> Any:
     """``conj`` of a complex tensor; a view.
 
@@ -366,7 +366,7 @@ _RANK = (
 )
 
 
-@composite(operands=("self",), native=False)
+@composite(operands=("self",), native=False, ignored=True)
 def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
     """Removed: use ``linalg.eig``.
 
@@ -376,7 +376,7 @@ def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) 
     raise RuntimeError(_EIG)
 
 
-@composite(operands=("input", "A"), native=False)
+@composite(operands=("input", "A"), native=False, ignored=True)
 def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
     """Removed: use ``linalg.lstsq``.
 
@@ -386,7 +386,7 @@ def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
     raise RuntimeError(_LSTSQ)
 
 
-@composite(operands=("input", "A"), native=False)
+@composite(operands=("input", "A"), native=False, ignored=True)
 def solve(input: Any, A: Any, *, out: Any = None) -> Any:
     """Removed: use ``linalg.solve``.
 
@@ -396,7 +396,7 @@ def solve(input: Any, A: Any, *, out: Any = None) -> Any:
     raise RuntimeError(_SOLVE)
 
 
-@composite(operands=("input",), native=False)
+@composite(operands=("input",), native=False, ignored=True)
 def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
     """Removed: use ``linalg.eigh``.
 
@@ -406,7 +406,7 @@ def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: A
     raise RuntimeError(_SYMEIG)
 
 
-@composite(operands=("input",), native=False)
+@composite(operands=("input",), native=False, ignored=True)
 def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
     """Removed: use ``linalg.matrix_rank``.
 
@@ -416,7 +416,7 @@ def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: An
     raise RuntimeError(_RANK)
 
 
-@composite(namespace="Tensor", name="eig", operands=("self",), native=False)
+@composite(namespace="Tensor", name="eig", operands=("self",), native=False, ignored=True)
 def _eig_method(self: Any, eigenvectors: bool = False) -> Any:
     """Removed: use ``linalg.eig``.
 
@@ -426,7 +426,7 @@ def _eig_method(self: Any, eigenvectors: bool = False) -> Any:
     raise RuntimeError(_EIG)
 
 
-@composite(namespace="Tensor", name="lstsq", operands=("self", "other"), native=False)
+@composite(namespace="Tensor", name="lstsq", operands=("self", "other"), native=False, ignored=True)
 def _lstsq_method(self: Any, other: Any) -> Any:
     """Removed: use ``linalg.lstsq``.
 
@@ -436,7 +436,7 @@ def _lstsq_method(self: Any, other: Any) -> Any:
     raise RuntimeError(_LSTSQ)
 
 
-@composite(namespace="Tensor", name="solve", operands=("self", "other"), native=False)
+@composite(namespace="Tensor", name="solve", operands=("self", "other"), native=False, ignored=True)
 def _solve_method(self: Any, other: Any) -> Any:
     """Removed: use ``linalg.solve``.
 
@@ -446,7 +446,7 @@ def _solve_method(self: Any, other: Any) -> Any:
     raise RuntimeError(_SOLVE)
 
 
-@composite(namespace="Tensor", name="symeig", operands=("self",), native=False)
+@composite(namespace="Tensor", name="symeig", operands=("self",), native=False, ignored=True)
 def _symeig_method(self: Any, eigenvectors: bool = False) -> Any:
     """Removed: use ``linalg.eigh``.
 

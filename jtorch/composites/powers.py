@@ -11,7 +11,7 @@ from ..core import Tensor
 from ..writing import check_inplace
 
 
-@composite(namespace="Tensor", operands=("self", "exponent"))
+@composite(namespace="Tensor", operands=("self", "exponent"), dispatched="in parts")
 def float_power_(self: Any, exponent: Any) -> Any:
     """In-place form of ``float_power``, for tensors of double precision.
 

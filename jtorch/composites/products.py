@@ -82,7 +82,7 @@ def _labels(term: str, where: str, start: int) -> list[str]:
     return found
 
 
-@composite(lists=("args",), native=False)
+@composite(lists=("args",), native=False, home="functional", autocast="lower")
 def einsum(*args: Any) -> Any:
     """Sums products of elements, as an equation over the operands' dimensions says: ``einsum("ij,jk->ik", a, b)``.
 
@@ -195,7 +195,7 @@ def _output(output: list[str] | None, terms: list[list[str]], covered: int) -> t
     return tuple(names)
 
 
-@composite(lists=("matrices",), native=False)
+@composite(lists=("matrices",), native=False, home="functional", autocast="lower")
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of matrices; deprecated in favour of ``linalg.multi_dot``.
 

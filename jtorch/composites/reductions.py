@@ -259,7 +259,7 @@ def std_mean(
 # ---- norms -----------------------------------------------------------------------------------------------------------------------
 
 
-@composite(operands=("input", "out"), native=False)
+@composite(operands=("input", "out"), native=False, home="functional", autocast="cuda float32")
 def norm(
     input: Any,
     p: float | str | None = "fro",
@@ -295,7 +295,7 @@ def norm(
     return PUBLIC["linalg.vector_norm"](input, 2.0 if p is None else p, dims if isinstance(dims, int) else tuple(dims), keepdim, **given)
 
 
-@composite(namespace="Tensor", name="norm", operands=("self",), native=False)
+@composite(namespace="Tensor", name="norm", operands=("self",), native=False, autocast="cuda float32")
 def _norm_method(
     self: Any, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
 ) -> Any:
@@ -320,7 +320,7 @@ def _chosen(found: tuple[Any, Any, Any], return_inverse: bool, return_counts: bo
     return asked[0] if len(asked) == 1 else tuple(asked)
 
 
-@composite(method=True, operands=("input",), native=False)
+@composite(method=True, operands=("input",), native=False, home="functional")
 def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements (or slices along ``dim``) in ascending order, with ``sorted=False`` too.
 
@@ -358,7 +358,7 @@ def _check_flags(name: str, dim: Any, **flags: Any) -> None:
             raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type_name(value)}")
 
 
-@composite(method=True, operands=("input",), native=False)
+@composite(method=True, operands=("input",), native=False, home="functional")
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``.
 
@@ -466,7 +466,7 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     return _C._histogram_count(input, bins, None if range is None else tuple(range), weight, density, out=out)
 
 
-@composite(operands=("input", "weight"), lists=("bins",), native=False)
+@composite(operands=("input", "weight"), lists=("bins",), native=False, dispatched="in parts")
 def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """Counts of points in a grid of bins, and the bins' edges in each dimension.
 

@@ -79,7 +79,7 @@ def _one_state(mode: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 # Both forms have nine parameters; the names are those that torch's override table shows, of the packed form.
 
 
-@composite(operands=("data", "batch_sizes"), lists=("hx", "params"))
+@composite(operands=("data", "batch_sizes"), lists=("hx", "params"), autocast="cpu lower", dispatched="in parts")
 def lstm(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
@@ -104,7 +104,7 @@ def lstm(
     return _packed("LSTM", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
 
 
-@composite(operands=("data", "batch_sizes", "hx"), lists=("params",))
+@composite(operands=("data", "batch_sizes", "hx"), lists=("params",), autocast="cpu state", dispatched="in parts")
 def gru(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
@@ -126,7 +126,7 @@ def gru(
     return _one_state("GRU", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional))
 
 
-@composite(operands=("data", "batch_sizes", "hx"), lists=("params",))
+@composite(operands=("data", "batch_sizes", "hx"), lists=("params",), autocast="cpu lower", dispatched="in parts")
 def rnn_tanh(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
@@ -148,7 +148,7 @@ def rnn_tanh(
     return _one_state("RNN_TANH", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional))
 
 
-@composite(operands=("data", "batch_sizes", "hx"), lists=("params",))
+@composite(operands=("data", "batch_sizes", "hx"), lists=("params",), autocast="cpu lower", dispatched="in parts")
 def rnn_relu(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:

@@ -97,7 +97,7 @@ def _wanted(name: str, dtype: Any, out: Any, default: dtypes.dtype) -> dtypes.dt
     return given or (out.dtype if isinstance(out, Tensor) else default)
 
 
-@composite(operands=("out",))
+@composite(operands=("out",), factory=True, differentiable=False)
 def rand(
     *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -122,7 +122,7 @@ def rand(
     return _made("rand", _given_sizes("rand", sizes, size), uniform_draw(kind), kind, generator, out, layout, device, requires_grad)
 
 
-@composite(operands=("out",))
+@composite(operands=("out",), factory=True, differentiable=False)
 def randn(
     *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -147,7 +147,7 @@ def randn(
     return _made("randn", _given_sizes("randn", sizes, size), normal_draw(kind), kind, generator, out, layout, device, requires_grad)
 
 
-@composite(operands=("out",))
+@composite(operands=("out",), factory=True, differentiable=False)
 def randint(
     *bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -185,7 +185,7 @@ def randint(
     return _made("randint", _sizes("randint", (tuple(size),)), draw, kind, generator, out, layout, device, requires_grad)
 
 
-@composite(operands=("out",))
+@composite(operands=("out",), factory=True, differentiable=False)
 def randperm(
     n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
@@ -227,7 +227,7 @@ def _like(input: Any, options: dict[str, Any], requires_grad: bool, filled: Call
     return requiring(made) if requires_grad else made
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), differentiable=False, ignored=True)
 def rand_like(
     input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -249,7 +249,7 @@ def rand_like(
     return _like(input, options, requires_grad, lambda t: t.uniform_(generator=generator))
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), differentiable=False, ignored=True)
 def randn_like(
     input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -271,7 +271,7 @@ def randn_like(
     return _like(input, options, requires_grad, lambda t: t.normal_(generator=generator))
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), differentiable=False, ignored=True)
 def randint_like(
     input: Any, low: int | None = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
@@ -308,7 +308,7 @@ def _finished(name: str, node: str, made: Any, out: Any, *parameters: Any) -> An
     return named(_C._drawn(made, tracked), node) if tracked else made
 
 
-@composite(operands=("mean", "std", "out"))
+@composite(operands=("mean", "std", "out"), ignored=True)
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,

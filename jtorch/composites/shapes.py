@@ -24,7 +24,7 @@ def _each(name: str, tensors: tuple[Any, ...], raise_to: Any) -> Any:
     return raise_to(tensors[0]) if len(tensors) == 1 else tuple([raise_to(t) for t in tensors])
 
 
-@composite(operands=("tensors",), native=False)
+@composite(operands=("tensors",), native=False, home="functional")
 def atleast_1d(*tensors: Any) -> Any:
     """Tensors with at least one dimension; 0-dim ones become vectors of one element. Several give a tuple.
 
@@ -38,7 +38,7 @@ def atleast_1d(*tensors: Any) -> Any:
     return _each("atleast_1d", tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
 
 
-@composite(operands=("tensors",), native=False)
+@composite(operands=("tensors",), native=False, home="functional")
 def atleast_2d(*tensors: Any) -> Any:
     """Tensors with at least two dimensions; vectors become rows. Several give a tuple.
 
@@ -60,7 +60,7 @@ def _three(t: Any) -> Any:
     return t.unsqueeze(-1) if t.dim() == 2 else t
 
 
-@composite(operands=("tensors",), native=False)
+@composite(operands=("tensors",), native=False, home="functional")
 def atleast_3d(*tensors: Any) -> Any:
     """Tensors with at least three dimensions: a vector of n becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1).
 
@@ -74,7 +74,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each("atleast_3d", tensors, _three)
 
 
-@composite(native=False)
+@composite(native=False, home="functional", dispatched="never", ignored=True)
 def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that the given shapes broadcast to.
 
@@ -180,7 +180,7 @@ def unsafe_split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int =
     return named(tuple([t.clone() for t in split_with_sizes(input, split_sizes, dim)]), "UnsafeSplitWithSizesBackward0")
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), ignored=True)
 def fill(input: Any, value: Any) -> Any:
     """A tensor like ``input`` with ``value`` everywhere.
 
@@ -212,7 +212,7 @@ def zero_(input: Any) -> Any:
     return input.zero_()
 
 
-@composite(operands=("indices",), native=False)
+@composite(operands=("indices",), native=False, home="functional")
 def unravel_index(indices: Any, shape: Any) -> Any:
     """Where flat positions lie in a tensor of ``shape``: a tensor of coordinates for each dimension.
 

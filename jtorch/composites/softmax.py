@@ -18,7 +18,7 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-@composite(namespace="nn.functional", operands=("input",), native=False)
+@composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
 def softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """``torch.softmax``; without ``dim`` along dimension 0 of inputs with 0, 1 or 3 dimensions, else 1, with a warning.
 
@@ -40,7 +40,7 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
-@composite(namespace="nn.functional", operands=("input",), native=False)
+@composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """``torch.log_softmax``; for inputs without ``dim`` see ``softmax``.
 
@@ -62,7 +62,7 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype:
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
-@composite(namespace="nn.functional", operands=("input",), native=False)
+@composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
 def softmin(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """The softmax of ``-input``; for inputs without ``dim`` see ``softmax``.
 

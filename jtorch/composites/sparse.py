@@ -21,7 +21,7 @@ def _make() -> Any:
 # ---- constructors ----------------------------------------------------------------------------------------------------------------
 
 
-@composite(operands=("indices", "values"))
+@composite(operands=("indices", "values"), factory=True)
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -40,7 +40,6 @@ def sparse_coo_tensor(
 
     Raises:
         RuntimeError: if the indices do not fit the size, when invariants are checked or the size is inferred.
-        RuntimeError: if the indices do not fit the size, when invariants are checked or the size is inferred.
 
     Example:
         >>> import jtorch as torch
@@ -55,7 +54,7 @@ def sparse_coo_tensor(
     return made.coo_tensor(indices, values, size, dtype, device, requires_grad, check_invariants, is_coalesced)
 
 
-@composite(operands=("crow_indices", "col_indices", "values"))
+@composite(operands=("crow_indices", "col_indices", "values"), factory=True)
 def sparse_csr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -86,7 +85,7 @@ def sparse_csr_tensor(
     )
 
 
-@composite(operands=("ccol_indices", "row_indices", "values"))
+@composite(operands=("ccol_indices", "row_indices", "values"), factory=True)
 def sparse_csc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -117,7 +116,7 @@ def sparse_csc_tensor(
     )
 
 
-@composite(operands=("crow_indices", "col_indices", "values"))
+@composite(operands=("crow_indices", "col_indices", "values"), factory=True)
 def sparse_bsr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -148,7 +147,7 @@ def sparse_bsr_tensor(
     )
 
 
-@composite(operands=("ccol_indices", "row_indices", "values"))
+@composite(operands=("ccol_indices", "row_indices", "values"), factory=True)
 def sparse_bsc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -179,7 +178,7 @@ def sparse_bsc_tensor(
     )
 
 
-@composite(operands=("compressed_indices", "plain_indices", "values"))
+@composite(operands=("compressed_indices", "plain_indices", "values"), factory=True)
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -249,7 +248,7 @@ def to_sparse(self: Any, *args: Any, **kwargs: Any) -> Any:
     return _make().to_sparse(self, *args, **kwargs)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
 def to_sparse_coo(self: Any) -> Any:
     """The tensor in coordinate format.
 
@@ -264,7 +263,7 @@ def to_sparse_coo(self: Any) -> Any:
     return _make().to_sparse(self)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed rows.
 
@@ -281,7 +280,7 @@ def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
     return _make().to_sparse_csr(self, dense_dim)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed columns.
 
@@ -298,7 +297,7 @@ def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
     return _make().to_sparse_csc(self, dense_dim)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks, with compressed rows of blocks.
 
@@ -316,7 +315,7 @@ def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> An
     return _make().to_sparse_bsr(self, blocksize, dense_dim)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks, with compressed columns of blocks.
 
@@ -402,7 +401,7 @@ _MEANING = {
 }
 
 
-def _only(name: str, what: str, layout: str, shown: str) -> None:
+def _only(name: str, what: str, layout: str, shown: str, **facts: Any) -> None:
     """A method of sparse tensors, which dense ones refuse; ``shown`` is what it gives for the identity matrix in ``layout``."""
 
     def refuse(self: Any) -> Any:
@@ -419,14 +418,15 @@ def _only(name: str, what: str, layout: str, shown: str) -> None:
         >>> torch.eye(2).{layout}().{name}()
         {shown}
     """
-    composite(namespace="Tensor", name=name, operands=("self",))(refuse)
+    composite(namespace="Tensor", name=name, operands=("self",), **facts)(refuse)
 
 
 _INDICES = "tensor([[0, 1],\n                [0, 1]])"
 _ENDS, _PLACES, _ONES = "tensor([0, 1, 2])", "tensor([0, 1])", "tensor([1., 1.])"
 _COALESCED = f"tensor(indices={_INDICES},\n               values={_ONES},\n               size=(2, 2), nnz=2, layout=torch.sparse_coo)"
-for _name, _shown in (("coalesce", _COALESCED), ("is_coalesced", "True"), ("indices", _INDICES)):
-    _only(_name, "sparse coordinate tensor", "to_sparse", _shown)
+_only("coalesce", "sparse coordinate tensor", "to_sparse", _COALESCED, dispatched="in parts")
+_only("is_coalesced", "sparse coordinate tensor", "to_sparse", "True", dispatched="never")
+_only("indices", "sparse coordinate tensor", "to_sparse", _INDICES)
 _only("values", "sparse tensor", "to_sparse", _ONES)
 for _name, _shown in (("crow_indices", _ENDS), ("col_indices", _PLACES)):
     _only(_name, "sparse row compressed tensor", "to_sparse_csr", _shown)

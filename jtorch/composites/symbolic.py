@@ -128,7 +128,7 @@ def sym_sqrt(a: Any) -> Any:
     return math.sqrt(a)
 
 
-@composite()
+@composite(ignored=True)
 def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
     """Checks that a size lies within bounds.
 
@@ -144,7 +144,7 @@ def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = 
         raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
 
 
-@composite()
+@composite(ignored=True)
 def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
     """``sym_constrain_range`` with 0 as the least bound.
 
@@ -160,7 +160,7 @@ def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int 
         raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
 
 
-@composite(native=False)
+@composite(native=False, ignored=True)
 def sym_fresh_size(expr: Any) -> Any:
     """Not offered: there are no symbolic sizes.
 

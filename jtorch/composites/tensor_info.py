@@ -13,7 +13,7 @@ from ..functional import PROPERTIES, PROPERTY_SETTERS, PUBLIC
 from ..warned_once import outside
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
 def untyped_storage(self: Any) -> Any:
     """The memory the tensor looks at.
 
@@ -27,7 +27,7 @@ def untyped_storage(self: Any) -> Any:
     return storage_of(self)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
 def storage(self: Any) -> Any:
     """The memory the tensor looks at, with its dtype.
 
@@ -45,7 +45,7 @@ def storage(self: Any) -> Any:
     return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), dispatched="never")
 def is_floating_point(input: Any) -> Any:
     """Whether the dtype is a real floating-point type.
 
@@ -59,7 +59,7 @@ def is_floating_point(input: Any) -> Any:
     return input.dtype.is_floating_point
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), dispatched="never")
 def is_complex(input: Any) -> Any:
     """Whether the dtype is complex.
 
@@ -73,7 +73,7 @@ def is_complex(input: Any) -> Any:
     return input.dtype.is_complex
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), dispatched="never")
 def is_signed(input: Any) -> Any:
     """Whether the dtype holds negative numbers.
 
@@ -87,7 +87,7 @@ def is_signed(input: Any) -> Any:
     return input.dtype.is_signed
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), dispatched="never")
 def numel(input: Any) -> Any:
     """The number of elements.
 
@@ -101,7 +101,7 @@ def numel(input: Any) -> Any:
     return input.numel()
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), dispatched="never")
 def is_nonzero(input: Any) -> Any:
     """Whether the only element is not zero.
 
@@ -132,7 +132,7 @@ def is_distributed(input: Any) -> Any:
     return False
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), dispatched="never")
 def is_conj(input: Any) -> Any:
     """Whether the tensor is a view that shows the conjugates of the numbers in memory.
 
@@ -147,7 +147,7 @@ def is_conj(input: Any) -> Any:
     return lazy_bits(input)[0]
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), dispatched="never")
 def is_neg(input: Any) -> Any:
     """Whether the tensor is a view that shows the negatives of the numbers in memory.
 
@@ -190,7 +190,7 @@ def resolve_neg(input: Any) -> Any:
     return PUBLIC["clone"](input) if lazy_bits(input)[1] else input
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), dispatched="never")
 def is_inference(input: Any) -> Any:
     """Whether the tensor was made in inference mode.
 
@@ -206,7 +206,7 @@ def is_inference(input: Any) -> Any:
     return input._inference
 
 
-@composite(namespace="Tensor", operands=("self", "tensor"))
+@composite(namespace="Tensor", operands=("self", "tensor"), dispatched="never")
 def is_set_to(self: Any, tensor: Any) -> Any:
     """Whether both look at the same memory in the same way.
 
@@ -222,7 +222,7 @@ def is_set_to(self: Any, tensor: Any) -> Any:
     return a.storage is b.storage and a.offset == b.offset and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 
-@composite(method=True, operands=("input", "other"))
+@composite(method=True, operands=("input", "other"), dispatched="never")
 def is_same_size(input: Any, other: Any) -> Any:
     """Whether both have one shape.
 
@@ -234,7 +234,7 @@ def is_same_size(input: Any, other: Any) -> Any:
     return tuple(input.shape) == tuple(other.shape)
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), dispatched="never")
 def get_device(input: Any) -> Any:
     """The index of the accelerator, or -1 on the CPU.
 
@@ -249,7 +249,7 @@ def get_device(input: Any) -> Any:
     return d.index or 0
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
 def dim_order(self: Any, *, ambiguity_check: bool = False) -> Any:
     """The dimensions from the outermost in memory to the innermost.
 
@@ -262,7 +262,7 @@ def dim_order(self: Any, *, ambiguity_check: bool = False) -> Any:
     return tuple(sorted(range(len(strides)), key=lambda i: (-strides[i], i)))
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
 def is_pinned(self: Any, device: Any = None) -> Any:
     """False: JAX manages host memory itself.
 
@@ -274,7 +274,7 @@ def is_pinned(self: Any, device: Any = None) -> Any:
     return False
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), dispatched="in parts")
 def pin_memory(self: Any, device: Any = None) -> Any:
     """The tensor itself: JAX manages host memory itself.
 
@@ -286,7 +286,7 @@ def pin_memory(self: Any, device: Any = None) -> Any:
     return self
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def is_shared(self: Any) -> Any:
     """Whether other processes can see the memory: they cannot.
 
@@ -298,7 +298,7 @@ def is_shared(self: Any) -> Any:
     return False
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def share_memory_(self: Any) -> Any:
     """Not offered: JAX arrays cannot lie in memory that processes share.
 
@@ -334,7 +334,7 @@ def _is_view(self: Any) -> Any:
     return self._base is not None
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _is_zerotensor(self: Any) -> Any:
     """Whether the tensor stands for zeros without memory: never, here.
 
@@ -346,7 +346,7 @@ def _is_zerotensor(self: Any) -> Any:
     return False
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _is_all_true(self: Any) -> Any:
     """Whether all elements of a bool tensor are true, as a tensor.
 
@@ -364,7 +364,7 @@ def _is_all_true(self: Any) -> Any:
     return PUBLIC["_is_all_true"](self)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _is_any_true(self: Any) -> Any:
     """Whether an element of a bool tensor is true, as a tensor.
 
@@ -395,7 +395,7 @@ def const_data_ptr(self: Any) -> Any:
     return self.data_ptr()
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _use_count(self: Any) -> Any:
     """The number of references that the runtime counts: 1, for Python counts the references to a tensor.
 
@@ -407,7 +407,7 @@ def _use_count(self: Any) -> Any:
     return 1
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), ignored=True)
 def _fix_weakref(self: Any) -> None:
     """Nothing to do: tensors are ordinary objects, whose weak references stay right.
 
@@ -443,7 +443,7 @@ def storage_type(self: Any) -> Any:
     return found._get_legacy_storage_class() or type(found)
 
 
-@composite(namespace="Tensor", operands=("self",), native=False)
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
 def _typed_storage(self: Any) -> Any:
     """``storage()``, without a warning.
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
+from collections.abc import Callable
 from typing import Any
 
 from .. import views
 from ..applying import write_out
 from ..autograd.names import named
-from ..binding import BOUND, composite
+from ..binding import BOUND, COMPOSITES, composite
 from ..core import Tensor, from_value
 from ..dtypes import dtype as dtype_class
 from ..functional import PUBLIC
+from ..ops.views import VIEWS
 
 
 def _copied(name: str, view: Any, out: Any, viewed: bool = True) -> Any:
@@ -70,44 +74,6 @@ def detach_copy(input: Any, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input", "out"))
-def as_strided_copy(
-    input: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None, *, out: Any = None
-) -> Any:
-    """A copy of ``as_strided``'s look at the tensor's memory.
-
-    Shapes: ``size``.
-
-    Raises:
-        RuntimeError: as ``as_strided``.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.as_strided_copy(torch.arange(4), (2, 2), (1, 1))
-        tensor([[0, 1],
-                [1, 2]])
-    """
-    return _copied("as_strided_copy", PUBLIC["as_strided"](input, size, stride, storage_offset), out)
-
-
-@composite(operands=("input", "out"))
-def diagonal_copy(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Any = None) -> Any:
-    """A copy of ``diagonal``.
-
-    Shapes: as ``diagonal``.
-
-    Raises:
-        IndexError: if a dimension is out of range.
-        RuntimeError: if both are one.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.diagonal_copy(torch.eye(2))
-        tensor([1., 1.])
-    """
-    return _copied("diagonal_copy", PUBLIC["diagonal"](input, offset, dim1, dim2), out)
-
-
-@composite(operands=("input", "out"))
 def expand_copy(input: Any, size: tuple[int, ...], *, implicit: bool = False, out: Any = None) -> Any:
     """A copy of ``Tensor.expand``: repeated elements have memory of their own.
 
@@ -148,40 +114,6 @@ def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = Non
 
 
 @composite(operands=("input", "out"))
-def permute_copy(input: Any, dims: tuple[int, ...], *, out: Any = None) -> Any:
-    """A copy of ``permute``.
-
-    Shapes: that of ``input``, its sizes in the order ``dims``.
-
-    Raises:
-        RuntimeError: if ``dims`` is no permutation.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.permute_copy(torch.zeros(2, 3), (1, 0)).shape
-        torch.Size([3, 2])
-    """
-    return _copied("permute_copy", PUBLIC["permute"](input, dims), out)
-
-
-@composite(operands=("input", "out"))
-def select_copy(input: Any, dim: int, index: int, *, out: Any = None) -> Any:
-    """A copy of ``select``: one element of a dimension, which disappears.
-
-    Shapes: that of ``input`` without dimension ``dim``.
-
-    Raises:
-        IndexError: if ``dim`` or ``index`` is out of range.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.select_copy(torch.tensor([[1, 2], [3, 4]]), 1, 0)
-        tensor([1, 3])
-    """
-    return _copied("select_copy", PUBLIC["select"](input, dim, index), out)
-
-
-@composite(operands=("input", "out"))
 def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None) -> Any:
     """A copy of ``input[start:end:step]`` along a dimension.
 
@@ -201,178 +133,6 @@ def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | No
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     return _copied("slice_copy", views._slice(input, dim, start, end, step), out)
-
-
-@composite(operands=("input",))
-def split_copy(input: Any, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
-    """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned if that is given.
-
-    Shapes: as ``split``.
-
-    Raises:
-        RuntimeError: as ``split``, or if ``out`` has another length.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.split_copy(torch.arange(3), 2)
-        (tensor([0, 1]), tensor([2]))
-    """
-    return _each_copied("split_copy_Tensor_out", PUBLIC["split"](input, split_size, dim), out)
-
-
-@composite(operands=("input",))
-def split_with_sizes_copy(input: Any, split_sizes: tuple[int, ...], dim: int = 0, *, out: Any = None) -> Any:
-    """Copies of the parts that ``split_with_sizes`` gives; see ``split_copy``.
-
-    Shapes: as ``split_with_sizes``.
-
-    Raises:
-        RuntimeError: as ``split_with_sizes``, or if ``out`` has another length.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.split_with_sizes_copy(torch.arange(3), [1, 2])
-        (tensor([0]), tensor([1, 2]))
-    """
-    return _each_copied("split_with_sizes_copy_out", PUBLIC["split_with_sizes"](input, split_sizes, dim), out)
-
-
-@composite(operands=("input",))
-def unbind_copy(input: Any, dim: int = 0, *, out: Any = None) -> Any:
-    """Copies of what ``unbind`` gives; see ``split_copy``.
-
-    Shapes: that of ``input`` without dimension ``dim``.
-
-    Raises:
-        IndexError: if ``dim`` is out of range.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.unbind_copy(torch.tensor([[1, 2], [3, 4]]))
-        (tensor([1, 2]), tensor([3, 4]))
-    """
-    return _each_copied("unbind_copy_int_out", PUBLIC["unbind"](input, dim), out)
-
-
-@composite(operands=("input", "out"))
-def squeeze_copy(input: Any, dim: int | tuple[int, ...] | None = None, *, out: Any = None) -> Any:
-    """A copy of ``squeeze``.
-
-    Shapes: as ``squeeze``.
-
-    Raises:
-        IndexError: if ``dim`` is out of range.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.squeeze_copy(torch.zeros(2, 1, 3)).shape
-        torch.Size([2, 3])
-    """
-    return _copied("squeeze_copy", PUBLIC["squeeze"](input, dim), out)
-
-
-@composite(operands=("input", "out"))
-def t_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the transpose of a matrix.
-
-    Shapes: (m, n) -> (n, m); others as they are.
-
-    Raises:
-        RuntimeError: for more than two dimensions.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.t_copy(torch.tensor([[1, 2]]))
-        tensor([[1],
-                [2]])
-    """
-    return _copied("t_copy", PUBLIC["t"](input), out)
-
-
-@composite(operands=("input", "out"))
-def transpose_copy(input: Any, dim0: int, dim1: int, *, out: Any = None) -> Any:
-    """A copy of ``transpose``.
-
-    Shapes: that of ``input``, with sizes ``dim0`` and ``dim1`` exchanged.
-
-    Raises:
-        IndexError: if a dimension is out of range.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.transpose_copy(torch.zeros(2, 3), 0, 1).is_contiguous()
-        True
-    """
-    return _copied("transpose_copy", PUBLIC["transpose"](input, dim0, dim1), out)
-
-
-@composite(operands=("input", "out"))
-def unfold_copy(input: Any, dimension: int, size: int, step: int, *, out: Any = None) -> Any:
-    """A copy of ``Tensor.unfold``: windows along a dimension.
-
-    Shapes: (*, n, *) -> (*, (n - size) // step + 1, *, size).
-
-    Raises:
-        RuntimeError: if ``size`` is greater than the dimension's, or ``step`` is not positive.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.unfold_copy(torch.arange(4), 0, 2, 2)
-        tensor([[0, 1],
-                [2, 3]])
-    """
-    return _copied("unfold_copy", PUBLIC["Tensor.unfold"](input, dimension, size, step), out)
-
-
-@composite(operands=("input", "out"))
-def unsqueeze_copy(input: Any, dim: int, *, out: Any = None) -> Any:
-    """A copy of ``unsqueeze``.
-
-    Shapes: that of ``input``, with a size 1 at ``dim``.
-
-    Raises:
-        IndexError: if ``dim`` is out of range.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.unsqueeze_copy(torch.tensor([1, 2]), 0)
-        tensor([[1, 2]])
-    """
-    return _copied("unsqueeze_copy", PUBLIC["unsqueeze"](input, dim), out)
-
-
-@composite(operands=("input", "out"))
-def view_as_complex_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of ``view_as_complex``.
-
-    Shapes: (*, 2) -> (*).
-
-    Raises:
-        RuntimeError: if the last dimension is not of size 2, or the tensor is complex.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.view_as_complex_copy(torch.tensor([1.0, 2.0]))
-        tensor(1.+2.j)
-    """
-    return _copied("view_as_complex_copy", PUBLIC["view_as_complex"](input), out)
-
-
-@composite(operands=("input", "out"))
-def view_as_real_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of ``view_as_real``.
-
-    Shapes: (*) -> (*, 2).
-
-    Raises:
-        RuntimeError: for real tensors.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.view_as_real_copy(torch.tensor(1 + 2j))
-        tensor([1., 2.])
-    """
-    return _copied("view_as_real_copy", PUBLIC["view_as_real"](input), out)
 
 
 @composite(operands=("input", "out"))
@@ -399,102 +159,85 @@ def view_copy(input: Any, size: tuple[int, ...] | None = None, *, dtype: Any = N
     return _copied("view_copy", views.view_(input, dtype if size is None else tuple(size)), out)
 
 
-# ---- parts of sparse tensors -------------------------------------------------------------------------------------------------------
+@composite(operands=("input",))
+def split_copy(input: Any, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
+    """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned if that is given.
 
-
-@composite(operands=("input", "out"))
-def indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the indices of a sparse tensor in coordinate format.
-
-    Shapes: (sparse_dim, nnz).
+    Shapes: as ``split``.
 
     Raises:
-        RuntimeError: for tensors of other layouts.
+        RuntimeError: as ``split``, or if ``out`` has another length.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.indices_copy(torch.eye(2).to_sparse())
-        tensor([[0, 1],
-                [0, 1]])
+        >>> torch.split_copy(torch.arange(3), 2)
+        (tensor([0, 1]), tensor([2]))
     """
-    return _copied("indices_copy", input.indices(), out)
+    return _each_copied("split_copy_Tensor_out", PUBLIC["split"](input, split_size, dim), out)
 
 
-@composite(operands=("input", "out"))
-def values_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the values of a sparse tensor.
+# ---- derived from the views --------------------------------------------------------------------------------------------------------
 
-    Shapes: (nnz, *dense).
 
-    Raises:
-        RuntimeError: for dense tensors.
+def _body_of(path: str) -> Callable[..., Any]:
+    """The declared body of a view, a function or a method."""
+    if path in VIEWS:
+        return VIEWS[path].op.body
+    return next(c.body for c in COMPOSITES if c.path == path)
 
-    Example:
-        >>> import jtorch as torch
-        >>> torch.values_copy(torch.eye(2).to_sparse())
-        tensor([1., 1.])
+
+def _derive(path: str, example: str, shown: str, written: str | None = None) -> None:
+    """Declares ``<view>_copy`` with the parameters, shapes and errors of the view ``path``; ``example`` has ``_`` for its name.
+
+    ``written`` is what messages call the function that writes several parts, for a view that gives several.
     """
-    return _copied("values_copy", input.values(), out)
+    view = _body_of(path)
+    name = f"{path.rpartition('.')[2]}_copy"
+    first, *rest = inspect.signature(view).parameters.values()
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    params = [first.replace(name="input", annotation="Any"), *rest, inspect.Parameter("out", keyword, default=None, annotation="Any")]
+    signature = inspect.Signature(params, return_annotation="Any")
+
+    def copied(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        out = given.pop("out", None)
+        found = PUBLIC[path](*given.values())
+        return _copied(name, found, out) if written is None else _each_copied(written, found, out)
+
+    what = f"A copy of what ``{path}`` gives" if written is None else f"Copies of the parts that ``{path}`` gives"
+    more = "." if written is None else "; written to the tensors of ``out`` and not returned if that is given."
+    _, _, sections = inspect.cleandoc(view.__doc__ or "").partition("\n\n")
+    sections = sections.partition("Example:")[0].strip()
+    lines = [f">>> torch.{example.replace('_', name, 1)}", *shown.split("\n")]
+    text = "\n".join([">>> import jtorch as torch", *lines])
+    copied.__doc__ = f"{what}{more}\n\n{sections}\n\nExample:\n{textwrap.indent(text, '    ')}\n"
+    copied.__name__ = copied.__qualname__ = name
+    copied.__signature__ = signature  # type: ignore[attr-defined]
+    composite(operands=("input", "out") if written is None else ("input",))(copied)
 
 
-@composite(operands=("input", "out"))
-def crow_indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the compressed row indices of a sparse tensor.
-
-    Raises:
-        RuntimeError: for tensors of other layouts than CSR and BSR.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.crow_indices_copy(torch.eye(2).to_sparse_csr())
-        tensor([0, 1, 2])
-    """
-    return _copied("crow_indices_copy", input.crow_indices(), out)
-
-
-@composite(operands=("input", "out"))
-def col_indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the column indices of a sparse tensor with compressed rows.
-
-    Raises:
-        RuntimeError: for tensors of other layouts than CSR and BSR.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.col_indices_copy(torch.eye(2).to_sparse_csr())
-        tensor([0, 1])
-    """
-    return _copied("col_indices_copy", input.col_indices(), out)
-
-
-@composite(operands=("input", "out"))
-def ccol_indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the compressed column indices of a sparse tensor.
-
-    Raises:
-        RuntimeError: for tensors of other layouts than CSC and BSC.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.ccol_indices_copy(torch.eye(2).to_sparse_csc())
-        tensor([0, 1, 2])
-    """
-    return _copied("ccol_indices_copy", input.ccol_indices(), out)
-
-
-@composite(operands=("input", "out"))
-def row_indices_copy(input: Any, *, out: Any = None) -> Any:
-    """A copy of the row indices of a sparse tensor with compressed columns.
-
-    Raises:
-        RuntimeError: for tensors of other layouts than CSC and BSC.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.row_indices_copy(torch.eye(2).to_sparse_csc())
-        tensor([0, 1])
-    """
-    return _copied("row_indices_copy", input.row_indices(), out)
+for _case in (
+    ("as_strided", "_(torch.arange(4), (2, 2), (1, 1))", "tensor([[0, 1],\n        [1, 2]])"),
+    ("diagonal", "_(torch.eye(2))", "tensor([1., 1.])"),
+    ("permute", "_(torch.zeros(2, 3), (1, 0)).shape", "torch.Size([3, 2])"),
+    ("select", "_(torch.tensor([[1, 2], [3, 4]]), 1, 0)", "tensor([1, 3])"),
+    ("squeeze", "_(torch.zeros(2, 1, 3)).shape", "torch.Size([2, 3])"),
+    ("t", "_(torch.tensor([[1, 2]]))", "tensor([[1],\n        [2]])"),
+    ("transpose", "_(torch.zeros(2, 3), 0, 1).is_contiguous()", "True"),
+    ("Tensor.unfold", "_(torch.arange(4), 0, 2, 2)", "tensor([[0, 1],\n        [2, 3]])"),
+    ("unsqueeze", "_(torch.tensor([1, 2]), 0)", "tensor([[1, 2]])"),
+    ("view_as_complex", "_(torch.tensor([1.0, 2.0]))", "tensor(1.+2.j)"),
+    ("view_as_real", "_(torch.tensor(1 + 2j))", "tensor([1., 2.])"),
+    ("split_with_sizes", "_(torch.arange(3), [1, 2])", "(tensor([0]), tensor([1, 2]))", "split_with_sizes_copy_out"),
+    ("unbind", "_(torch.tensor([[1, 2], [3, 4]]))", "(tensor([1, 2]), tensor([3, 4]))", "unbind_copy_int_out"),
+    ("Tensor.indices", "_(torch.eye(2).to_sparse())", "tensor([[0, 1],\n        [0, 1]])"),
+    ("Tensor.values", "_(torch.eye(2).to_sparse())", "tensor([1., 1.])"),
+    ("Tensor.crow_indices", "_(torch.eye(2).to_sparse_csr())", "tensor([0, 1, 2])"),
+    ("Tensor.col_indices", "_(torch.eye(2).to_sparse_csr())", "tensor([0, 1])"),
+    ("Tensor.ccol_indices", "_(torch.eye(2).to_sparse_csc())", "tensor([0, 1, 2])"),
+    ("Tensor.row_indices", "_(torch.eye(2).to_sparse_csc())", "tensor([0, 1])"),
+):
+    _derive(*_case)
 
 
 # ---- the way back ------------------------------------------------------------------------------------------------------------------

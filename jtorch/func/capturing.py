@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..argument_errors import _NUMBERS_DO as NUMBERS_DO
+from ..argument_errors import numbers_may_stand
 from ..aten.schema import Schema, texts
 from ..core import Tensor
 from ..dispatch import MISSING
@@ -33,7 +33,7 @@ def writer() -> str:
             found = (name, _given(frame))
         frame = frame.f_back
     name, given = found
-    overload = _overload(packets[name], given, name.rstrip("_") in NUMBERS_DO)
+    overload = _overload(packets[name], given, numbers_may_stand(name))
     return f"aten::{name}" if overload == "default" else f"aten::{name}.{overload}"
 
 

@@ -24,6 +24,21 @@ def _refused(name: str) -> NotImplementedError:
     return not_offered(f"torch.onnx.{name}", _WHY)
 
 
+def _refusing(module: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module of ``torch.onnx`` all of whose functions can be imported, and are refused when called."""
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'torch.onnx.{module}' has no attribute '{name}'")
+
+        def refused(*args: Any, **kwargs: Any) -> Any:
+            raise _refused(f"{module}.{name}")
+
+        return refused
+
+    return __getattr__
+
+
 def export(*args: Any, **kwargs: Any) -> Any:
     """Not offered."""
     raise _refused("export")

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
+from . import _refusing
 
-from . import _refused
-
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(f"module 'torch.onnx.ops' has no attribute '{name}'")
-
-    def refused(*args: Any, **kwargs: Any) -> Any:
-        raise _refused(f"ops.{name}")
-
-    return refused
+__getattr__ = _refusing("ops")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import _refused
+from . import _refusing
 
 
 def parse_args(*arg_descriptors: str) -> Callable[[Any], Any]:
@@ -18,11 +18,4 @@ def quantized_args(*arg_q_descriptors: Any, **options: Any) -> Callable[[Any], A
     return lambda function: function
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(f"module 'torch.onnx.symbolic_helper' has no attribute '{name}'")
-
-    def refused(*args: Any, **kwargs: Any) -> Any:
-        raise _refused(f"symbolic_helper.{name}")
-
-    return refused
+__getattr__ = _refusing("symbolic_helper")

@@ -16,6 +16,9 @@ from typing import Any, TypeAlias, TypeVar
 import jax
 import jax.numpy as jnp
 
+from ._facts import Facts
+from ._nodes import Rule
+
 Array: TypeAlias = jax.Array
 #: A Python number for the caller, a 0-d array for the kernel: what the checker takes for both.
 Number: TypeAlias = Any
@@ -66,7 +69,7 @@ class Param:
 
 
 @dataclasses.dataclass(eq=False)
-class Op:
+class Op(Facts):
     """Everything that is known of one op; variants, overrides, stubs and tests are derived from it."""
 
     name: str
@@ -75,7 +78,7 @@ class Op:
     namespace: str = "torch"
     aliases: tuple[str, ...] = ()
     method: bool | str = False
-    inplace: bool = False
+    inplace: bool | str | tuple[str, ...] = False
     out: bool = False
     operators: tuple[str, ...] = ()
     promote: str | tuple[str, ...] | None = None
@@ -83,16 +86,16 @@ class Op:
     broadcast: bool = False
     elementwise: bool = False
     varargs: str | None = None
+    spelled: dict[str, Any] = dataclasses.field(default_factory=dict)
     returns: str | None = None
     fields: tuple[str, ...] = ()
     itself: Callable[[Any], bool] | None = None
-    differentiable: bool = True
     unrecorded: bool = False
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None
+    wraps: bool = False
     shown: tuple[int | None, ...] = ()
     host: bool = False
-    random: bool = False
     apart: bool = False
     wide: bool = False
     fits: tuple[str, ...] = ()
@@ -101,10 +104,10 @@ class Op:
     strides: str | None = None
     aten: str | None = None
     bounds: Callable[..., Any] | None = None
-    decompose: Callable[..., Any] | None = None
     family: str = "op"
     rule: Callable[..., Any] | None = None
     fwd: Callable[..., Any] | None = None
+    node: str | Rule | None = None
     refusal: Exception | None = None
     module: str = ""
 
@@ -181,7 +184,6 @@ comparison = _family("comparison", elementwise=True, promote="common", broadcast
 pointwise = _family("pointwise", elementwise=True, promote="common", broadcast=True, out=True)
 reduction = _family("reduction", out=True)
 shape = _family("shape", saves=())
-random = _family("random", random=True, differentiable=False)
 
 
 def find(body: Callable[..., Any]) -> Op:

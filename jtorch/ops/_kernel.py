@@ -118,10 +118,6 @@ def forget_calls() -> None:
 dtypes.on_default_change.append(forget_calls)
 
 
-#: Where torch makes a tensor of a number and saves that; its other functions have overloads for numbers.
-_WRAPPING = frozenset(("mul", "div"))
-
-
 def call_of(op: Op, layout: tuple[Any, ...]) -> Call:
     """The call of ``op`` with its parameters given as ``layout`` says."""
     found = _calls.get((op, layout))
@@ -144,7 +140,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     info.saves_result = saves is not None and "result" in saves
     kinds = tuple(_number_kinds(op, layout))
     given = [e for p, e in zip(op.params, layout, strict=True) if _is_number(p, e) and p.name in (saves or ())]
-    info.saves_number = op.name in _WRAPPING and bool(given)
+    info.saves_number = op.wraps and bool(given)
     n = len(names)
     body = op.fwd if forward else op.body
 

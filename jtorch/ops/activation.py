@@ -22,7 +22,7 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 # ---- rectifiers ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, out=False, inplace=True, saves=("result",), aten="relu")
+@unary(promote=None, out=False, inplace="both", saves=("result",), aten="relu")
 def relu(input: Array) -> Array:
     """``max(input, 0)``; NaN stays NaN.
 
@@ -52,7 +52,7 @@ def _relu_rule(g: Array, result: Array, *_: object, **__: object) -> tuple[Array
 defvjp(relu, _relu_rule)
 
 
-@_activation(name="relu", inplace=True, saves=("result",), aten="relu")
+@_activation(name="relu", inplace=True, saves=("result",), aten="relu", native=False)
 def functional_relu(input: Array, inplace: bool = False) -> Array:
     """``max(input, 0)``; NaN stays NaN. ``inplace`` writes the result into ``input``.
 
@@ -80,7 +80,7 @@ def _refuse_complex(x: Array) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-@_activation(inplace=True, saves=("input",), aten="hardtanh")
+@_activation(inplace=True, saves=("input",), aten="hardtanh", native=False)
 def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1.0, inplace: bool = False) -> Array:
     """Moves elements into ``[min_val, max_val]``. ``inplace`` writes the result into ``input``.
 
@@ -122,7 +122,7 @@ def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_v
 defvjp(hardtanh, _hardtanh_rule)
 
 
-@_activation(saves=("input",), aten="relu6")
+@_activation(saves=("input",), aten="relu6", native=False, node="HardtanhBackward0")
 def relu6(input: Array, inplace: bool = False) -> Array:
     """Moves elements into [0, 6]. ``inplace`` writes the result into ``input``.
 
@@ -149,7 +149,7 @@ def _relu6_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple
 defvjp(relu6, _relu6_rule)
 
 
-@_activation(inplace=True, saves=("input",), aten="leaky_relu")
+@_activation(inplace=True, saves=("input",), aten="leaky_relu", native=False)
 def leaky_relu(input: Array, negative_slope: Number = 0.01, inplace: bool = False) -> Array:
     """``input`` where positive, else ``negative_slope * input``. ``inplace`` writes the result into ``input``.
 
@@ -193,7 +193,16 @@ def _rrelu_with_noise_rule(g: Array, _: None, input: Array, noise: Array) -> tup
 defvjp(rrelu_with_noise, _rrelu_with_noise_rule)
 
 
-@unary(promote=None, broadcast=False, out=False, saves=("input", "weight"), aliases=("nn.functional.prelu",), aten="prelu")
+@unary(
+    promote=None,
+    broadcast=False,
+    out=False,
+    saves=("input", "weight"),
+    aliases=("nn.functional.prelu",),
+    aten="prelu",
+    node="PreluKernelBackward0",
+    autocast="lower",
+)
 def prelu(input: Array, weight: Array) -> Array:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1).
 
@@ -244,7 +253,7 @@ defvjp(prelu, _prelu_rule)
 # ---- thresholds ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, method=False, inplace=True, saves=("input",), aten="threshold")
+@unary(promote=None, method=False, inplace="both", saves=("input",), aten="threshold", repeats="silently")
 def threshold(input: Array, threshold: Number, value: Number) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``.
 
@@ -270,7 +279,7 @@ def _threshold_rule(g: Array, _: None, input: Array, threshold: Number, *rest: o
 defvjp(threshold, _threshold_rule)
 
 
-@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold")
+@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold", native=False, repeats="silently")
 def functional_threshold(input: Array, threshold: Number, value: Number, inplace: bool = False) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``.
 
@@ -345,7 +354,7 @@ defvjp(softshrink, _shrink_rule)
 # ---- hard forms of smooth functions ----------------------------------------------------------------------------------------------
 
 
-@_activation(saves=("input",), aten="hardsigmoid")
+@_activation(saves=("input",), aten="hardsigmoid", ignored=True)
 def hardsigmoid(input: Array, inplace: bool = False) -> Array:
     """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``. ``inplace`` writes the result into ``input``.
 
@@ -370,7 +379,7 @@ def _hardsigmoid_rule(g: Array, _: None, input: Array, inplace: bool = False) ->
 defvjp(hardsigmoid, _hardsigmoid_rule)
 
 
-@_activation(saves=("input",), aten="hardswish")
+@_activation(saves=("input",), aten="hardswish", ignored=True)
 def hardswish(input: Array, inplace: bool = False) -> Array:
     """``input * hardsigmoid(input)``. ``inplace`` writes the result into ``input``.
 

@@ -11,6 +11,7 @@ from jax import lax
 
 from .. import dtypes
 from ._declare import Array, defvjp, guard_range, op
+from ._nodes import Rule
 from ._pooling import Windows, add_at, flat_index, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
 
 Sizes = int | tuple[int | None, ...] | None
@@ -167,7 +168,7 @@ def _adaptive_avg_rule(function: str, n: int):  # type: ignore[no-untyped-def]
     return rule
 
 
-@op(namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d", strides="signal")
+@op(namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d", strides="signal", node="SqueezeBackward1")
 def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Array:
     """Averages a sequence over ``output_size`` windows that cover it evenly.
 
@@ -185,7 +186,12 @@ def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Arr
     return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image")
+def _node_of_average(n: int) -> Rule:
+    whole = (1, (1,), (1,) * n)
+    return lambda made: "MeanBackward1" if made.given("output_size") in whole else f"AdaptiveAvgPool{n}DBackward0"
+
+
+@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image", native=False, node=_node_of_average(2))
 def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages an image over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -204,7 +210,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] 
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool3d")
+@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3), autocast="cpu float32")
 def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages a volume over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -293,7 +299,7 @@ def _tap_of(places: Array, tiles: Windows) -> Array:
     return tap
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal")
+@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal", native=False, node="SqueezeBackward1")
 def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return_indices: bool = False) -> Array | tuple[Array, Array]:
     """The maxima of a sequence over ``output_size`` windows that cover it evenly, with ``return_indices`` also their places.
 
@@ -311,7 +317,7 @@ def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image")
+@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", native=False)
 def adaptive_max_pool2d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
@@ -332,7 +338,7 @@ def adaptive_max_pool2d(
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool3d")
+@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False)
 def adaptive_max_pool3d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
@@ -353,7 +359,14 @@ def adaptive_max_pool3d(
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("adaptive_max_pool1d",), aten="adaptive_max_pool1d", strides="signal")
+@op(
+    namespace="nn.functional",
+    aliases=("adaptive_max_pool1d",),
+    aten="adaptive_max_pool1d",
+    strides="signal",
+    node="SqueezeBackward1",
+    spelled={"adaptive_max_pool1d": {"return_indices": ""}},
+)
 def adaptive_max_pool1d_with_indices(
     input: Array,
     output_size: int | tuple[int, ...],
@@ -372,7 +385,7 @@ def adaptive_max_pool1d_with_indices(
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image")
+@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", node="AdaptiveMaxPool2DBackward0")
 def adaptive_max_pool2d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
@@ -391,7 +404,7 @@ def adaptive_max_pool2d_with_indices(
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool3d")
+@op(namespace="nn.functional", aten="adaptive_max_pool3d", node="AdaptiveMaxPool3DBackward0")
 def adaptive_max_pool3d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
@@ -593,7 +606,7 @@ def _unpool_rule(n: int):  # type: ignore[no-untyped-def]
     return rule
 
 
-@op(namespace="nn.functional")
+@op(namespace="nn.functional", native=False, node="SqueezeBackward1")
 def max_unpool1d(
     input: Array,
     indices: Array,
@@ -621,7 +634,7 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool2d", strides="image")
+@op(namespace="nn.functional", aten="max_unpool2d", strides="image", native=False, autocast="cpu float32")
 def max_unpool2d(
     input: Array,
     indices: Array,
@@ -648,7 +661,7 @@ def max_unpool2d(
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool3d")
+@op(namespace="nn.functional", aten="max_unpool3d", native=False, autocast="cpu float32")
 def max_unpool3d(
     input: Array,
     indices: Array,

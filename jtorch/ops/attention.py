@@ -12,6 +12,7 @@ from ..errors import broadcast_shapes
 from ._declare import Array, defvjp, op
 from ._kernel import cast, unbroadcast
 from ._matrix import cpp_name
+from ._nodes import Made
 from ._numeric import wide
 
 #: Above this many probabilities they are computed again in the backward pass instead of being kept.
@@ -183,7 +184,13 @@ def _attention_rule(
     return unbroadcast(grad_q, query.shape, query.dtype), _gathered(grad_k, key), _gathered(grad_v, value), grad_mask, None
 
 
-@op(namespace="_C", aten="_scaled_dot_product_attention_math", saves=("query", "key", "value"))
+def _node_of_attention(made: Made) -> str:
+    mask = made.is_tensor("attn_mask") and made.needs[3]
+    fused = made.avals[0].ndim == 4 and not made.is_tensor("keep") and not mask
+    return "ScaledDotProductFlashAttentionForCpuBackward0" if fused else "UnsafeViewBackward0"
+
+
+@op(namespace="_C", aten="_scaled_dot_product_attention_math", saves=("query", "key", "value"), node=_node_of_attention)
 def _attention(
     query: Array,
     key: Array,

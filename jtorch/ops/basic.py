@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from ._declare import Array, Dtype, Number, defvjp, op
 from ._kernel import cast
+from ._nodes import by_operand
 
 
 @op(saves=(), aten="clone.default", name="clone", family="op", method=False, elementwise=True)
@@ -20,13 +21,13 @@ def _to_copy(input: Array, dtype: Dtype) -> Array:
     return cast(input, dtype)
 
 
-@op(namespace="_C", name="_fill", saves=(), aten="fill.Scalar", elementwise=True)
+@op(namespace="_C", name="_fill", saves=(), aten="fill.Scalar", node=by_operand("Fill", "value", 3, 2), elementwise=True)
 def _fill(input: Array, value: Array | Number) -> Array:
     """``value`` everywhere, in the shape and dtype of ``input``, to which no gradient flows."""
     return jnp.broadcast_to(cast(jnp.asarray(value), input.dtype), input.shape)
 
 
-@op(namespace="_C", name="_copy", saves=(), aten="copy.default", elementwise=True)
+@op(namespace="_C", name="_copy", saves=(), aten="copy.default", node="CopyBackwards", elementwise=True)
 def _copy(input: Array, src: Array) -> Array:
     """``src`` broadcast to the shape and cast to the dtype of ``input``."""
     return jnp.broadcast_to(cast(src, input.dtype), input.shape)
@@ -38,7 +39,7 @@ def _ones_like(input: Array) -> Array:
     return jnp.ones_like(input)
 
 
-@op(namespace="_C", name="_accumulate", saves=(), aten="add.Tensor", elementwise=True)
+@op(namespace="_C", name="_accumulate", saves=(), aten="add.Tensor", node="AddBackward0", elementwise=True)
 def _accumulate(input: Array, other: Array) -> Array:
     """The sum of two gradients of one shape."""
     return input + other

@@ -22,7 +22,7 @@ _without_gradient = functools.partial(_special, differentiable=False)
 # ---- modified, first kind --------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, aliases=("special.i0",), saves=("input",), aten="i0")
+@unary(inplace="both", aliases=("special.i0",), saves=("input",), aten="i0")
 def i0(input: Array) -> Array:
     """The modified Bessel function of the first kind and order 0.
 
@@ -38,7 +38,7 @@ def i0(input: Array) -> Array:
     return jsp.i0(wide(input)).astype(input.dtype)
 
 
-@_special(saves=("input", "result"), aten="special_i0e")
+@_special(saves=("input", "result"), aten="special_i0e", node="SpecialI0EBackward0")
 def i0e(input: Array) -> Array:
     """``exp(-abs(input)) * i0(input)``.
 
@@ -54,7 +54,7 @@ def i0e(input: Array) -> Array:
     return jsp.i0e(wide(input)).astype(input.dtype)
 
 
-@_special(saves=("input", "result"), aten="special_i1")
+@_special(saves=("input", "result"), aten="special_i1", node="SpecialI1Backward0")
 def i1(input: Array) -> Array:
     """The modified Bessel function of the first kind and order 1.
 
@@ -70,7 +70,7 @@ def i1(input: Array) -> Array:
     return jsp.i1(wide(input)).astype(input.dtype)
 
 
-@_special(saves=("input", "result"), aten="special_i1e")
+@_special(saves=("input", "result"), aten="special_i1e", node="SpecialI1EBackward0")
 def i1e(input: Array) -> Array:
     """``exp(-abs(input)) * i1(input)``.
 
@@ -230,7 +230,7 @@ def modified_bessel_k1(input: Array) -> Array:
     return _k1(input)
 
 
-@_without_gradient(aten="special_scaled_modified_bessel_k0")
+@_without_gradient(aten="special_scaled_modified_bessel_k0", spelled={"input": "x"})
 def scaled_modified_bessel_k0(input: Array) -> Array:
     """``exp(input) * modified_bessel_k0(input)``, which does not vanish where ``input`` is large.
 
@@ -247,7 +247,7 @@ def scaled_modified_bessel_k0(input: Array) -> Array:
     return _k0e(input)
 
 
-@_without_gradient(aten="special_scaled_modified_bessel_k1")
+@_without_gradient(aten="special_scaled_modified_bessel_k1", spelled={"input": "x"})
 def scaled_modified_bessel_k1(input: Array) -> Array:
     """``exp(input) * modified_bessel_k1(input)``, which does not vanish where ``input`` is large.
 
@@ -405,7 +405,7 @@ def bessel_y1(input: Array) -> Array:
     return _y1(input)
 
 
-@_without_gradient(aten="special_spherical_bessel_j0")
+@_without_gradient(aten="special_spherical_bessel_j0", spelled={"input": "x"})
 def spherical_bessel_j0(input: Array) -> Array:
     """``sin(input) / input``, the spherical Bessel function of the first kind and order 0.
 
@@ -430,7 +430,7 @@ def spherical_bessel_j0(input: Array) -> Array:
 _INV_SQRT_PI = 1 / math.sqrt(math.pi)
 
 
-@_without_gradient(aten="special_airy_ai")
+@_without_gradient(aten="special_airy_ai", spelled={"input": "x"})
 def airy_ai(input: Array) -> Array:
     """Airy's function Ai.
 

@@ -57,7 +57,7 @@ def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
     return input ^ other
 
 
-@unary(promote=None, inplace=True, differentiable=False, operators="invert", aten="bitwise_not")
+@unary(promote=None, inplace=True, differentiable=False, operators="invert", aten="bitwise_not", out_dtype="found")
 def bitwise_not(input: Array) -> Array:
     """All bits turned; of bool tensors the logical not.
 

@@ -209,7 +209,7 @@ def isfinite(input: Array) -> Array:
     return ~_never(input) if is_integral(input) else jnp.isfinite(input)
 
 
-@unary(promote=None, differentiable=False, aten="isposinf")
+@unary(promote=None, differentiable=False, aten="isposinf", out_dtype="isposinf does not support non-boolean outputs.")
 def isposinf(input: Array) -> Array:
     """Whether elements are positive infinity.
 
@@ -227,7 +227,7 @@ def isposinf(input: Array) -> Array:
     return _is_infinity("isposinf", input, np.inf)
 
 
-@unary(promote=None, differentiable=False, aten="isneginf")
+@unary(promote=None, differentiable=False, aten="isneginf", out_dtype="isneginf does not support non-boolean outputs.")
 def isneginf(input: Array) -> Array:
     """Whether elements are negative infinity.
 
@@ -251,7 +251,7 @@ def _is_infinity(name: str, x: Array, infinity: float) -> Array:
     return x == infinity if is_float(x) else _never(x)
 
 
-@unary(promote=None, differentiable=False, out=False, aten="isreal")
+@unary(promote=None, differentiable=False, out=False, aten="isreal", dispatched="in parts")
 def isreal(input: Array) -> Array:
     """Whether elements have no imaginary part.
 

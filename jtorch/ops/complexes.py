@@ -49,6 +49,7 @@ def conj(input: Array) -> Array:
     bits=lambda conj, neg: (conj, not neg),
     method=True,
     aten="_neg_view",
+    ignored=("Tensor._neg_view",),
 )
 def _neg_view(input: Array) -> Array:
     """The negative, as a view of the same memory.
@@ -67,7 +68,7 @@ def _neg_view(input: Array) -> Array:
     return neg(input)
 
 
-@unary(promote=None, inplace=True, saves=(), itself=_is_real, aten="conj_physical")
+@unary(promote=None, inplace="both", saves=(), itself=_is_real, aten="conj_physical", out_dtype="found", through="_conj_physical")
 def conj_physical(input: Array) -> Array:
     """The complex conjugate; a real tensor itself, not a copy, unless ``out`` is given.
 
@@ -134,7 +135,13 @@ def _check_parts(first: Array, second: Array) -> None:
         raise NotImplementedError("complex tensors of half precision (torch.complex32) are not offered by jtorch: JAX has no such type")
 
 
-@pointwise(promote=None, method=False, saves=(), aten="complex")
+@pointwise(
+    promote=None,
+    method=False,
+    saves=(),
+    aten="complex",
+    out_dtype="Expected object of scalar type {its} but got scalar type {mine} for argument 'out'",
+)
 def complex(real: Array, imag: Array) -> Array:
     """Complex numbers from their real and imaginary parts.
 
@@ -160,7 +167,14 @@ def _complex_rule(g: Array, *_: object) -> tuple[Array, Array]:
 defvjp(complex, _complex_rule)
 
 
-@pointwise(promote=None, method=False, saves=("result",), aten="polar")
+@pointwise(
+    promote=None,
+    method=False,
+    saves=("result",),
+    aten="polar",
+    out_dtype="Expected object of scalar type {its} but got scalar type {mine} for argument 'out'",
+    autocast="cpu float32",
+)
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers of magnitude ``abs`` and direction ``angle``.
 

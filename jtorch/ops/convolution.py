@@ -8,6 +8,7 @@ import numpy as np
 from .. import dtypes
 from ._convolving import Geometry, forward, grad_input, grad_weight
 from ._declare import Array, defvjp, op
+from ._nodes import Made, Rule
 from ._numeric import unsupported
 
 _SAVES = ("input", "weight")
@@ -225,7 +226,24 @@ def _conjugated(g: Array, x: Array, w: Array) -> tuple[Array, Array, Array]:
     return (g, jnp.conj(x), jnp.conj(w)) if jnp.iscomplexobj(x) else (g, x, w)
 
 
-@op(method=False, aliases=("nn.functional.conv1d",), aten="conv1d", saves=_SAVES, strides="filtered")
+def _node_of_convolution(n: int) -> Rule:
+    def rule(made: Made) -> str:
+        if made.ndims[0] == n + 1:
+            return "SqueezeBackward1"
+        return "AddBackward0" if made.is_complex else "ConvolutionBackward0"
+
+    return rule
+
+
+@op(
+    method=False,
+    aliases=("nn.functional.conv1d",),
+    aten="conv1d",
+    saves=_SAVES,
+    strides="filtered",
+    node=_node_of_convolution(1),
+    autocast="lower",
+)
 def conv1d(
     input: Array,
     weight: Array,
@@ -251,7 +269,15 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(method=False, aliases=("nn.functional.conv2d",), aten="conv2d", saves=_SAVES, strides="weighted")
+@op(
+    method=False,
+    aliases=("nn.functional.conv2d",),
+    aten="conv2d",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(2),
+    autocast="lower",
+)
 def conv2d(
     input: Array,
     weight: Array,
@@ -278,7 +304,15 @@ def conv2d(
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(method=False, aliases=("nn.functional.conv3d",), aten="conv3d", saves=_SAVES, strides="weighted")
+@op(
+    method=False,
+    aliases=("nn.functional.conv3d",),
+    aten="conv3d",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(3),
+    autocast="lower",
+)
 def conv3d(
     input: Array,
     weight: Array,
@@ -341,7 +375,15 @@ def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
     return rule
 
 
-@op(method=False, aliases=("nn.functional.conv_transpose1d",), aten="conv_transpose1d", saves=_SAVES, strides="filtered")
+@op(
+    method=False,
+    aliases=("nn.functional.conv_transpose1d",),
+    aten="conv_transpose1d",
+    saves=_SAVES,
+    strides="filtered",
+    node=_node_of_convolution(1),
+    autocast="lower",
+)
 def conv_transpose1d(
     input: Array,
     weight: Array,
@@ -370,7 +412,15 @@ def conv_transpose1d(
     return _conv_transpose("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op(method=False, aliases=("nn.functional.conv_transpose2d",), aten="conv_transpose2d.input", saves=_SAVES, strides="weighted")
+@op(
+    method=False,
+    aliases=("nn.functional.conv_transpose2d",),
+    aten="conv_transpose2d.input",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(2),
+    autocast="lower",
+)
 def conv_transpose2d(
     input: Array,
     weight: Array,
@@ -398,7 +448,15 @@ def conv_transpose2d(
     return _conv_transpose("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op(method=False, aliases=("nn.functional.conv_transpose3d",), aten="conv_transpose3d.input", saves=_SAVES, strides="weighted")
+@op(
+    method=False,
+    aliases=("nn.functional.conv_transpose3d",),
+    aten="conv_transpose3d.input",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(3),
+    autocast="lower",
+)
 def conv_transpose3d(
     input: Array,
     weight: Array,
@@ -481,7 +539,7 @@ def _convolution_rule(g, _result, input, weight, bias, stride, padding, dilation
 defvjp(convolution, _convolution_rule, saves=_SAVES)
 
 
-@op(method=False, aliases=("nn.functional.conv_tbc",), aten="conv_tbc", saves=_SAVES)
+@op(method=False, aliases=("nn.functional.conv_tbc",), aten="conv_tbc", saves=_SAVES, autocast="lower")
 def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
     """Correlates sequences whose dimensions are (time, batch, channels) with ``weight``, zero-padded by ``pad`` on both sides.
 

@@ -17,7 +17,7 @@ from ._numeric import scalar_name, unsupported
 from .searching import list_text, ranks
 
 
-@op(host=True, differentiable=False, out=True, aten="bincount")
+@op(host=True, differentiable=False, out=True, aten="bincount", spelled={"out": ""})
 def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> np.ndarray:
     """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences.
 
@@ -93,7 +93,12 @@ def _count(places: Sequence[Array], weight: Array | None, sizes: Sequence[int], 
     return counts[:total].reshape(tuple(sizes))
 
 
-@op(out=True, differentiable=False, aten="histc")
+@op(
+    out=True,
+    differentiable=False,
+    aten="histc",
+    out_dtype="torch.histogram: input tensor and hist tensor should have the same dtype, but got input {its_cpp} and hist {mine_cpp}",
+)
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
     """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes of ``input``.
 

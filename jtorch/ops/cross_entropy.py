@@ -13,6 +13,7 @@ from jax import lax
 from ._declare import Array, defvjp, guard_range, op
 from ._kernel import cast
 from ._losses import number, reduced, reduction_of
+from ._nodes import Made
 from ._numeric import is_float, require, scalar_name, unsupported, wide
 
 
@@ -248,7 +249,31 @@ def _cross_entropy_rule(
     return (*grads, None) if weight is None else grads
 
 
-@op(namespace="nn.functional", aten="cross_entropy_loss", saves=("input", "target", "weight"))
+def _node_of_likelihood(made: Made, plain: bool = False) -> str:
+    n = made.ndims[0]
+    if n < 3:
+        return "NllLossBackward0"
+    return "ViewBackward0" if made.given("reduction") == "none" and (n != 4 or plain) else "NllLoss2DBackward0"
+
+
+def _node_of_entropy(made: Made) -> str:
+    """Of class indices or probabilities, with smoothed labels or without."""
+    none, mean = made.given("reduction") == "none", made.given("reduction") in (None, "mean")
+    if made.avals[1].differentiable:
+        return "DivBackward1" if mean else "NegBackward0"
+    if made.given("label_smoothing"):
+        return "AddBackward0"
+    return _node_of_likelihood(made, none and made.ndims[0] == 4)
+
+
+@op(
+    namespace="nn.functional",
+    aten="cross_entropy_loss",
+    saves=("input", "target", "weight"),
+    native=False,
+    node=_node_of_entropy,
+    autocast="float32",
+)
 def cross_entropy(
     input: Array,
     target: Array,
@@ -288,7 +313,7 @@ def cross_entropy(
 defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
 
 
-@op(namespace="nn.functional", aten="nll_loss_nd", saves=("target", "weight"))
+@op(namespace="nn.functional", aten="nll_loss_nd", saves=("target", "weight"), native=False, node=_node_of_likelihood, autocast="float32")
 def nll_loss(
     input: Array,
     target: Array,

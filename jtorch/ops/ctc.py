@@ -144,7 +144,12 @@ def _ctc_rule(
     return grad, None, None, None
 
 
-@op(namespace="_C", aten="_ctc_loss", saves=("log_probs", "targets", "input_lengths", "target_lengths"))
+@op(
+    namespace="_C",
+    aten="_ctc_loss",
+    saves=("log_probs", "targets", "input_lengths", "target_lengths"),
+    node=lambda made: "WhereBackward0" if made.given("zero_infinity") else "CtcLossBackward0",
+)
 def _ctc_loss(log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, blank: int, zero_infinity: bool) -> Array:
     """The negative log likelihood of each sample's labels: ``(T, N, C)`` log probabilities and ``(N, S)`` targets give ``(N)``.
 

@@ -40,7 +40,7 @@ def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, kernel: str
     return to_dtype(_scanned(wide(x), axis, scan), x.dtype)
 
 
-@reduction(inplace=True, saves=(), computes_out=True, aten="cumsum")
+@reduction(inplace=True, saves=(), computes_out=True, aten="cumsum", out_dtype="expected", out_apart="partly", autocast="cuda float32")
 def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running sums along ``dim``.
 
@@ -59,7 +59,9 @@ def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     return _running(input, dim, dtype, _sums, "cumsum")
 
 
-@reduction(inplace=True, saves=("input",), computes_out=True, aten="cumprod")
+@reduction(
+    inplace=True, saves=("input",), computes_out=True, aten="cumprod", out_dtype="expected", out_apart="partly", autocast="cuda float32"
+)
 def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running products along ``dim``.
 
@@ -113,7 +115,7 @@ def _running_extremum(name: str, input: Array, dim: int, scan: Any) -> tuple[Arr
     return running_extremum(input, axis, beats, by_xla)
 
 
-@reduction(saves=(), returns="cummax", fields=("values", "indices"), aten="cummax")
+@reduction(saves=(), returns="cummax", fields=("values", "indices"), aten="cummax", out_dtype="scalar_type")
 def cummax(input: Array, dim: int) -> tuple[Array, Array]:
     """Running maxima along ``dim`` and the last places so far where they stand.
 
@@ -131,7 +133,7 @@ def cummax(input: Array, dim: int) -> tuple[Array, Array]:
     return _running_extremum("cummax", input, dim, lax.cummax)
 
 
-@reduction(saves=(), returns="cummin", fields=("values", "indices"), aten="cummin")
+@reduction(saves=(), returns="cummin", fields=("values", "indices"), aten="cummin", out_dtype="scalar_type")
 def cummin(input: Array, dim: int) -> tuple[Array, Array]:
     """Running minima along ``dim`` and the last places so far where they stand.
 
@@ -193,7 +195,7 @@ def _complex_logcumsumexp(x: Array, axis: int) -> Array:
     return jnp.moveaxis(jnp.concatenate([moved[:1], rest]), 0, axis)
 
 
-@reduction(saves=("input", "result"), aten="logcumsumexp")
+@reduction(saves=("input", "result"), aten="logcumsumexp", out_dtype="scalar_type", out_apart="partly")
 def logcumsumexp(input: Array, dim: int) -> Array:
     """Logarithms of the running sums of exponentials along ``dim``, without overflow.
 
@@ -285,7 +287,7 @@ def _check_neighbour(input: Array, other: Array | None, axis: int) -> None:
             )
 
 
-@op(promote="common", out=True, saves=(), aten="diff", strides="order")
+@op(promote="common", out=True, saves=(), aten="diff", strides="order", out_apart="wholly", node="SubBackward0")
 def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, append: Array | None = None) -> Array:
     """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``.
 
@@ -373,7 +375,7 @@ def float_times(a: Array, b: Array) -> Array:
     return default_float(a * b)
 
 
-@op(namespace="_C", promote="common", check=_no_bools("trapezoid"), aten="trapezoid.x")
+@op(namespace="_C", promote="common", check=_no_bools("trapezoid"), aten="trapezoid.x", node="DivBackward1")
 def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     """The area under ``y`` over the points ``x`` along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
@@ -382,7 +384,7 @@ def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     return jnp.sum(_areas("trapezoid", y, x, 1, axis), axis=axis) / 2
 
 
-@op(namespace="_C", aten="trapezoid.dx")
+@op(namespace="_C", aten="trapezoid.dx", node="MulBackward1")
 def _trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
     """The area under ``y``, whose points are ``dx`` apart along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
@@ -401,7 +403,7 @@ def _nothing(y: Array, axis: int) -> Array:
     return jnp.zeros([n for d, n in enumerate(y.shape) if d != axis], y.dtype)
 
 
-@op(namespace="_C", promote="common", check=_no_bools("cumulative_trapezoid"), aten="cumulative_trapezoid.x")
+@op(namespace="_C", promote="common", check=_no_bools("cumulative_trapezoid"), aten="cumulative_trapezoid.x", node="DivBackward1")
 def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     """The running areas under ``y`` over the points ``x`` along ``dim``."""
     if y.ndim == 0:
@@ -411,7 +413,7 @@ def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     return _sums(made, axis) / 2 if made.size else made
 
 
-@op(namespace="_C", aten="cumulative_trapezoid.dx")
+@op(namespace="_C", aten="cumulative_trapezoid.dx", node="CumsumBackward0")
 def _cumulative_trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
     """The running areas under ``y``, whose points are ``dx`` apart along ``dim``."""
     if y.ndim == 0:

@@ -10,6 +10,7 @@ from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, defvjp, op
 from ._kernel import unbroadcast
 from ._losses import number
+from ._nodes import Made
 from ._numeric import is_float, scalar_name
 
 
@@ -65,7 +66,14 @@ def _by_product(x1: Array, x2: Array, p: float, compute_mode: str | None) -> boo
     return compute_mode == _MODES[1]
 
 
-@op(aten="cdist", method=False, saves=("x1", "x2", "result"))
+def _node_of_distances(made: Made) -> str:
+    mode = made.given("compute_mode")
+    many = max(v.shape[-2] for v in made.avals[:2]) > 25
+    product = many if mode in (None, "use_mm_for_euclid_dist_if_necessary") else mode == "use_mm_for_euclid_dist"
+    return "ViewBackward0" if product and made.given("p") in (None, 2) else "CdistBackward0"
+
+
+@op(aten="cdist", method=False, saves=("x1", "x2", "result"), native=False, home="functional", node=_node_of_distances, autocast="float32")
 def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Array:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``.
 
@@ -115,7 +123,7 @@ def _cdist_rule(
 defvjp(cdist, _cdist_rule)
 
 
-@op(namespace="nn.functional", aliases=("pdist",), aten="pdist", method=False)
+@op(namespace="nn.functional", aliases=("pdist",), aten="pdist", method=False, autocast="cuda float32", dispatched="in parts")
 def pdist(input: Array, p: float = 2) -> Array:
     """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to those after it, ...
 
@@ -147,7 +155,15 @@ def _clamped_norm(x: Array, axis: int | None, eps: float) -> Array:
     return norm + lax.stop_gradient(jnp.maximum(norm, number(eps, norm)) - norm)
 
 
-@op(namespace="nn.functional", promote="expanded", aliases=("cosine_similarity",), aten="cosine_similarity", method=False)
+@op(
+    namespace="nn.functional",
+    promote="expanded",
+    aliases=("cosine_similarity",),
+    aten="cosine_similarity",
+    method=False,
+    node="SumBackward1",
+    autocast="cuda float32",
+)
 def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-08) -> Array:
     """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``.
 

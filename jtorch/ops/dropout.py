@@ -19,7 +19,7 @@ def _noise(input: Array, mask: Array, keep: Array) -> Array:
     return to_dtype(mask.astype(one) / keep.astype(one), input.dtype)
 
 
-@op(namespace="_C", saves=("mask",), aten="dropout", strides="preserve")
+@op(namespace="_C", saves=("mask",), aten="dropout", strides="preserve", node="MulBackward0")
 def _dropout(input: Array, mask: Array, keep: Number) -> Array:
     """``input`` where ``mask`` (broadcast) is true, divided by ``keep``, and zero elsewhere."""
     return input * _noise(input, mask, keep)
@@ -37,7 +37,7 @@ def _scale(p: float) -> float:
     return 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
 
 
-@op(namespace="_C", saves=("mask",), aten="alpha_dropout", strides="preserve")
+@op(namespace="_C", saves=("mask",), aten="alpha_dropout", strides="preserve", node="AddBackward0")
 def _alpha_dropout(input: Array, mask: Array, p: float) -> Array:
     """``input`` where ``mask`` (broadcast) is true, SELU's saturation value elsewhere, scaled and shifted to keep mean and variance."""
     a = _scale(p)
@@ -53,7 +53,7 @@ def _alpha_dropout_rule(g: Array, result: None, input: Array, mask: Array, p: fl
 defvjp(_alpha_dropout, _alpha_dropout_rule, saves=("mask",))
 
 
-@op(namespace="_C", saves=(), aten="bernoulli")
+@op(namespace="_C", saves=(), aten="bernoulli", node="NormalBackward3")
 def _drawn(sample: Array, parameters: list[Array]) -> Array:
     """The sample, as a result that depends on the parameters of its distribution, with zero gradients."""
     return sample

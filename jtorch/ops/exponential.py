@@ -12,13 +12,20 @@ from jax import lax
 from .. import dtypes
 from . import _complex, _loops
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
+from ._nodes import Made
 from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
 from .indexing import check_fits
 
 # ---- powers ----------------------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor")
+def _node_of_power(made: Made) -> str:
+    if not made.is_tensor("exponent"):
+        return "PowBackward0"
+    return "PowBackward1" if made.is_tensor(next(iter(made.layout))) else "PowBackward2"
+
+
+@binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor", node=_node_of_power, autocast="cuda float32")
 def pow(input: Array | Power, exponent: Array | Power) -> Array:
     """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product.
 
@@ -113,7 +120,13 @@ def _pow_tensor_rule(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
 defvjp(pow, _pow_rule)
 
 
-@pointwise(promote=None, saves=("input", "exponent"), aten="float_power.Tensor_Tensor")
+@pointwise(
+    promote=None,
+    saves=("input", "exponent"),
+    aten="float_power.Tensor_Tensor",
+    out_dtype="the output given to float_power has dtype {mine} but the operation's result requires dtype {its}",
+    node="PowBackward1",
+)
 def float_power(input: Array | float, exponent: Array | float) -> Array:
     """Raises ``input`` to the power ``exponent`` in double precision.
 
@@ -144,7 +157,7 @@ def _float_power_rule(g: Array, _: None, input: Array | Number, exponent: Array 
 defvjp(float_power, _float_power_rule)
 
 
-@unary(promote=None, inplace=True, saves=("input",), aten="square")
+@unary(promote=None, inplace="both", saves=("input",), aten="square", node="PowBackward0")
 def square(input: Array) -> Array:
     """``input * input``.
 
@@ -167,7 +180,7 @@ def _square_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(square, _square_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="sqrt")
+@unary(inplace="both", saves=("result",), aten="sqrt")
 def sqrt(input: Array) -> Array:
     """The square root; NaN for negative real numbers.
 
@@ -189,7 +202,7 @@ def _sqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(sqrt, _sqrt_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="rsqrt")
+@unary(inplace="both", saves=("result",), aten="rsqrt", autocast="cuda float32")
 def rsqrt(input: Array) -> Array:
     """One over the square root.
 
@@ -211,7 +224,7 @@ def _rsqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(rsqrt, _rsqrt_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="reciprocal")
+@unary(inplace="both", saves=("result",), aten="reciprocal", autocast="cuda float32")
 def reciprocal(input: Array) -> Array:
     """One over each element.
 
@@ -267,7 +280,7 @@ defvjp(hypot, _hypot_rule)
 # ---- exponentials ----------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=("result",), aten="exp")
+@unary(inplace="both", saves=("result",), aten="exp", autocast="cuda float32")
 def exp(input: Array) -> Array:
     """The exponential function.
 
@@ -289,7 +302,7 @@ def _exp_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(exp, _exp_rule)
 
 
-@unary(inplace=True, aliases=("special.exp2",), saves=("result",), aten="exp2")
+@unary(inplace="both", aliases=("special.exp2",), saves=("result",), aten="exp2")
 def exp2(input: Array) -> Array:
     """Two to the power of each element.
 
@@ -329,7 +342,7 @@ def _exp2_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(exp2, _exp2_rule)
 
 
-@unary(inplace=True, aliases=("special.expm1",), saves=("result",), aten="expm1")
+@unary(inplace="both", aliases=("special.expm1",), saves=("result",), aten="expm1", autocast="cuda float32")
 def expm1(input: Array) -> Array:
     """``exp(input) - 1``, exact near 0.
 
@@ -351,7 +364,7 @@ def _expm1_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(expm1, _expm1_rule)
 
 
-@pointwise(promote="float", inplace=True, saves=("result", "other"), aten="ldexp.Tensor")
+@pointwise(promote="float", inplace="both", saves=("result", "other"), aten="ldexp.Tensor")
 def ldexp(input: Array, other: Array) -> Array:
     """``input * 2**other``.
 
@@ -384,7 +397,17 @@ def _ldexp_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Ar
 defvjp(ldexp, _ldexp_rule)
 
 
-@unary(promote=None, returns="frexp", fields=("mantissa", "exponent"), saves=("result",), aten="frexp.Tensor")
+@unary(
+    promote=None,
+    returns="frexp",
+    fields=("mantissa", "exponent"),
+    saves=("result",),
+    aten="frexp.Tensor",
+    out_dtype={
+        "mantissa": "torch.frexp() expects mantissa to have dtype {its_cpp} but got {mine_cpp}",
+        "exponent": "torch.frexp() expects exponent to have int dtype but got {mine_cpp}",
+    },
+)
 def frexp(input: Array) -> tuple[Array, Array]:
     """Splits into ``mantissa * 2**exponent`` with the mantissa's magnitude in [0.5, 1) and an ``int32`` exponent.
 
@@ -419,7 +442,7 @@ defvjp(frexp, _frexp_rule)
 # ---- logarithms ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=("input",), aten="log")
+@unary(inplace="both", saves=("input",), aten="log", autocast="cuda float32")
 def log(input: Array) -> Array:
     """The natural logarithm; NaN for negative real numbers.
 
@@ -441,7 +464,7 @@ def _log_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(log, _log_rule)
 
 
-@unary(inplace=True, saves=("input",), aten="log2")
+@unary(inplace="both", saves=("input",), aten="log2", autocast="cuda float32")
 def log2(input: Array) -> Array:
     """The logarithm of base 2.
 
@@ -463,7 +486,7 @@ def _log2_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(log2, _log2_rule)
 
 
-@unary(inplace=True, saves=("input",), aten="log10")
+@unary(inplace="both", saves=("input",), aten="log10", autocast="cuda float32")
 def log10(input: Array) -> Array:
     """The logarithm of base 10.
 
@@ -485,7 +508,7 @@ def _log10_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(log10, _log10_rule)
 
 
-@unary(inplace=True, aliases=("special.log1p",), saves=("input",), aten="log1p")
+@unary(inplace="both", aliases=("special.log1p",), saves=("input",), aten="log1p", autocast="cuda float32")
 def log1p(input: Array) -> Array:
     """``log(1 + input)``, exact near 0.
 
@@ -564,7 +587,7 @@ def _logaddexp2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arr
 defvjp(logaddexp2, _logaddexp2_rule)
 
 
-@binary(promote="float", inplace=True, aliases=("special.xlogy",), saves=("input", "other"), aten="xlogy.Tensor")
+@binary(promote="float", inplace="both", aliases=("special.xlogy",), saves=("input", "other"), aten="xlogy.Tensor")
 def xlogy(input: Array | Number, other: Array | Number) -> Array:
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
 
@@ -591,7 +614,9 @@ def _xlogy_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, A
 defvjp(xlogy, _xlogy_rule)
 
 
-@binary(namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_xlog1py")
+@binary(
+    namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_xlog1py", node="SpecialXlog1PyBackward0"
+)
 def xlog1py(input: Array | Number, other: Array | Number) -> Array:
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
 

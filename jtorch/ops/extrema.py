@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import broadcast_shapes
 from ._declare import Array, Number, defvjp, pointwise
+from ._nodes import Made, by_operand
 from ._numeric import is_bool, is_complex, require, scalar_name, zeros_where
 
 # ---- the larger and the smaller --------------------------------------------------------------------------------------------------
@@ -128,7 +129,20 @@ defvjp(fmin, _fmin_rule)
 # ---- clamping --------------------------------------------------------------------------------------------------------------------
 
 
-@pointwise(inplace=True, aliases=("clip",), saves=("input", "min", "max"), fits=("min", "max"), alike=("min", "max"), aten="clamp")
+def _node_of_clamp(made: Made) -> str:
+    return f"ClampBackward{0 if made.is_tensor('min') or made.is_tensor('max') else 1}"
+
+
+@pointwise(
+    inplace="both",
+    aliases=("clip",),
+    saves=("input", "min", "max"),
+    fits=("min", "max"),
+    alike=("min", "max"),
+    aten="clamp",
+    out_dtype="found",
+    node=_node_of_clamp,
+)
 def clamp(input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``.
 
@@ -175,7 +189,7 @@ def _clamp_rule(
 defvjp(clamp, _clamp_rule)
 
 
-@pointwise(inplace=True, saves=("input", "min"), fits=("min",), aten="clamp_min")
+@pointwise(inplace="both", saves=("input", "min"), fits=("min",), aten="clamp_min", node=by_operand("ClampMin", "min", 1, 0))
 def clamp_min(input: Array, min: Array | Number) -> Array:
     """Raises elements below ``min`` to ``min``.
 
@@ -198,7 +212,7 @@ def _clamp_min_rule(g: Array, _: None, input: Array, min: Array) -> tuple[Array,
 defvjp(clamp_min, _clamp_min_rule)
 
 
-@pointwise(inplace=True, saves=("input", "max"), fits=("max",), aten="clamp_max")
+@pointwise(inplace="both", saves=("input", "max"), fits=("max",), aten="clamp_max", node=by_operand("ClampMax", "max", 1, 0))
 def clamp_max(input: Array, max: Array | Number) -> Array:
     """Lowers elements above ``max`` to ``max``.
 

@@ -36,7 +36,12 @@ def _passed(g: Array, input: Array, scale: Array, zero_point: Array, quant_min: 
     return jnp.where((place >= quant_min) & (place <= quant_max), g, jnp.zeros((), g.dtype))
 
 
-@op(namespace="_C", saves=("input", "scale", "zero_point"), aten="fake_quantize_per_tensor_affine.tensor_qparams")
+@op(
+    namespace="_C",
+    saves=("input", "scale", "zero_point"),
+    aten="fake_quantize_per_tensor_affine.tensor_qparams",
+    node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0",
+)
 def _fake_quantize(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
     """``fake_quantize_per_tensor_affine`` with tensors for scale and zero point."""
     return _quantised(input, scale.reshape((1,) * input.ndim), zero_point.reshape((1,) * input.ndim), quant_min, quant_max)
@@ -56,7 +61,12 @@ def _along(x: Array, axis: int, ndim: int) -> Array:
     return x.reshape(tuple(-1 if d == axis else 1 for d in range(ndim)))
 
 
-@op(method=False, saves=("input", "scale", "zero_point"), aten="fake_quantize_per_channel_affine")
+@op(
+    method=False,
+    saves=("input", "scale", "zero_point"),
+    aten="fake_quantize_per_channel_affine",
+    node="FakeQuantizePerChannelAffineCachemaskBackward0",
+)
 def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int) -> Array:
     """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make with a scale and zero point for each channel.
 

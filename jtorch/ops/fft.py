@@ -11,6 +11,7 @@ from jax import lax
 from .. import dtypes
 from ..errors import canonical_dim
 from ._declare import Array, Dtype, op
+from ._nodes import Made, Rule
 from .creation import factory
 
 Sizes = int | tuple[int, ...] | None
@@ -175,7 +176,9 @@ def _over_xla(norm: str | None, inverse: bool, points: int) -> float:
     return 1.0 if inverse and norm in (None, "backward") else factor
 
 
-@transform(aten="fft_fft", strides="fft")
+@transform(
+    aten="fft_fft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "FftR2CBackward0", autocast="cpu float32"
+)
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points.
 
@@ -196,7 +199,9 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
     return _along("fft", input, n, dim, norm, False)
 
 
-@transform(aten="fft_ifft", strides="fft")
+@transform(
+    aten="fft_ifft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "ConjBackward0", autocast="cpu float32"
+)
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``.
 
@@ -214,7 +219,7 @@ def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _along("ifft", input, n, dim, norm, True)
 
 
-@transform(aten="fft_rfft", strides="rfft")
+@transform(aten="fft_rfft", strides="rfft", node="FftR2CBackward0", autocast="cpu float32")
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative.
 
@@ -232,7 +237,7 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _real_along("rfft", input, n, dim, norm, False)
 
 
-@transform(aten="fft_irfft", strides="irfft")
+@transform(aten="fft_irfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32")
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``rfft``; ``n``, by default ``2 * (m - 1)`` for m frequencies, is the size of the real result.
 
@@ -250,7 +255,7 @@ def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = 
     return _to_real_along(input, n, dim, norm, True)
 
 
-@transform(aten="fft_hfft", strides="irfft")
+@transform(aten="fft_hfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32")
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half.
 
@@ -270,7 +275,7 @@ def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _to_real_along(input, n, dim, norm, False)
 
 
-@transform(aten="fft_ihfft", strides="ihfft")
+@transform(aten="fft_ihfft", strides="ihfft", node="ConjBackward0", autocast="cpu float32")
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``.
 
@@ -320,7 +325,21 @@ def _to_real_nd(name: str, input: Array, s: Sizes, dim: Sizes, norm: str | None,
     return _c2r(x if inverse else jnp.conj(x), dims[-1], points, _over_xla(norm, inverse, points))
 
 
-@transform(aten="fft_fftn", strides="fftn")
+def _node_of_transform(real: str, dims: str = "dim") -> Rule:
+    """A Fourier transform of complex numbers, or of real ones: then ``real`` if it is along one dimension only."""
+
+    def rule(made: Made) -> str:
+        if made.is_complex:
+            return "FftC2CBackward0"
+        several = made.given(dims)
+        if several is None:
+            several = made.given("s") or range(made.avals[0].ndim)
+        return real if isinstance(several, int) or len(several) == 1 else "FftC2CBackward0"
+
+    return rule
+
+
+@transform(aten="fft_fftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32")
 def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``.
 
@@ -339,7 +358,7 @@ def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifftn", strides="fftn")
+@transform(aten="fft_ifftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32")
 def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``.
 
@@ -358,7 +377,7 @@ def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfftn", strides="rfftn")
+@transform(aten="fft_rfftn", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32")
 def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative.
 
@@ -376,7 +395,7 @@ def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfftn", strides="irfftn")
+@transform(aten="fft_irfftn", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32")
 def irfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
@@ -397,7 +416,7 @@ def irfftn(
     return _to_real_nd("irfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_hfftn", strides="irfftn")
+@transform(aten="fft_hfftn", strides="irfftn", node="FftC2RBackward0", dispatched="in parts")
 def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half along the last of ``dim``.
 
@@ -416,7 +435,7 @@ def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_ihfftn", strides="ihfftn")
+@transform(aten="fft_ihfftn", strides="ihfftn", node=_node_of_transform("ConjBackward0"), dispatched="in parts")
 def ihfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
@@ -437,7 +456,7 @@ def ihfftn(
     return _real_nd("ihfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_fft2", strides="fftn")
+@transform(aten="fft_fft2", strides="fftn", node=_node_of_transform("FftR2CBackward0"), autocast="cpu float32")
 def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``fftn`` over two dimensions.
 
@@ -456,7 +475,7 @@ def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifft2", strides="fftn")
+@transform(aten="fft_ifft2", strides="fftn", node=_node_of_transform("ConjBackward0"), autocast="cpu float32")
 def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``ifftn`` over two dimensions.
 
@@ -475,7 +494,7 @@ def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfft2", strides="rfftn")
+@transform(aten="fft_rfft2", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32")
 def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``rfftn`` over two dimensions.
 
@@ -494,7 +513,7 @@ def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfft2", strides="irfftn")
+@transform(aten="fft_irfft2", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32")
 def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``irfftn`` over two dimensions.
 
@@ -513,7 +532,7 @@ def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tupl
     return _to_real_nd("irfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_hfft2", strides="irfftn")
+@transform(aten="fft_hfft2", strides="irfftn", node="FftC2RBackward0", dispatched="in parts")
 def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``hfftn`` over two dimensions.
 
@@ -532,7 +551,7 @@ def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _to_real_nd("hfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_ihfft2", strides="ihfftn")
+@transform(aten="fft_ihfft2", strides="ihfftn", node=_node_of_transform("ConjBackward0"), dispatched="in parts")
 def ihfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``ihfftn`` over two dimensions.
 
@@ -616,7 +635,7 @@ def _shift(input: Array, dim: int | tuple[int, ...] | None, halves: str) -> Arra
     return jnp.roll(input, shifts, dims)
 
 
-@op(namespace="fft", saves=(), family="fft", aten="fft_fftshift")
+@op(namespace="fft", saves=(), family="fft", aten="fft_fftshift", node="RollBackward0")
 def fftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """Brings the zero frequency to the middle of ``dim`` (all dimensions by default).
 
@@ -631,7 +650,7 @@ def fftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     return _shift(input, dim, "down")
 
 
-@op(namespace="fft", saves=(), family="fft", aten="fft_ifftshift")
+@op(namespace="fft", saves=(), family="fft", aten="fft_ifftshift", node="RollBackward0")
 def ifftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """The inverse of ``fftshift``.
 

@@ -11,7 +11,7 @@ from ._axes import reduced_dims
 from ._declare import Array, op
 
 
-@op(out=True, differentiable=False, aten="hash_tensor")
+@op(out=True, differentiable=False, aten="hash_tensor", out_dtype="Expected result to be of dtype uint64, but got {mine}")
 def hash_tensor(input: Array, dim: int | tuple[int, ...] = (), *, keepdim: bool = False, mode: int = 0) -> Array:
     """A hash of the elements over ``dim`` (all by default): the exclusive or of their bits, as 64-bit numbers.
 

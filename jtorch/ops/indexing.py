@@ -16,6 +16,7 @@ from jax import lax
 from ..dtypes import from_np
 from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, Number, guard, guard_range, op, shape
+from ._nodes import by_operand
 
 _BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"
 
@@ -90,7 +91,7 @@ def along(x: Array, dim: int, positions: Array) -> Array:
     return jnp.take_along_axis(x, positions, dim, mode="promise_in_bounds")
 
 
-@shape(saves=("index",), out=True, aten="gather")
+@shape(saves=("index",), out=True, aten="gather", out_dtype="expected", out_apart="wholly")
 def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix.
 
@@ -127,7 +128,7 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
     return along(x, axis, i).reshape(index.shape)
 
 
-@shape(saves=("indices",), out=True, aten="take_along_dim")
+@shape(saves=("indices",), out=True, aten="take_along_dim", out_dtype="expected", node="GatherBackward0")
 def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Array:
     """Takes elements along ``dim`` like ``gather``, but broadcasts the other dimensions; without ``dim``, from the flattened tensor.
 
@@ -163,7 +164,13 @@ def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Arra
     return jnp.take_along_axis(jnp.broadcast_to(input, x_shape), jnp.broadcast_to(i, i_shape), axis, mode="promise_in_bounds")
 
 
-@shape(saves=("index",), out=True, aten="index_select")
+@shape(
+    saves=("index",),
+    out=True,
+    aten="index_select",
+    out_dtype="index_select(): self and result must have the same scalar type",
+    out_apart="wholly",
+)
 def index_select(input: Array, dim: int, index: Array) -> Array:
     """The slices of ``input`` along ``dim`` at the positions of the vector ``index``, in its order.
 
@@ -193,7 +200,13 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
     return taken.reshape(()) if input.ndim == 0 else taken
 
 
-@shape(saves=("index",), out=True, aten="take")
+@shape(
+    saves=("index",),
+    out=True,
+    aten="take",
+    out_dtype="take(): self and out expected to have the same dtype, but got self.dtype = {its} and out.dtype = {mine}",
+    out_apart="wholly",
+)
 def take(input: Array, index: Array) -> Array:
     """The elements of the flattened ``input`` at the positions ``index``; negative ones count from the end.
 
@@ -266,7 +279,7 @@ def _index(input: Array, indices: list[Array | None]) -> Array:
     return fetch(input, parts) if any(not isinstance(p, slice) for p in parts) else input
 
 
-@shape(namespace="_C", saves=("positions",), aten="index.Tensor")
+@shape(namespace="_C", saves=("positions",), aten="index.Tensor", node="IndexBackward0")
 def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array:
     """``input[:, ..., mask]``: slices at flat ``positions`` of the ``count`` dimensions from ``start``, which a mask has selected.
 
@@ -276,7 +289,14 @@ def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array
     return fetch(input.reshape(merged), at_dim(start, positions))
 
 
-@op(host=True, differentiable=False, out=True, aten="nonzero", strides="positions")
+@op(
+    host=True,
+    differentiable=False,
+    out=True,
+    aten="nonzero",
+    strides="positions",
+    out_dtype="nonzero: Expected out tensor to have scalar type {its} but got scalar type{mine}",
+)
 def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.ndarray, ...]:
     """The positions of all elements that are not zero, in row-major order; ``as_tuple`` gives one vector for each dimension.
 
@@ -320,7 +340,12 @@ def index_by_mask(mask: Array) -> np.ndarray:
     return np.flatnonzero(mask).astype(np.int64)
 
 
-@op(differentiable=False, out=True, aten="nonzero_static")
+@op(
+    differentiable=False,
+    out=True,
+    aten="nonzero_static",
+    out_dtype="nonzero_static: Expected out tensor to have scalar type {its} but got scalar type{mine}",
+)
 def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     """The first ``size`` positions of elements that are not zero; rows that are left over hold ``fill_value``.
 
@@ -345,7 +370,7 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     return jnp.stack([i.astype(np.int64) for i in found], axis=1)
 
 
-@shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar", elementwise=True)
+@shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar", repeats="warned", node=by_operand("MaskedFill", "value", 1, 0), elementwise=True)
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     """``input`` with ``value`` wherever ``mask`` is true.
 
@@ -496,7 +521,7 @@ def _placed(input: Array, mask: Array, source: Array) -> tuple[Array, Array]:
     return jnp.where(mask, placed, input), count
 
 
-@shape(namespace="_C", saves=("mask",), aten="index_put")
+@shape(namespace="_C", saves=("mask",), aten="index_put", node="IndexPutBackward0")
 def _masked_write(input: Array, mask: Array, values: Array) -> Array:
     """``input[mask] = values`` for a mask of the input's shape and a vector of exactly as many values as it selects.
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import dtypes
 from ._declare import Array, defvjp, op
+from ._nodes import Made
 from .adaptive_pooling import _adaptive_avg, _adaptive_avg_rule
 
 _LINEAR = {"linear": 3, "bilinear": 4, "trilinear": 5}
@@ -323,7 +324,16 @@ def _resample(x: Array, tables: list[Table]) -> Array:
     return wide.astype(x.dtype)
 
 
-@op(namespace="nn.functional", aten="upsample", strides="resized")
+def _node_of_interpolation(made: Made) -> str:
+    kinds = {"nearest": "Nearest", "nearest-exact": "NearestExact", "bilinear": "Bilinear", "bicubic": "Bicubic", "linear": "Linear"}
+    mode, n = str(made.given("mode") or "nearest"), made.avals[0].ndim - 2
+    if mode == "area":
+        return "SqueezeBackward1" if n == 1 else f"AdaptiveAvgPool{n}DBackward0"
+    antialias = "Aa" if made.given("antialias") else ""
+    return f"Upsample{kinds.get(mode, mode.capitalize())}{n}D{antialias}Backward0"
+
+
+@op(namespace="nn.functional", aten="upsample", strides="resized", native=False, node=_node_of_interpolation)
 def interpolate(
     input: Array,
     size: int | tuple[int, ...] | None = None,

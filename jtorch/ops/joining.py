@@ -38,7 +38,7 @@ def _shape_text(shape: tuple[int, ...]) -> str:
     return str(list(shape))
 
 
-@shape(aliases=("concat", "concatenate"), out=True, aten="cat", strides="images")
+@shape(aliases=("concat", "concatenate"), out=True, aten="cat", strides="images", out_apart="wholly", autocast="widest")
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes.
 
@@ -83,7 +83,7 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     return lax.concatenate([lax.convert_element_type(t, dtype) for _, t in kept], axis)
 
 
-@shape(out=True, aten="stack")
+@shape(out=True, aten="stack", out_apart="wholly", autocast="widest")
 def stack(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors of one shape along a new dimension ``dim``.
 
@@ -141,7 +141,7 @@ def _stacked(name: str, tensors: list[Array], ndim: int, dim: int) -> Array:
     return cat([_at_least(t, ndim) for t in tensors], dim)
 
 
-@shape(out=True, aten="hstack")
+@shape(out=True, aten="hstack", node="CatBackward0")
 def hstack(tensors: list[Array]) -> Array:
     """Joins tensors along the second dimension, or the first if they are one-dimensional. 0-dim tensors count as one element.
 
@@ -159,7 +159,7 @@ def hstack(tensors: list[Array]) -> Array:
     return _stacked("hstack", tensors, 1, 0 if tensors and tensors[0].ndim <= 1 else 1)
 
 
-@shape(aliases=("row_stack",), out=True, aten="vstack")
+@shape(aliases=("row_stack",), out=True, aten="vstack", node="CatBackward0")
 def vstack(tensors: list[Array]) -> Array:
     """Joins tensors along the first dimension; vectors are rows, 0-dim tensors rows of one element.
 
@@ -179,7 +179,7 @@ def vstack(tensors: list[Array]) -> Array:
     return _stacked("vstack", tensors, 2, 0)
 
 
-@shape(out=True, aten="dstack")
+@shape(out=True, aten="dstack", node="CatBackward0")
 def dstack(tensors: list[Array]) -> Array:
     """Joins tensors along the third dimension, which is appended where missing.
 
@@ -198,7 +198,7 @@ def dstack(tensors: list[Array]) -> Array:
     return _stacked("dstack", tensors, 3, 2)
 
 
-@shape(out=True, aten="column_stack")
+@shape(out=True, aten="column_stack", node="CatBackward0")
 def column_stack(tensors: list[Array]) -> Array:
     """Joins tensors along the second dimension; one-dimensional ones are columns.
 
@@ -219,7 +219,7 @@ def column_stack(tensors: list[Array]) -> Array:
     return cat([t.reshape((t.size, 1)) if t.ndim <= 1 else t for t in tensors], 1)
 
 
-@shape(varargs="tensors", aten="block_diag")
+@shape(varargs="tensors", aten="block_diag", native=False, home="functional")
 def block_diag(tensors: list[Array]) -> Array:
     """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows.
 
@@ -256,7 +256,7 @@ def _vector(x: Array) -> None:
         raise RuntimeError(f"Expect a 1D vector, but got shape {_shape_text(x.shape)}")
 
 
-@shape(varargs="tensors", aten="cartesian_prod")
+@shape(varargs="tensors", aten="cartesian_prod", native=False, home="functional", node="StackBackward0", dispatched="in parts")
 def cartesian_prod(tensors: list[Array]) -> Array:
     """All ways to take one element of each vector, one way a row; a single vector is returned as it is.
 
@@ -287,7 +287,7 @@ def cartesian_prod(tensors: list[Array]) -> Array:
     return lax.concatenate(columns, 1)
 
 
-@shape(method=False, aten="combinations")
+@shape(method=False, aten="combinations", node="StackBackward0", dispatched="in parts")
 def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Array:
     """All ways to choose ``r`` elements of a vector, in the order of ``itertools.combinations``, one a row.
 
@@ -351,7 +351,7 @@ def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(input, spread, axes).reshape(result)
 
 
-@shape(varargs="dims", aten="tile")
+@shape(varargs="dims", aten="tile", node="RepeatBackward0")
 def tile(input: Array, dims: tuple[int, ...]) -> Array:
     """Copies the tensor ``dims[i]`` times along dimension ``i``, counted from the last one; missing counts are 1.
 
@@ -370,7 +370,7 @@ def tile(input: Array, dims: tuple[int, ...]) -> Array:
     return repeat(input, (1,) * (input.ndim - len(dims)) + tuple(dims))
 
 
-@shape(namespace="_C", aten="repeat_interleave.self_int")
+@shape(namespace="_C", aten="repeat_interleave.self_int", node="ViewBackward0")
 def _repeat_interleave_each(input: Array, repeats: int, dim: int) -> Array:
     """Repeats every slice along ``dim`` the same number of times."""
     axis = canonical_dim(dim, input.ndim)

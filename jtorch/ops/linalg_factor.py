@@ -74,7 +74,14 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     return factor, _failed_minor(a, upper, factor)
 
 
-@op(namespace="linalg", out=True, aten="linalg_cholesky", saves=("result",), strides="columns")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_cholesky",
+    saves=("result",),
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgCholeskyExBackward0", autocast="cpu float32", spelled={"A": "input"})
 def cholesky(A: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
 
@@ -102,7 +109,7 @@ def cholesky(A: Array, *, upper: bool = False) -> Array:
 defvjp(cholesky, lambda g, result, A, *, upper=False: _cholesky_rule(g, result, A, upper))
 
 
-@op(name="cholesky", out=True, aten="cholesky", saves=("result",), strides="columns")
+@op(name="cholesky", out=True, aten="cholesky", saves=("result",), strides="columns", out_dtype="expected", autocast="cpu float32")
 def torch_cholesky(input: Array, upper: bool = False) -> Array:
     """The Cholesky factor of positive-definite matrices: ``linalg.cholesky``.
 
@@ -129,8 +136,7 @@ defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, r
 
 @op(
     namespace="linalg", out=True, returns="linalg_cholesky_ex", fields=("L", "info"), aten="linalg_cholesky_ex", saves=("result",),
-    strides="columns:0",
-)
+    strides="columns:0", out_dtype="expected", node="LinalgCholeskyExBackward0", autocast="cpu float32", spelled={"A": "input"})
 def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan.
 
@@ -168,7 +174,15 @@ def _qr(a: Array, full: bool) -> tuple[Array, Array]:
     return q, jnp.concatenate([r, adjoint(q) @ a[..., m:]], -1)
 
 
-@op(namespace="linalg", out=True, returns="linalg_qr", fields=("Q", "R"), aten="linalg_qr", strides="columns")
+@op(
+    namespace="linalg",
+    out=True,
+    returns="linalg_qr",
+    fields=("Q", "R"),
+    aten="linalg_qr",
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgQrBackward0", autocast="cpu float32")
 def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``.
 
@@ -210,7 +224,17 @@ def _qr_gradient(g: tuple[Array, Array], A: Array, mode: str) -> tuple[Array]:
 defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
 
 
-@op(name="qr", out=True, returns="qr", fields=("Q", "R"), aten="qr", strides="columns")
+@op(
+    name="qr",
+    out=True,
+    returns="qr",
+    fields=("Q", "R"),
+    aten="qr",
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgQrBackward0",
+    through="linalg_qr",
+)
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     """The factors of ``linalg.qr``, complete unless ``some``.
 
@@ -228,7 +252,7 @@ def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
 defvjp(torch_qr, lambda g, result, input, some=True: _qr_gradient(g, input, "reduced" if some else "complete"))
 
 
-@op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf", strides="columns:0")
+@op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf", strides="columns:0", castable="torch.geqrf", autocast="cpu float32")
 def geqrf(input: Array) -> tuple[Array, Array]:
     """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales.
 
@@ -314,7 +338,13 @@ def _check_batches(a: Array, x: Array, name: str, less: int, function: str) -> N
         raise RuntimeError(f"{function}: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(batch)}")
 
 
-@op(namespace="linalg", name="householder_product", out=True, aten="linalg_householder_product", strides="columns")
+@op(
+    namespace="linalg",
+    name="householder_product",
+    out=True,
+    aten="linalg_householder_product",
+    strides="columns",
+    castable="torch.linalg.householder_product", node="LinalgHouseholderProductBackward0", autocast="cpu float32")
 def householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the Householder reflections that ``geqrf`` returns.
 
@@ -336,7 +366,13 @@ def householder_product(input: Array, tau: Array) -> Array:
     return _reflected(input, tau, start, range(tau.shape[-1] - 1, -1, -1), conjugate=False) if input.size else start
 
 
-@op(out=True, aten="orgqr", strides="columns")
+@op(
+    out=True,
+    aten="orgqr",
+    strides="columns",
+    castable="torch.linalg.householder_product",
+    node="LinalgHouseholderProductBackward0",
+    autocast="cpu float32", spelled={"tau": "input2"}, through="linalg_householder_product")
 def orgqr(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: ``linalg.householder_product``.
 
@@ -355,7 +391,12 @@ def orgqr(input: Array, tau: Array) -> Array:
     return householder_product(input, tau)
 
 
-@op(out=True, aten="ormqr", strides="columns")
+@op(
+    out=True,
+    aten="ormqr",
+    strides="columns",
+    out_dtype="torch.ormqr: Expected input and result to have the same dtype, but input has dtype{its} and result has dtype {mine}",
+    autocast="cpu float32", spelled={"tau": "input2", "other": "input3"})
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
 
@@ -422,7 +463,7 @@ def _check_pivot(pivot: bool) -> None:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
-@op(namespace="linalg", out=True, returns="linalg_lu", fields=("P", "L", "U"), aten="linalg_lu", constant=(0,))
+@op(namespace="linalg", out=True, returns="linalg_lu", fields=("P", "L", "U"), aten="linalg_lu", constant=(0,), node="LinalgLuBackward0")
 def lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
     """``A = P @ L @ U``: a permutation, a lower triangular matrix with ones on the diagonal, and an upper triangular one.
 
@@ -456,7 +497,14 @@ def _factored(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
     return packed, pivots, zero_pivot(packed)
 
 
-@op(namespace="linalg", out=True, returns="linalg_lu_factor", fields=("LU", "pivots"), aten="linalg_lu_factor", strides="columns:0")
+@op(
+    namespace="linalg",
+    out=True,
+    returns="linalg_lu_factor",
+    fields=("LU", "pivots"),
+    aten="linalg_lu_factor",
+    strides="columns:0",
+    out_dtype="expected", node="LinalgLuFactorExBackward0", dispatched="in parts")
 def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
     """L and U packed in one matrix, and the rows exchanged at each step (int32, counted from 1).
 
@@ -495,8 +543,7 @@ def _guard_pivots(a: Array, info: Array, function: str) -> None:
 
 @op(
     namespace="linalg", out=True, returns="linalg_lu_factor_ex", fields=("LU", "pivots", "info"), aten="linalg_lu_factor_ex",
-    strides="columns:0",
-)
+    strides="columns:0", out_dtype="expected", node="LinalgLuFactorExBackward0")
 def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
     """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``.
 
@@ -517,7 +564,16 @@ def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) ->
     return packed, pivots, info
 
 
-@op(out=True, returns="lu_unpack", fields=("P", "L", "U"), aten="lu_unpack", method=False, constant=(0,))
+@op(
+    out=True,
+    returns="lu_unpack",
+    fields=("P", "L", "U"),
+    aten="lu_unpack",
+    method=False,
+    constant=(0,),
+    out_dtype="expected",
+    autocast="cpu float32",
+)
 def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Array, Array, Array]:
     """The permutation, lower and upper triangular matrix of ``lu_factor``'s results; what is not asked for is empty.
 

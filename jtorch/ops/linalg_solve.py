@@ -15,6 +15,7 @@ from ._declare import Array, defvjp, guard_range, op
 from ._kernel import unbroadcast
 from ._linalg import adjoint, batched, check_float, check_kernel, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
 from ._matrix import size_of
+from ._nodes import Made
 from ._numeric import is_complex, scalar_name
 
 _adjoint = adjoint  # some ops have a parameter of that name
@@ -45,7 +46,10 @@ def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
     return (-(h @ g @ h),)
 
 
-@op(namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns")
+@op(
+    namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns", out_dtype="expected",
+    node="LinalgInvExBackward0",
+    autocast="cpu float32")
 def inv(A: Array) -> Array:
     """The inverses of square matrices.
 
@@ -70,7 +74,14 @@ def inv(A: Array) -> Array:
 defvjp(inv, _inv_rule)
 
 
-@op(out=True, aten="inverse", saves=("result",), strides="columns")
+@op(
+    out=True,
+    aten="inverse",
+    saves=("result",),
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgInvExBackward0",
+    autocast="cpu float32", through="linalg_inv")
 def inverse(input: Array) -> Array:
     """The inverses of square matrices: ``linalg.inv``.
 
@@ -95,8 +106,7 @@ defvjp(inverse, _inv_rule)
 
 @op(
     namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",),
-    strides="columns:0",
-)
+    strides="columns:0", out_dtype="expected", node="LinalgInvExBackward0", autocast="cpu float32")
 def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverses, and for each matrix 0, or the position of a zero pivot.
 
@@ -125,7 +135,7 @@ def _check_det(a: Array, function: str) -> None:
     check_float(a, function, kernel="lu_cpu" if function == "linalg.det" else None)
 
 
-@op(namespace="linalg", out=True, aten="linalg_det")
+@op(namespace="linalg", out=True, aten="linalg_det", out_dtype="expected", node="LinalgDetBackward0")
 def det(A: Array) -> Array:
     """The determinants of square matrices.
 
@@ -144,7 +154,7 @@ def det(A: Array) -> Array:
     return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
 
 
-@op(name="det", aten="det")
+@op(name="det", aten="det", node="LinalgDetBackward0", through="linalg_det")
 def torch_det(input: Array) -> Array:
     """The determinants of square matrices: ``linalg.det``.
 
@@ -167,7 +177,15 @@ def _slogdet(a: Array) -> tuple[Array, Array]:
     return sign.astype(a.dtype), logarithm.astype(jnp.finfo(a.dtype).dtype)
 
 
-@op(namespace="linalg", out=True, returns="linalg_slogdet", fields=("sign", "logabsdet"), aten="linalg_slogdet")
+@op(
+    namespace="linalg",
+    out=True,
+    returns="linalg_slogdet",
+    fields=("sign", "logabsdet"),
+    aten="linalg_slogdet",
+    out_dtype="expected",
+    node="LinalgSlogdetBackward0",
+)
 def slogdet(A: Array) -> tuple[Array, Array]:
     """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes.
 
@@ -188,7 +206,15 @@ def slogdet(A: Array) -> tuple[Array, Array]:
     return _slogdet(A)
 
 
-@op(name="slogdet", out=True, returns="slogdet", fields=("sign", "logabsdet"), aten="slogdet")
+@op(
+    name="slogdet",
+    out=True,
+    returns="slogdet",
+    fields=("sign", "logabsdet"),
+    aten="slogdet",
+    out_dtype="expected",
+    node="LinalgSlogdetBackward0",
+)
 def torch_slogdet(input: Array) -> tuple[Array, Array]:
     """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``.
 
@@ -206,7 +232,7 @@ def torch_slogdet(input: Array) -> tuple[Array, Array]:
     return slogdet(input)
 
 
-@op(aten="logdet")
+@op(aten="logdet", node=lambda made: "AddBackward0" if made.is_complex else "WhereBackward0")
 def logdet(input: Array) -> Array:
     """The logarithms of the determinants; nan where one is negative.
 
@@ -257,7 +283,15 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     return found[..., 0] if vector else found
 
 
-@op(namespace="linalg", out=True, aten="linalg_solve", strides="columns if left")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_solve",
+    strides="columns if left",
+    out_dtype="expected",
+    node="LinalgSolveExBackward0",
+    autocast="cpu float32",
+)
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
 
@@ -280,7 +314,14 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     return found
 
 
-@op(namespace="linalg", out=True, returns="linalg_solve_ex", fields=("result", "info"), aten="linalg_solve_ex", strides="columns:0 if left")
+@op(
+    namespace="linalg",
+    out=True,
+    returns="linalg_solve_ex",
+    fields=("result", "info"),
+    aten="linalg_solve_ex",
+    strides="columns:0 if left",
+    out_dtype="expected", node="LinalgSolveExBackward0", dispatched="in parts")
 def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     """``solve``, and for each matrix 0, or the position of a zero pivot.
 
@@ -313,7 +354,14 @@ def triangular(
     )
 
 
-@op(namespace="linalg", out=True, promote="common", aten="linalg_solve_triangular", strides="columns")
+@op(
+    namespace="linalg",
+    out=True,
+    promote="common",
+    aten="linalg_solve_triangular",
+    strides="columns",
+    out_dtype="scalar type",
+    node="LinalgSolveTriangularBackward0", spelled={"A": "input"})
 def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
 
@@ -337,7 +385,13 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     return triangular(a, b, upper=upper, left=left, unit=unitriangular)
 
 
-@op(out=True, returns="triangular_solve", fields=("solution", "cloned_coefficient"), aten="triangular_solve", strides="columns")
+@op(
+    out=True,
+    returns="triangular_solve",
+    fields=("solution", "cloned_coefficient"),
+    aten="triangular_solve",
+    strides="columns",
+    out_dtype="expected", autocast="cpu float32")
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
@@ -378,7 +432,7 @@ def _check_pair(b: Array, a: Array, function: str) -> None:
         raise RuntimeError(f"Expected b and A to have the same dtype, but found {names} instead.")
 
 
-@op(out=True, aten="cholesky_solve", strides="columns")
+@op(out=True, aten="cholesky_solve", strides="columns", castable="cholesky_solve", autocast="cpu float32", spelled={"L": "input2"})
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``.
 
@@ -414,7 +468,15 @@ def _cholesky_solve_rule(g: Array, result: Array, input: Array, L: Array, upper:
 defvjp(cholesky_solve, _cholesky_solve_rule, saves=("L", "result"))
 
 
-@op(out=True, aten="cholesky_inverse", method=True, strides="columns")
+@op(
+    out=True,
+    aten="cholesky_inverse",
+    method=True,
+    strides="columns",
+    castable="cholesky_inverse",
+    autocast="cpu float32",
+    spelled={"L": "input"},
+)
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``.
 
@@ -446,7 +508,7 @@ def _cholesky_inverse_rule(g: Array, result: Array, L: Array, upper: bool = Fals
 defvjp(cholesky_inverse, _cholesky_inverse_rule, saves=("L", "result"))
 
 
-@op(namespace="linalg", out=True, aten="linalg_lu_solve", strides="columns if left")
+@op(namespace="linalg", out=True, aten="linalg_lu_solve", strides="columns if left", out_dtype="expected", node="LinalgLuSolveBackward0")
 def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with ``adjoint``) from ``lu_factor(A)``.
 
@@ -506,7 +568,14 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     return triangular(factor, triangular(factor, rows, upper=False, unit=True), upper=True)
 
 
-@op(name="lu_solve", out=True, aten="lu_solve", strides="columns")
+@op(
+    name="lu_solve",
+    out=True,
+    aten="lu_solve",
+    strides="columns",
+    out_dtype="expected",
+    node="LinalgLuSolveBackward0",
+    autocast="cpu float32", dispatched="in parts")
 def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
     """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first.
 
@@ -536,7 +605,14 @@ def exponential(a: Array) -> Array:
     return jax.vmap(jax.scipy.linalg.expm)(flat).reshape(a.shape)
 
 
-@op(namespace="linalg", aliases=("matrix_exp", "Tensor.matrix_exp"), method=False, out=True, aten="linalg_matrix_exp")
+@op(
+    namespace="linalg",
+    aliases=("matrix_exp", "Tensor.matrix_exp"),
+    method=False,
+    out=True,
+    aten="linalg_matrix_exp",
+    node="LinalgMatrixExpBackward0",
+    spelled={"matrix_exp": {"A": "input", "out": ""}, "linalg.matrix_exp": {"A": "input"}})
 def matrix_exp(A: Array) -> Array:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation.
 
@@ -559,7 +635,12 @@ def matrix_exp(A: Array) -> Array:
     return exponential(A)
 
 
-@op(namespace="_C", aten="linalg_matrix_power")
+def _node_of_matrix_power(made: Made) -> str:
+    n = made.given("n")
+    return {0: "CopyBackwards", 1: "CloneBackward0"}.get(n, "MmBackward0" if made.avals[0].ndim == 2 else "UnsafeViewBackward0")
+
+
+@op(namespace="_C", aten="linalg_matrix_power", node=_node_of_matrix_power)
 def _matrix_power(A: Array, n: int) -> Array:
     """The ``n``-th power (not negative) of square matrices, by repeated squaring."""
     if n == 0:

@@ -15,6 +15,7 @@ from ..errors import LinAlgError, canonical_dim
 from ._declare import Array, Dtype, defvjp, guard, op
 from ._kernel import cast
 from ._linalg import adjoint, check_float, check_kernel, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
+from ._nodes import Made
 from ._numeric import is_complex, is_integral, scalar_name
 from .linalg_solve import _lu_info
 
@@ -58,8 +59,7 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
 
 @op(
     namespace="linalg", out=True, returns="linalg_eigh", fields=("eigenvalues", "eigenvectors"), aten="linalg_eigh", saves=("result",),
-    strides="columns:1",
-)
+    strides="columns:1", out_dtype="expected", node="LinalgEighBackward0", autocast="cpu float32", spelled={"A": "input"})
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
 
@@ -87,7 +87,15 @@ def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]
     return values, (values, vectors)
 
 
-@op(namespace="linalg", out=True, aten="linalg_eigvalsh")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_eigvalsh",
+    out_dtype="expected",
+    node="LinalgEighBackward0",
+    autocast="cpu float32",
+    spelled={"A": "input"},
+)
 def eigvalsh(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle.
 
@@ -135,7 +143,14 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     return cast(grad, a.dtype)
 
 
-@op(namespace="linalg", out=True, returns="linalg_eig", fields=("eigenvalues", "eigenvectors"), aten="linalg_eig", strides="columns:1")
+@op(
+    namespace="linalg",
+    out=True,
+    returns="linalg_eig",
+    fields=("eigenvalues", "eigenvectors"),
+    aten="linalg_eig",
+    strides="columns:1",
+    castable="torch.linalg.eig", node="LinalgEigBackward0", autocast="cpu float32", spelled={"A": "input"})
 def eig(A: Array) -> tuple[Array, Array]:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
 
@@ -164,7 +179,13 @@ def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
     return values, (values, vectors)
 
 
-@op(namespace="linalg", out=True, aten="linalg_eigvals")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_eigvals",
+    castable=("torch.linalg.eigvals", "eigenvalues"),
+    node="LinalgEigBackward0",
+    autocast="cpu float32", spelled={"A": "input"}, dispatched="in parts")
 def eigvals(A: Array) -> Array:
     """The complex eigenvalues of square matrices. On the CPU only.
 
@@ -226,8 +247,7 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
 
 @op(
     namespace="linalg", out=True, returns="linalg_svd", fields=("U", "S", "Vh"), aten="linalg_svd", saves=("result",),
-    strides="columns:0,2",
-)
+    strides="columns:0,2", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32")
 def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors.
 
@@ -264,7 +284,7 @@ def _svdvals_fwd(A: Array, *, driver: str | None = None) -> tuple[Array, tuple[A
     return s, (u, s, vh)
 
 
-@op(namespace="linalg", out=True, aten="linalg_svdvals")
+@op(namespace="linalg", out=True, aten="linalg_svdvals", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32")
 def svdvals(A: Array, *, driver: str | None = None) -> Array:
     """The singular values in descending order.
 
@@ -296,7 +316,15 @@ def _singular_values(a: Array, function: str) -> Array:
 defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None, *residuals),), fwd=_svdvals_fwd)
 
 
-@op(name="svd", out=True, returns="svd", fields=("U", "S", "V"), aten="svd", saves=("result",), strides="columns:0 if compute_uv")
+@op(
+    name="svd",
+    out=True,
+    returns="svd",
+    fields=("U", "S", "V"),
+    aten="svd",
+    saves=("result",),
+    strides="columns:0 if compute_uv",
+    out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32")
 def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple[Array, Array, Array]:
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros.
 
@@ -379,7 +407,14 @@ def _pinv_grad(g: Array, pinv: Array, a: Array) -> Array:
     return -adjoint(k @ pinv) + ((gh - a @ k) @ pinv) @ h + hk - (hk @ pinv) @ a
 
 
-@op(namespace="linalg", out=True, aten="linalg_pinv", saves=("A", "result"))
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_pinv",
+    saves=("A", "result"),
+    castable="linalg.pinv",
+    node="LinalgPinvBackward0",
+    autocast="cpu result", spelled={"A": "input"})
 def pinv(
     A: Array,
     rcond: Array | float | None = None,
@@ -417,7 +452,7 @@ def _pinv_rule(
 defvjp(pinv, _pinv_rule)
 
 
-@op(aten="pinverse", saves=("input", "result"))
+@op(aten="pinverse", saves=("input", "result"), node="LinalgPinvBackward0", autocast="cpu float32", dispatched="in parts")
 def pinverse(input: Array, rcond: float = 1e-15) -> Array:
     """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``.
 
@@ -439,7 +474,13 @@ def pinverse(input: Array, rcond: float = 1e-15) -> Array:
 defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, input),))
 
 
-@op(namespace="linalg", out=True, differentiable=False, aten="linalg_matrix_rank")
+@op(
+    namespace="linalg",
+    out=True,
+    differentiable=False,
+    aten="linalg_matrix_rank",
+    castable="torch.linalg.matrix_rank",
+    autocast="cpu float32", spelled={"A": "input"}, dispatched="in parts")
 def matrix_rank(
     A: Array,
     tol: Array | float | None = None,
@@ -517,7 +558,21 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     return s, jnp.real(diagonal(adjoint(u) @ tangents[0] @ adjoint(vh))).astype(s.dtype)
 
 
-@op(namespace="linalg", out=True, aten="linalg_matrix_norm")
+def _node_of_norm(made: Made) -> str:
+    order = made.given("ord")
+    if order in (None, "fro"):
+        return "LinalgVectorNormBackward0"
+    if made.given("keepdim") and order in ("nuc", 2, -2):
+        return "PermuteBackward0"
+    return "SumBackward1" if order == "nuc" else "AmaxBackward0" if float(order) > 0 else "AminBackward0"
+
+
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_matrix_norm",
+    out_dtype="linalg.matrix_norm expected out tensor dtype {its} but got: {mine}",
+    node=_node_of_norm, spelled={"A": "input"})
 def matrix_norm(
     A: Array, ord: float | str = "fro", dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:
@@ -557,7 +612,19 @@ def matrix_norm(
     return lax.expand_dims(found, sorted((rows, columns))) if keepdim else found
 
 
-@op(namespace="linalg", out=True, aten="linalg_cond")
+def _node_of_condition(made: Made) -> str:
+    order = made.given("p")
+    return "SqueezeBackward1" if order in (None, 2, -2) else "MulBackward0" if order == "nuc" else "NanToNumBackward0"
+
+
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_cond",
+    castable="linalg.cond",
+    node=_node_of_condition,
+    autocast="cpu float32",
+    spelled={"A": "input"}, dispatched="in parts")
 def cond(A: Array, p: float | str | None = None) -> Array:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm.
 

@@ -14,6 +14,7 @@ from ..warned_once import outside
 from ._declare import Array, defvjp, guard_range, op
 from ._losses import checked, hinge, magnitude, number, reduced, reduction_of
 from ._matrix import cpp_name
+from ._nodes import Made, by_reduction
 from ._numeric import default_float, is_bool, is_complex, is_integral, require, scalar_name, unsupported
 from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL, NO_NEGATED_BOOL, no_bools
 
@@ -112,7 +113,7 @@ def _check_ranking(kinds: list[dtypes.dtype]) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-@op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"), native=False, autocast="float32")
 def mse_loss(
     input: Array,
     target: Array,
@@ -150,7 +151,16 @@ def mse_loss(
     return _weighted(difference * difference, w, reduction)
 
 
-@op(namespace="nn.functional", promote="expanded", check=no_bools, aten="l1_loss", saves=("input", "target", "weight"))
+@op(
+    namespace="nn.functional",
+    promote="expanded",
+    check=no_bools,
+    aten="l1_loss",
+    saves=("input", "target", "weight"),
+    native=False,
+    node=by_reduction("AbsBackward0"),
+    autocast="float32",
+)
 def l1_loss(
     input: Array,
     target: Array,
@@ -191,7 +201,19 @@ def _l1(input: Array, target: Array, weight: Array | None, reduction: str) -> Ar
     return _weighted(magnitude(difference), w, reduction)
 
 
-@op(namespace="nn.functional", promote="expanded", aten="smooth_l1_loss", saves=("input", "target"))
+def _node_of_smooth(made: Made) -> str:
+    return by_reduction("AbsBackward0")(made) if made.given("beta") == 0 else "SmoothL1LossBackward0"
+
+
+@op(
+    namespace="nn.functional",
+    promote="expanded",
+    aten="smooth_l1_loss",
+    saves=("input", "target"),
+    native=False,
+    node=_node_of_smooth,
+    autocast="float32",
+)
 def smooth_l1_loss(
     input: Array,
     target: Array,
@@ -241,7 +263,9 @@ def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
     return jnp.where(near, difference, zero), jnp.where(near, zero, size)
 
 
-@op(namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise")
+@op(
+    namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise", native=False, autocast="float32"
+)
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
     """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond.
 
@@ -292,7 +316,7 @@ def _size(x: Array) -> str:
     return f"torch.Size({list(x.shape)})"
 
 
-@op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"), native=False, autocast="cpu float32")
 def binary_cross_entropy(
     input: Array,
     target: Array,
@@ -369,6 +393,8 @@ defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
     check=_check_scores,
     aten="binary_cross_entropy_with_logits",
     saves=("input", "target", "weight", "pos_weight"),
+    native=False,
+    autocast="float32",
 )
 def binary_cross_entropy_with_logits(
     input: Array,
@@ -411,7 +437,16 @@ def _x_log_y(x: Array, y: Array) -> Array:
     return jnp.where(x == 0, number(0, x), x * jnp.log(jnp.where(x == 0, number(1, y), y)))
 
 
-@op(namespace="nn.functional", promote="common", check=_check_divergence, aten="kl_div", saves=("input", "target"))
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_divergence,
+    aten="kl_div",
+    saves=("input", "target"),
+    native=False,
+    node=by_reduction(lambda made: "MulBackward0" if made.given("log_target") else "SubBackward0"),
+    autocast="float32",
+)
 def kl_div(
     input: Array,
     target: Array,
@@ -458,7 +493,17 @@ def kl_div(
     return reduced(loss, checked(reduction))
 
 
-@op(namespace="nn.functional", promote="float", check=_check_counts, aten="poisson_nll_loss", saves=("input", "target"))
+@op(
+    namespace="nn.functional",
+    promote="float",
+    check=_check_counts,
+    aten="poisson_nll_loss",
+    saves=("input", "target"),
+    native=False,
+    node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "SubBackward0"),
+    autocast="float32",
+    dispatched="in parts",
+)
 def poisson_nll_loss(
     input: Array,
     target: Array,
@@ -502,7 +547,13 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
-@op(namespace="nn.functional", aten="gaussian_nll_loss", saves=("input", "target", "var"))
+@op(
+    namespace="nn.functional",
+    aten="gaussian_nll_loss",
+    saves=("input", "target", "var"),
+    native=False,
+    node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "MulBackward0"),
+)
 def gaussian_nll_loss(
     input: Array, target: Array, var: Array | float, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> Array:
@@ -560,7 +611,15 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
-@op(namespace="nn.functional", promote="common", check=_check_soft_margin, aten="soft_margin_loss", saves=("input", "target"))
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_soft_margin,
+    aten="soft_margin_loss",
+    saves=("input", "target"),
+    native=False,
+    autocast="float32",
+)
 def soft_margin_loss(
     input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Array:
@@ -587,7 +646,16 @@ def soft_margin_loss(
     return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
 
 
-@op(namespace="nn.functional", aten="hinge_embedding_loss", saves=("input", "target"), strides="pointwise")
+@op(
+    namespace="nn.functional",
+    aten="hinge_embedding_loss",
+    saves=("input", "target"),
+    strides="pointwise",
+    native=False,
+    node=by_reduction("AddBackward0"),
+    autocast="float32",
+    dispatched="in parts",
+)
 def hinge_embedding_loss(
     input: Array,
     target: Array,
@@ -626,6 +694,9 @@ def hinge_embedding_loss(
     check=_check_ranking,
     aten="margin_ranking_loss",
     saves=("input1", "input2", "target"),
+    native=False,
+    node=by_reduction("ClampMinBackward0"),
+    autocast="float32",
 )
 def margin_ranking_loss(
     input1: Array,

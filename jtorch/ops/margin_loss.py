@@ -11,10 +11,19 @@ from ..errors import broadcast_shapes
 from . import _loops
 from ._declare import Array, guard_range, op
 from ._losses import hinge, number, positive, reduced, reduction_of
+from ._nodes import by_reduction
 from ._numeric import require, scalar_name
 
 
-@op(namespace="nn.functional", aten="cosine_embedding_loss", saves=("input1", "input2", "target"))
+@op(
+    namespace="nn.functional",
+    aten="cosine_embedding_loss",
+    saves=("input1", "input2", "target"),
+    native=False,
+    node=by_reduction("AddBackward0"),
+    autocast="float32",
+    dispatched="in parts",
+)
 def cosine_embedding_loss(
     input1: Array,
     input2: Array,
@@ -75,7 +84,7 @@ def _rows_of(input: Array) -> Array:
     return input.reshape(-1 if input.size else input.shape[0], input.shape[-1] if input.ndim else 1)
 
 
-@op(namespace="nn.functional", aten="multi_margin_loss", saves=("input", "target", "weight"))
+@op(namespace="nn.functional", aten="multi_margin_loss", saves=("input", "target", "weight"), native=False, autocast="float32")
 def multi_margin_loss(
     input: Array,
     target: Array,
@@ -135,7 +144,14 @@ def multi_margin_loss(
     return reduced(each.reshape(target.shape if input.ndim < 2 else (n,)), reduction)
 
 
-@op(namespace="nn.functional", aten="multilabel_margin_loss", saves=("input", "target"))
+@op(
+    namespace="nn.functional",
+    aten="multilabel_margin_loss",
+    saves=("input", "target"),
+    native=False,
+    autocast="float32",
+    dispatched="in parts",
+)
 def multilabel_margin_loss(
     input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Array:
@@ -199,6 +215,9 @@ def _check_scores(kinds: list[dtypes.dtype]) -> None:
     check=_check_scores,
     aten="multilabel_soft_margin_loss",
     saves=("input", "target", "weight"),
+    native=False,
+    node=by_reduction("DivBackward0"),
+    autocast="cuda float32",
 )
 def multilabel_soft_margin_loss(
     input: Array,

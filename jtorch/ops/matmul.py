@@ -28,10 +28,35 @@ from ._matrix import (
     transposed,
     unrounded,
 )
+from ._nodes import Made
 from ._numeric import conj, scalar_name
 
 
-@op(out=True, operators="@", aliases=("linalg.matmul",), aten="matmul", saves=("input", "other"))
+def _node_of_product(made: Made) -> str:
+    (a, b), (left, right) = (v.shape for v in made.avals[:2]), made.needs[:2]
+    if len(a) == 1 and len(b) == 1:
+        return "DotBackward0"
+    if len(a) == 2 and len(b) == 1:
+        return "MvBackward0"
+    if len(a) == 2 and len(b) == 2:
+        return "MmBackward0"
+    if len(a) == 1 and len(b) == 2:
+        return "SqueezeBackward4"
+    # A single matrix before a batch is multiplied with it folded and transposed, and the result is copied into order.
+    single = len(a) == 2 or (len(a) == 3 and a[0] == 1 and b[0] > 1)
+    if single and len(b) > 2 and left:
+        return "CloneBackward0" if right or 0 not in b else "TransposeBackward0"
+    return "UnsafeViewBackward0"
+
+
+@op(
+    out=True,
+    operators="@",
+    aliases=("linalg.matmul",),
+    aten="matmul",
+    saves=("input", "other"),
+    out_dtype="expected",
+    node=_node_of_product, autocast="lower")
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of two tensors, over the broadcast of their leading dimensions.
 
@@ -98,7 +123,16 @@ def _matmul_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[A
 defvjp(matmul, _matmul_rule)
 
 
-@op(namespace="nn.functional", aten="linear", saves=("input", "weight"))
+def _node_of_linear(made: Made) -> str:
+    a, b = made.avals[0].ndim, made.avals[1].ndim
+    if len(made.avals) > 2:
+        return "AddmmBackward0" if a == 2 else "ViewBackward0"
+    if b == 1:
+        return {1: "DotBackward0", 2: "MvBackward0"}.get(a, "UnsafeViewBackward0")
+    return {1: "SqueezeBackward4", 2: "MmBackward0"}.get(a, "UnsafeViewBackward0")
+
+
+@op(namespace="nn.functional", aten="linear", saves=("input", "weight"), node=_node_of_linear, autocast="lower")
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.
 
@@ -156,7 +190,7 @@ def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Arr
 defvjp(linear, _linear_rule)
 
 
-@op(out=True, aten="mm", saves=("input", "mat2"))
+@op(out=True, aten="mm", saves=("input", "mat2"), out_dtype="expected", autocast="lower")
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
 
@@ -184,7 +218,7 @@ def mm(input: Array, mat2: Array) -> Array:
 defvjp(mm, _matmul_rule)
 
 
-@op(out=True, aten="bmm", saves=("input", "mat2"))
+@op(out=True, aten="bmm", saves=("input", "mat2"), out_dtype="expected", autocast="lower")
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, one by one, without broadcasting.
 
@@ -216,7 +250,7 @@ def _check_batches(batch1: Array, batch2: Array) -> None:
 defvjp(bmm, _matmul_rule)
 
 
-@op(out=True, aten="mv", saves=("input", "vec"))
+@op(out=True, aten="mv", saves=("input", "vec"), autocast="cuda lower")
 def mv(input: Array, vec: Array) -> Array:
     """The product of a matrix and a vector.
 
@@ -242,7 +276,13 @@ def mv(input: Array, vec: Array) -> Array:
 defvjp(mv, lambda g, _, input, vec: (g[:, None] * conj(vec)[None, :], conj(input).T @ g))
 
 
-@op(out=True, aten="dot", saves=("input", "tensor"))
+@op(
+    out=True,
+    aten="dot",
+    saves=("input", "tensor"),
+    out_dtype="result dtype {mine} does not match input dtype {its}",
+    autocast="cuda widest",
+)
 def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements, without conjugation.
 
@@ -266,7 +306,13 @@ def dot(input: Array, tensor: Array) -> Array:
 defvjp(dot, lambda g, _, input, tensor: (g * conj(tensor), g * conj(input)))
 
 
-@op(out=True, aten="vdot", saves=("input", "other"))
+@op(
+    out=True,
+    aten="vdot",
+    saves=("input", "other"),
+    out_dtype="result dtype {mine} does not match input dtype {its}",
+    autocast="cuda widest",
+)
 def vdot(input: Array, other: Array) -> Array:
     """The sum of the products of two vectors' elements, those of ``input`` conjugated.
 
@@ -290,7 +336,17 @@ def vdot(input: Array, other: Array) -> Array:
 defvjp(vdot, lambda g, _, input, other: (conj(g) * other, g * input))
 
 
-@op(out=True, aten="inner", saves=("input", "other"), strides="pointwise if not (input._aval.ndim and other._aval.ndim)")
+def _node_of_inner(made: Made) -> str:
+    return "ViewBackward0" if made.avals[0].ndim and made.avals[1].ndim else "MulBackward0"
+
+
+@op(
+    out=True,
+    aten="inner",
+    saves=("input", "other"),
+    strides="pointwise if not (input._aval.ndim and other._aval.ndim)",
+    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}", node=_node_of_inner,
+    autocast="cpu matrices, cuda lower")
 def inner(input: Array, other: Array) -> Array:
     """The inner products over the last dimension of both; with a scalar, the product.
 
@@ -325,7 +381,7 @@ def inner(input: Array, other: Array) -> Array:
     return lax.dot_general(input, other, (((input.ndim - 1,), (other.ndim - 1,)), ((), ())))
 
 
-@op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"))
+@op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"), node="MulBackward0")
 def outer(input: Array, vec2: Array) -> Array:
     """All products of an element of one vector and one of another.
 
@@ -352,7 +408,15 @@ def outer(input: Array, vec2: Array) -> Array:
 defvjp(outer, lambda g, _, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
 
 
-@op(out=True, inplace=True, aten="addmm", saves=("mat1", "mat2"))
+@op(
+    out=True,
+    inplace=True,
+    aten="addmm",
+    saves=("mat1", "mat2"),
+    out_dtype="expected",
+    autocast="lower",
+    old_orders=("beta input alpha mat1 mat2", "beta input mat1 mat2"),
+)
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat1 @ mat2)``, ``input`` expanded to the product's shape.
 
@@ -399,7 +463,16 @@ def _folded(g: Array, input: Array) -> Array:
 defvjp(addmm, _add_product_rule)
 
 
-@op(out=True, inplace=True, aten="addmv", saves=("mat", "vec"))
+@op(
+    out=True,
+    inplace="both",
+    aten="addmv",
+    saves=("mat", "vec"),
+    out_dtype="expected",
+    out_apart="partly",
+    autocast="cuda lower",
+    old_orders=("beta input alpha mat vec", "beta input mat vec"),
+)
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat @ vec)``, ``input`` expanded to the product's shape.
 
@@ -428,7 +501,14 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
 defvjp(addmv, _add_product_rule)
 
 
-@op(out=True, inplace=True, aten="addbmm", saves=("batch1", "batch2"))
+@op(
+    out=True,
+    inplace=True,
+    aten="addbmm",
+    saves=("batch1", "batch2"),
+    autocast="lower",
+    old_orders=("beta input alpha batch1 batch2", "beta input batch1 batch2"),
+)
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``, ``input`` expanded to the shape of one product.
 
@@ -464,7 +544,15 @@ def _addbmm_rule(
 defvjp(addbmm, _addbmm_rule)
 
 
-@op(out=True, inplace=True, aten="baddbmm", saves=("batch1", "batch2"))
+@op(
+    out=True,
+    inplace=True,
+    aten="baddbmm",
+    saves=("batch1", "batch2"),
+    out_dtype="expected",
+    autocast="lower",
+    old_orders=("beta input alpha batch1 batch2", "beta input batch1 batch2"),
+)
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape.
 
@@ -492,7 +580,15 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 defvjp(baddbmm, _add_product_rule)
 
 
-@op(out=True, inplace=True, promote="common", aten="addr", saves=("vec1", "vec2"), strides="order")
+@op(
+    out=True,
+    inplace=True,
+    promote="common",
+    aten="addr",
+    saves=("vec1", "vec2"),
+    strides="order",
+    out_apart="partly",
+    autocast="cuda lower", old_orders=("beta input alpha vec1 vec2", "beta input vec1 vec2"))
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``, ``input`` expanded to the product's shape.
 

@@ -91,7 +91,7 @@ def _first(input: Array, numel: int) -> Array:
     return lax.slice(input, (0,), (numel,)) if missing <= 0 else lax.pad(input, np.zeros((), input.dtype), ((0, missing, 0),))
 
 
-@op(namespace="_C", method=False, saves=(), aten="as_strided.default")
+@op(namespace="_C", method=False, saves=(), aten="as_strided.default", node="AsStridedBackward0")
 def _as_strided_part(
     input: Array, strides: tuple[int, ...], start: int, size: tuple[int, ...], stride: tuple[int, ...], offset: int
 ) -> Array:
@@ -121,7 +121,7 @@ def _put_memory(parent: Array, value: Array, order: Ints) -> Array:
     return _put_permute(parent, value.reshape(tuple(parent.shape[i] for i in order)), order)
 
 
-@view(_put_memory, lambda shape, strides, order: ((1,), 0), namespace="_C", name="_memory")
+@view(_put_memory, lambda shape, strides, order: ((1,), 0), namespace="_C", name="_memory", node="AsStridedBackward0")
 def _memory(input: Array, order: tuple[int, ...]) -> Array:
     """The elements in the order in which they lie in memory, where ``order`` lists the dimensions from the outermost."""
     return jnp.transpose(input, order).reshape(-1)
@@ -146,7 +146,16 @@ def _geometry_part(shape: Ints, strides: Ints) -> tuple[Ints, int]:
     return tuple(2 * s for s in strides), 0
 
 
-@view(_put_real, _geometry_part, geometric=False, bits=lambda conj, neg: (False, neg), namespace="_C", name="_real", aten="real.default")
+@view(
+    _put_real,
+    _geometry_part,
+    geometric=False,
+    bits=lambda conj, neg: (False, neg),
+    namespace="_C",
+    name="_real",
+    aten="real.default",
+    node="SelectBackward0",
+)
 def _real(input: Array) -> Array:
     """The real parts of a complex tensor, as a view."""
     return jnp.real(input)
@@ -160,6 +169,7 @@ def _real(input: Array) -> Array:
     namespace="_C",
     name="_imag",
     aten="imag.default",
+    node="SelectBackward0",
 )
 def _imag(input: Array) -> Array:
     """The imaginary parts of a complex tensor, as a view."""
@@ -222,7 +232,9 @@ def _put_view_as_complex(parent: Array, value: Array) -> Array:
     return jnp.stack([jnp.real(value), jnp.imag(value)], -1)
 
 
-@view(_put_view_as_complex, _geometry_view_as_complex, geometric=False, method=False, aten="view_as_complex.default")
+@view(
+    _put_view_as_complex, _geometry_view_as_complex, geometric=False, method=False, aten="view_as_complex.default", autocast="cpu float32"
+)
 def view_as_complex(input: Array) -> Array:
     """Pairs of real numbers in the last dimension as complex ones; a view.
 

@@ -117,7 +117,14 @@ def _layer_norm_rule(
     return cast(grad_input, input.dtype), *_param_grads(g, normal, weight, bias)
 
 
-@op(namespace="nn.functional", aten="layer_norm", saves=("input", "weight"))
+@op(
+    namespace="nn.functional",
+    aten="layer_norm",
+    saves=("input", "weight"),
+    native=False,
+    node="NativeLayerNormBackward0",
+    autocast="cuda float32",
+)
 def layer_norm(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
 ) -> Array:
@@ -171,7 +178,7 @@ def _rms_norm_rule(
     return cast(grad_input, input.dtype), _param_grads(g, normal, weight, None)[0]
 
 
-@op(namespace="nn.functional", aten="rms_norm", aliases=("rms_norm",), saves=("input", "weight"))
+@op(namespace="nn.functional", aten="rms_norm", aliases=("rms_norm",), saves=("input", "weight"), native=("rms_norm",), node="MulBackward0")
 def rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, eps: float | None = None) -> Array:
     """Divides the last dimensions, which must be ``normalized_shape``, by their root mean square, then multiplies by ``weight``.
 
@@ -273,7 +280,7 @@ def _batch_norm_train_rule(
     return grad_input, grad_weight, None if bias is None else cast(total.reshape(-1), bias.dtype), None, None
 
 
-@op(namespace="_C", aten="native_batch_norm", saves=("input", "weight"), strides="image")
+@op(namespace="_C", aten="native_batch_norm", saves=("input", "weight"), strides="image", node="NativeBatchNormBackward0")
 def _batch_norm_train(
     input: Array,
     weight: Array | None,
@@ -300,7 +307,13 @@ def _check_channels(input: Array, **params: Array | None) -> None:
     _check_mixed(input, params)
 
 
-@op(namespace="_C", aten="native_batch_norm", saves=("input", "mean", "variance", "weight"), strides="image")
+@op(
+    namespace="_C",
+    aten="native_batch_norm",
+    saves=("input", "mean", "variance", "weight"),
+    strides="image",
+    node="NativeBatchNormBackward0",
+)
 def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
     """Each channel (dimension 1) normalised by the given moments, then the parameters applied."""
     _check_channels(input, running_mean=mean, running_var=variance, weight=weight, bias=bias)
@@ -311,7 +324,15 @@ def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array |
     return cast(_affine((x - _channel(mean, x)) * _channel(scale, x), None, _channel(bias, x)), input.dtype)
 
 
-@op(namespace="nn.functional", aten="group_norm", saves=("input", "weight"), strides="image")
+@op(
+    namespace="nn.functional",
+    aten="group_norm",
+    saves=("input", "weight"),
+    strides="image",
+    native=False,
+    node="NativeGroupNormBackward0",
+    autocast="cuda float32",
+)
 def group_norm(input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05) -> Array:
     """Normalises each sample's channels in ``num_groups`` groups to mean 0 and (biased) variance 1, then applies the channels' parameters.
 
@@ -397,7 +418,7 @@ def _group_norm_rule(
 defvjp(group_norm, _group_norm_rule, fwd=_group_norm_fwd)
 
 
-@op(namespace="nn.functional", aten="local_response_norm", strides="preserve")
+@op(namespace="nn.functional", aten="local_response_norm", strides="preserve", native=False, node="DivBackward0")
 def local_response_norm(input: Array, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Array:
     """Divides each element by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
 

@@ -67,7 +67,7 @@ def _power_sum(x: Array, p: float, dims: tuple[int, ...]) -> Array:
     return jnp.sum(size**p, axis=dims, keepdims=True) ** (1.0 / p)
 
 
-@reduction(namespace="linalg", saves=("input", "result"), aten="linalg_vector_norm")
+@reduction(namespace="linalg", saves=("input", "result"), aten="linalg_vector_norm", out_dtype="expected", node="LinalgVectorNormBackward0")
 def vector_norm(
     input: Array, ord: float = 2, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:
@@ -164,7 +164,16 @@ def _check_no_bools(kinds: list[dtypes.dtype]) -> None:
         raise RuntimeError(NO_BOOL_MINUS if set(kinds) == {dtypes.bool_} else NO_MINUS_BOOL)
 
 
-@op(promote="common", check=_check_no_bools, broadcast=True, out=True, saves=("input", "other", "result"), aten="dist")
+@op(
+    promote="common",
+    check=_check_no_bools,
+    broadcast=True,
+    out=True,
+    saves=("input", "other", "result"),
+    aten="dist",
+    autocast="cuda float32",
+    spelled={"out": ""},
+)
 def dist(input: Array, other: Array, p: float = 2) -> Array:
     """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector.
 

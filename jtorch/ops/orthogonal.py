@@ -81,7 +81,7 @@ def _chebyshev(kernel: str, x: Array, n: Array, kind: str, closed_from: int) -> 
     return jnp.where(n < 0, jnp.zeros((), x.dtype), found)
 
 
-@_polynomial(aten="special_chebyshev_polynomial_t")
+@_polynomial(aten="special_chebyshev_polynomial_t", spelled={"input": "x"})
 def chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> Array:
     """Chebyshev's polynomial of the first kind and degree ``n``.
 
@@ -101,7 +101,7 @@ def chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> Array:
     return _chebyshev("chebyshev_polynomial_t_cpu", input, n, "t", 6)
 
 
-@_polynomial(aten="special_chebyshev_polynomial_u")
+@_polynomial(aten="special_chebyshev_polynomial_u", spelled={"input": "x"})
 def chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> Array:
     """Chebyshev's polynomial of the second kind and degree ``n``.
 
@@ -121,7 +121,7 @@ def chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> Array:
     return _chebyshev("chebyshev_polynomial_u_cpu", input, n, "u", 8)
 
 
-@_polynomial(aten="special_chebyshev_polynomial_v")
+@_polynomial(aten="special_chebyshev_polynomial_v", spelled={"input": "x"})
 def chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> Array:
     """Chebyshev's polynomial of the third kind and degree ``n``.
 
@@ -141,7 +141,7 @@ def chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> Array:
     return _chebyshev("chebyshev_polynomial_v_cpu", input, n, "v", 8)
 
 
-@_polynomial(aten="special_chebyshev_polynomial_w")
+@_polynomial(aten="special_chebyshev_polynomial_w", spelled={"input": "x"})
 def chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> Array:
     """Chebyshev's polynomial of the fourth kind and degree ``n``.
 
@@ -161,7 +161,7 @@ def chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> Array:
     return _chebyshev("chebyshev_polynomial_w_cpu", input, n, "w", 8)
 
 
-@_polynomial(aten="special_shifted_chebyshev_polynomial_t")
+@_polynomial(aten="special_shifted_chebyshev_polynomial_t", spelled={"input": "x"})
 def shifted_chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> Array:
     """``chebyshev_polynomial_t(2 * input - 1, n)``.
 
@@ -181,7 +181,7 @@ def shifted_chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> 
     return _chebyshev("shifted_chebyshev_polynomial_t_cpu", input + input - 1, n, "t", 6)
 
 
-@_polynomial(aten="special_shifted_chebyshev_polynomial_u")
+@_polynomial(aten="special_shifted_chebyshev_polynomial_u", spelled={"input": "x"})
 def shifted_chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> Array:
     """``chebyshev_polynomial_u(2 * input - 1, n)``.
 
@@ -201,7 +201,7 @@ def shifted_chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> 
     return _chebyshev("shifted_chebyshev_polynomial_u_cpu", input + input - 1, n, "u", 6)
 
 
-@_polynomial(aten="special_shifted_chebyshev_polynomial_v")
+@_polynomial(aten="special_shifted_chebyshev_polynomial_v", spelled={"input": "x"})
 def shifted_chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> Array:
     """``chebyshev_polynomial_v(2 * input - 1, n)``.
 
@@ -221,7 +221,7 @@ def shifted_chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> 
     return _chebyshev("shifted_chebyshev_polynomial_v_cpu", input + input - 1, n, "v", 6)
 
 
-@_polynomial(aten="special_shifted_chebyshev_polynomial_w")
+@_polynomial(aten="special_shifted_chebyshev_polynomial_w", spelled={"input": "x"})
 def shifted_chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> Array:
     """``chebyshev_polynomial_w(2 * input - 1, n)``.
 
@@ -255,7 +255,7 @@ def _hermite(kernel: str, x: Array, n: Array, at_1: Array, step: Step) -> Array:
     return jnp.where(n > limit, jnp.asarray(jnp.nan, x.dtype), found)
 
 
-@_polynomial(aten="special_hermite_polynomial_h")
+@_polynomial(aten="special_hermite_polynomial_h", spelled={"input": "x"})
 def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
     """The physicists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision).
 
@@ -275,7 +275,7 @@ def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
     return _hermite("hermite_polynomial_h_cpu", input, n, input + input, lambda x, k, p, q: (x + x) * q - (k + k) * p)
 
 
-@_polynomial(aten="special_hermite_polynomial_he")
+@_polynomial(aten="special_hermite_polynomial_he", spelled={"input": "x"})
 def hermite_polynomial_he(input: Array | Number, n: Array | Number) -> Array:
     """The probabilists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision).
 
@@ -298,7 +298,7 @@ def hermite_polynomial_he(input: Array | Number, n: Array | Number) -> Array:
 # ---- Laguerre, Legendre ----------------------------------------------------------------------------------------------------------
 
 
-@_polynomial(aten="special_laguerre_polynomial_l")
+@_polynomial(aten="special_laguerre_polynomial_l", spelled={"input": "x"})
 def laguerre_polynomial_l(input: Array | Number, n: Array | Number) -> Array:
     """Laguerre's polynomial of degree ``n``.
 
@@ -319,7 +319,7 @@ def laguerre_polynomial_l(input: Array | Number, n: Array | Number) -> Array:
     return _run(input, degree, 1 - input, lambda x, k, p, q: (((k + k) + (1 - x)) * q - k * p) / (k + 1))
 
 
-@_polynomial(aten="special_legendre_polynomial_p")
+@_polynomial(aten="special_legendre_polynomial_p", spelled={"input": "x"})
 def legendre_polynomial_p(input: Array | Number, n: Array | Number) -> Array:
     """Legendre's polynomial of degree ``n``.
 

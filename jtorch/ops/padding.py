@@ -7,6 +7,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, guard_range, shape
+from ._nodes import Made
 from ._numeric import require
 from .indexing import number_as
 
@@ -55,7 +56,15 @@ def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Ar
     return lax.pad(input, filling, config)
 
 
-@shape(namespace="nn.functional", aten="pad", strides="image if mode != 'circular'")
+def _node_of_pad(made: Made) -> str:
+    mode = made.given("mode") or "constant"
+    n = len(made.given("pad") or ()) // 2
+    return {"reflect": f"ReflectionPad{n}DBackward0", "replicate": f"ReplicationPad{n}DBackward0", "circular": "CopySlices"}.get(
+        str(mode), "ConstantPadNdBackward0"
+    )
+
+
+@shape(namespace="nn.functional", aten="pad", strides="image if mode != 'circular'", native=False, node=_node_of_pad)
 def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Number | None = None) -> Array:
     """Pads the last dimensions: with ``value`` (``"constant"``), mirrored (``"reflect"``), by the edge (``"replicate"``), or around
     (``"circular"``).

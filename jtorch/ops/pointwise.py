@@ -14,6 +14,7 @@ from . import _complex
 from ._declare import UNLESS_ROUNDED, Array, Number, binary, defvjp, guard_range, pointwise, unary, without_derivative
 from ._hosted import hosted
 from ._matrix import cpp_name
+from ._nodes import Made, by_operand
 from ._numeric import (
     conj,
     is_bool,
@@ -55,7 +56,7 @@ def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
 # ---- sums ------------------------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="+", saves=(), aten="add.Tensor")
+@binary(inplace=True, operators="+", saves=(), aten="add.Tensor", old_orders=("input alpha other",), numbers_do=True)
 def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or.
 
@@ -85,7 +86,18 @@ def no_bools(kinds: list[dtypes.dtype]) -> None:
         raise RuntimeError(NO_MINUS_BOOL)
 
 
-@binary(inplace=True, operators="-", aliases=("subtract",), saves=(), check=no_bools, aten="sub.Tensor")
+@binary(
+    inplace=True,
+    operators="-",
+    aliases=("subtract",),
+    saves=(),
+    check=no_bools,
+    aten="sub.Tensor",
+    node=lambda made: "SubBackward0" if made.is_tensor("input") else "RsubBackward1",
+    spelled={"subtract": {"alpha": "alpha/"}, "Tensor.subtract": {"alpha": "alpha/"}},
+    old_orders=("input alpha other",),
+    numbers_do=True,
+)
 def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * other`` from ``input``.
 
@@ -106,7 +118,15 @@ def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
     return _plus(input, other, alpha, -1)
 
 
-@binary(method=False, saves=(), out=False, check=no_bools, aten="rsub.Tensor")
+@binary(
+    method=False,
+    saves=(),
+    out=False,
+    check=no_bools,
+    aten="rsub.Tensor",
+    node=by_operand("Rsub", "other", 0, 1),
+    spelled={"alpha": "alpha/"},
+)
 def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged.
 
@@ -125,7 +145,7 @@ def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     return sub(other, input, alpha=alpha)
 
 
-@unary(promote=None, inplace=True, operators="neg", aliases=("negative",), saves=(), aten="neg")
+@unary(promote=None, inplace="both", operators="neg", aliases=("negative",), saves=(), aten="neg", out_dtype="found")
 def neg(input: Array) -> Array:
     """Changes the sign.
 
@@ -176,7 +196,9 @@ def positive(input: Array) -> Array:
 # ---- products and quotients ------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor", wide=True)
+@binary(
+    inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor", wide=True, numbers_do=True, wraps=True
+)
 def mul(input: Array | Number, other: Array | Number) -> Array:
     """Multiplies; of bool operands it is the logical and.
 
@@ -210,8 +232,23 @@ def _check_integer_divisor(input: Array, other: Array) -> None:
         guard_range(other, None, None, RuntimeError, "ZeroDivisionError", hole=0)
 
 
+def _node_of_quotient(made: Made) -> str:
+    if made.given("rounding_mode"):
+        return "DivBackward2"
+    return "DivBackward0" if made.is_tensor("input") else "MulBackward0"  # a number divided: by the reciprocal
+
+
 @binary(
-    promote=UNLESS_ROUNDED, inplace=True, operators="/", aliases=("divide",), saves=("input", "other"), aten="div.Tensor_mode", wide=True
+    promote=UNLESS_ROUNDED,
+    inplace=True,
+    operators="/",
+    aliases=("divide",),
+    saves=("input", "other"),
+    aten="div.Tensor_mode",
+    wide=True,
+    node=_node_of_quotient,
+    numbers_do=True,
+    wraps=True,
 )
 def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Divides ``input`` by ``other``.
@@ -262,7 +299,9 @@ def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str 
 defvjp(div, _div_rule)
 
 
-@binary(promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor")
+@binary(
+    promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor", node="DivBackward0", numbers_do=True, through="div"
+)
 def true_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides ``input`` by ``other``.
 
@@ -284,7 +323,7 @@ def true_divide(input: Array | Number, other: Array | Number) -> Array:
 defvjp(true_divide, _div_rule)
 
 
-@binary(inplace=True, operators="//", saves=(), aten="floor_divide")
+@binary(inplace=True, operators="//", saves=(), aten="floor_divide", node="NotImplemented", numbers_do=True)
 def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides and rounds the quotient downwards.
 
@@ -338,7 +377,14 @@ def _remainder_bounds(operand: Callable[[int], tuple[float, float]]) -> tuple[fl
     return (low + 1, 0) if high < 0 else None
 
 
-@binary(inplace=True, operators="%", saves=("input", "other"), aten="remainder.Tensor", bounds=_remainder_bounds)
+@binary(
+    inplace=True,
+    operators="%",
+    saves=("input", "other"),
+    aten="remainder.Tensor",
+    bounds=_remainder_bounds,
+    node=by_operand("Remainder", "other", 1, 0),
+)
 def remainder(input: Array | Number, other: Array | Number) -> Array:
     """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's ``%``.
 
@@ -373,7 +419,7 @@ def _remainder_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arra
 defvjp(remainder, _remainder_rule)
 
 
-@binary(inplace=True, saves=("input", "other"), aten="fmod.Tensor")
+@binary(inplace=True, saves=("input", "other"), aten="fmod.Tensor", node=by_operand("Fmod", "other", 1, 0))
 def fmod(input: Array, other: Array | Number) -> Array:
     """The remainder of the division rounded towards zero: it has the sign of ``input``, as C's ``fmod``.
 
@@ -405,7 +451,7 @@ defvjp(fmod, _fmod_rule)
 # ---- magnitude and sign ----------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, inplace=True, operators="abs", aliases=("absolute",), saves=("input",), aten="abs")
+@unary(promote=None, inplace=("abs",), operators="abs", aliases=("absolute",), saves=("input",), aten="abs", out_dtype="found")
 def abs(input: Array) -> Array:
     """The absolute value; of complex numbers the magnitude, which is real.
 
@@ -437,7 +483,7 @@ def _abs_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(abs, _abs_rule)
 
 
-@unary(promote=None, inplace=True, saves=(), aten="sign")
+@unary(promote=None, inplace=True, saves=(), aten="sign", out_dtype="found")
 def sign(input: Array) -> Array:
     """-1, 0 or 1 by the sign of each element; 0 for NaN.
 
@@ -461,7 +507,7 @@ def sign(input: Array) -> Array:
     return positive if jnp.issubdtype(input.dtype, jnp.unsignedinteger) else positive - zeros_and_ones(input < 0, input.dtype)
 
 
-@unary(promote=None, inplace=True, saves=("input",), aten="sgn")
+@unary(promote=None, inplace=True, saves=("input",), aten="sgn", out_dtype="found")
 def sgn(input: Array) -> Array:
     """``input / abs(input)``, and 0 at 0: the sign, also of complex numbers.
 
@@ -497,7 +543,7 @@ def _sgn_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(sgn, _sgn_rule)
 
 
-@unary(promote=None, differentiable=False, aten="signbit")
+@unary(promote=None, differentiable=False, aten="signbit", out_dtype="signbit does not support non-boolean outputs.")
 def signbit(input: Array) -> Array:
     """Whether each element's sign is negative; true of ``-0.`` too.
 
@@ -520,7 +566,7 @@ def signbit(input: Array) -> Array:
     return jnp.zeros(input.shape, np.bool_) if is_bool(input) else input < 0
 
 
-@binary(promote="float", inplace=True, saves=("input", "other"), aten="copysign.Tensor")
+@binary(promote="float", inplace=True, saves=("input", "other"), aten="copysign.Tensor", node=by_operand("Copysign", "other", 0, 1))
 def copysign(input: Array, other: Array | Number) -> Array:
     """The magnitude of ``input`` with the sign of ``other``.
 
@@ -553,7 +599,7 @@ defvjp(copysign, _copysign_rule)
 # ---- combinations ----------------------------------------------------------------------------------------------------------------
 
 
-@pointwise(promote=None, inplace=True, saves=("input", "end", "weight"), aten="lerp.Tensor")
+@pointwise(promote=None, inplace=True, saves=("input", "end", "weight"), aten="lerp.Tensor", node=by_operand("Lerp", "weight", 1, 0))
 def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
     """Interpolates linearly: ``input + weight * (end - input)``.
 
@@ -597,7 +643,14 @@ defvjp(lerp, _lerp_rule)
 
 
 #: How torch's messages print the C++ type of these; the others by their name in lower case.
-@pointwise(inplace=True, saves=("tensor1", "tensor2"), aten="addcmul", wide=True)
+@pointwise(
+    inplace=True,
+    saves=("tensor1", "tensor2"),
+    aten="addcmul",
+    wide=True,
+    autocast="cuda widest",
+    old_orders=("input value tensor1 tensor2",),
+)
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """Adds ``value * tensor1 * tensor2`` to ``input``.
 
@@ -636,7 +689,15 @@ def _no_integer_quotient(kinds: list[dtypes.dtype]) -> None:
         )
 
 
-@pointwise(inplace=True, check=_no_integer_quotient, saves=("tensor1", "tensor2"), aten="addcdiv", wide=True)
+@pointwise(
+    inplace=True,
+    check=_no_integer_quotient,
+    saves=("tensor1", "tensor2"),
+    aten="addcdiv",
+    wide=True,
+    autocast="cuda widest",
+    old_orders=("input value tensor1 tensor2",),
+)
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """Adds ``value * tensor1 / tensor2`` to ``input``.
 

@@ -187,7 +187,13 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
     defvjp(kernel, rule, fwd=fwd, saves=("input",), shown=(None, 1))
 
 
-@op(namespace="nn.functional", aliases=("max_pool1d",), aten="max_pool1d", strides="signal if return_indices")
+@op(
+    namespace="nn.functional",
+    aliases=("max_pool1d",),
+    aten="max_pool1d",
+    strides="signal if return_indices",
+    native=("max_pool1d",),
+    node="SqueezeBackward1", spelled={"max_pool1d": {"return_indices": ""}})
 def max_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -221,7 +227,13 @@ def max_pool1d(
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("max_pool2d",), aten="max_pool2d", strides="image")
+@op(
+    namespace="nn.functional",
+    aliases=("max_pool2d",),
+    aten="max_pool2d",
+    strides="image",
+    native=("max_pool2d",),
+    node="MaxPool2DWithIndicesBackward0", spelled={"max_pool2d": {"return_indices": ""}})
 def max_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -256,7 +268,13 @@ def max_pool2d(
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("max_pool3d",), aten="max_pool3d", strides="image")
+@op(
+    namespace="nn.functional",
+    aliases=("max_pool3d",),
+    aten="max_pool3d",
+    strides="image",
+    native=("max_pool3d",),
+    node="MaxPool3DWithIndicesBackward0", autocast="cpu float32", spelled={"max_pool3d": {"return_indices": ""}})
 def max_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -286,7 +304,12 @@ def max_pool3d(
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(namespace="nn.functional", aliases=("max_pool1d_with_indices",), aten="max_pool1d_with_indices", strides="signal")
+@op(
+    namespace="nn.functional",
+    aliases=("max_pool1d_with_indices",),
+    aten="max_pool1d_with_indices",
+    strides="signal",
+    node="SqueezeBackward1", spelled={"max_pool1d_with_indices": {"return_indices": ""}}, dispatched="in parts")
 def max_pool1d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -432,7 +455,7 @@ def _avg_gradient(kernel, function: str, n: int) -> None:  # type: ignore[no-unt
     defvjp(kernel, rule, saves=())
 
 
-@op(namespace="nn.functional", aliases=("avg_pool1d",), aten="avg_pool1d", strides="signal")
+@op(namespace="nn.functional", aliases=("avg_pool1d",), aten="avg_pool1d", strides="signal", node="SqueezeBackward1")
 def avg_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -491,7 +514,7 @@ def avg_pool2d(
     return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@op(namespace="nn.functional", aten="avg_pool3d")
+@op(namespace="nn.functional", aten="avg_pool3d", autocast="cpu float32")
 def avg_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -539,7 +562,7 @@ def _lp_pool(n: int, input, norm_type, kernel_size, stride, ceil_mode) -> Array:
     return total ** jnp.asarray(root, total.dtype)
 
 
-@op(namespace="nn.functional", strides="signal")
+@op(namespace="nn.functional", strides="signal", native=False, node="PowBackward0")
 def lp_pool1d(
     input: Array, norm_type: int | float, kernel_size: int, stride: int | tuple[int, ...] | None = None, ceil_mode: bool = False
 ) -> Array:
@@ -564,7 +587,7 @@ def lp_pool1d(
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@op(namespace="nn.functional", strides="image")
+@op(namespace="nn.functional", strides="image", native=False, node="PowBackward0")
 def lp_pool2d(
     input: Array,
     norm_type: int | float,
@@ -593,7 +616,7 @@ def lp_pool2d(
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@op(namespace="nn.functional")
+@op(namespace="nn.functional", native=False, node="PowBackward0")
 def lp_pool3d(
     input: Array,
     norm_type: int | float,

@@ -14,7 +14,17 @@ from ._matrix import check_dot, cpp_name, product
 from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
 
 
-@op(out=True, aten="tensordot", method=False)
+@op(
+    out=True,
+    aten="tensordot",
+    method=False,
+    native=False,
+    home="functional",
+    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}",
+    node="ViewBackward0",
+    autocast="cpu lower, cuda widest",
+    spelled={"tensordot": {"out": "out/"}},
+)
 def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, ...]] = 2) -> Array:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.
 
@@ -81,7 +91,14 @@ def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: 
     return jnp.einsum(equation, *operands, optimize="optimal" if len(operands) < 8 else "greedy")
 
 
-@op(namespace="linalg", out=True, aten="linalg_multi_dot")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_multi_dot",
+    out_dtype="multi_dot(): expected out tensor to have dtype {its_cpp} but got {mine_cpp}",
+    node="ViewBackward0",
+    autocast="lower",
+)
 def multi_dot(tensors: list[Array]) -> Array:
     """The product of two or more matrices, in the order that takes the fewest multiplications.
 
@@ -148,7 +165,7 @@ def _chain(matrices: list[Array], split: dict[tuple[int, int], int], i: int, j: 
     return product(_chain(matrices, split, i, k), _chain(matrices, split, k + 1, j))
 
 
-@op(namespace="linalg", name="cross", out=True, aten="linalg_cross")
+@op(namespace="linalg", name="cross", out=True, aten="linalg_cross", out_dtype="expected", out_apart="wholly", node="LinalgCrossBackward0")
 def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
     """The cross products of vectors of length 3 along ``dim``, over the broadcast of the other dimensions.
 
@@ -185,7 +202,15 @@ def _turned(x: Array, axis: int, by: int) -> Array:
     return jnp.concatenate([lax.slice_in_dim(x, by, 3, axis=axis), lax.slice_in_dim(x, 0, by, axis=axis)], axis)
 
 
-@op(out=True, aten="cross")
+@op(
+    out=True,
+    aten="cross",
+    out_dtype="expected",
+    out_apart="wholly",
+    node="LinalgCrossBackward0",
+    autocast="cuda widest",
+    through="linalg_cross",
+)
 def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3.
 
@@ -210,7 +235,14 @@ def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     return linalg_cross(input, other, dim=dim)
 
 
-@op(namespace="linalg", out=True, aten="linalg_vecdot")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_vecdot",
+    out_dtype="linalg.vecdot: Expected out of dtype{its} but found {mine}",
+    node=lambda made: "VdotBackward0" if made.ndims[:2] == [1, 1] else "SumBackward1",
+    autocast="lower",
+)
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The inner products along ``dim``, the elements of ``x`` conjugated, over the broadcast of the other dimensions.
 
@@ -243,7 +275,14 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     return conj(x) * y if not shape else jnp.sum(conj(x) * y, axis, dtype=x.dtype)
 
 
-@op(namespace="nn.functional", aliases=("bilinear",), aten="bilinear", saves=("input1", "input2", "weight"))
+@op(
+    namespace="nn.functional",
+    aliases=("bilinear",),
+    aten="bilinear",
+    saves=("input1", "input2", "weight"),
+    node=lambda made: "AddBackward0" if len(made.avals) > 3 else "ViewBackward0",
+    autocast="cuda widest",
+)
 def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every ``k``.
 

@@ -17,6 +17,7 @@ from ._axes import accumulated, category, one_dim, positions, reduced_dims, rest
 from ._columns import in_columns
 from ._declare import Array, Dtype, defvjp, op, reduction
 from ._hosted import REALS, hosted
+from ._nodes import along
 from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
 
 
@@ -39,7 +40,7 @@ def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     return in_columns(functools.partial(jnp.sum, dtype=narrow), hit, dims, keepdim).astype(np.int64)
 
 
-@reduction(saves=(), computes_out=True, aten="sum.dim_IntList")
+@reduction(saves=(), computes_out=True, aten="sum.dim_IntList", out_dtype="expected", node=along("Sum"), autocast="cuda float32")
 def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Sums over ``dim``, or over everything.
 
@@ -105,7 +106,7 @@ def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     return to_dtype(quotient(total, count) if count else jnp.full_like(total, np.nan), x.dtype)
 
 
-@reduction(saves=(), aten="mean.dim")
+@reduction(saves=(), aten="mean.dim", node=along("Mean"))
 def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Averages over ``dim``, or over everything.
 
@@ -128,7 +129,7 @@ def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool =
     return _averaged(to_dtype(input, _mean_dtype(input, dtype)), reduced_dims(input, dim), keepdim)
 
 
-@reduction(saves=("input",), aten="nanmean")
+@reduction(saves=("input",), aten="nanmean", node="DivBackward0")
 def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Averages over ``dim`` the elements that are not NaN; where there is none, the result is NaN.
 
@@ -158,7 +159,7 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
     return to_dtype(total / count.astype(total.dtype), kept.dtype)
 
 
-@reduction(saves=("input",), computes_out=True, aten="prod.dim_int")
+@reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected", node=along("Prod"), autocast="float32")
 def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Multiplies over ``dim``, or over everything.
 
@@ -221,7 +222,9 @@ def shared_grad(g: Array, result: Array, input: Array, dims: tuple[int, ...], ke
     return (jnp.where(hit, g / count, jnp.zeros((), g.dtype)) if nan else hit.astype(g.dtype) * (g / count),)
 
 
-@reduction(aten="amax")
+@reduction(
+    aten="amax", out_dtype="Expected the dtype for input and out to match, but got {its} for input's dtype and {mine} for out's dtype."
+)
 def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
     """The largest element over ``dim``, or of all.
 
@@ -248,7 +251,9 @@ def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -
     return _extremum(input, dims, keepdim, largest=True)
 
 
-@reduction(aten="amin")
+@reduction(
+    aten="amin", out_dtype="Expected the dtype for input and out to match, but got {its} for input's dtype and {mine} for out's dtype."
+)
 def amin(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
     """The smallest element over ``dim``, or of all.
 
@@ -283,7 +288,7 @@ defvjp(amax, _amax_rule, saves=("input", "result"))
 defvjp(amin, _amax_rule, saves=("input", "result"))
 
 
-@reduction(returns="aminmax", fields=("min", "max"), aten="aminmax")
+@reduction(returns="aminmax", fields=("min", "max"), aten="aminmax", out_dtype="expected")
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest and the largest element along ``dim``, or of all.
 
@@ -334,13 +339,13 @@ def _whole(name: str, input: Array, largest: bool) -> Array:
     return _extremum(input, tuple(range(input.ndim)), False, largest)
 
 
-@op(namespace="_C", out=True, aten="max")
+@op(namespace="_C", out=True, aten="max", node="MaxBackward1")
 def _max_all(input: Array) -> Array:
     """The largest element. Gradient: shared evenly among equal maxima."""
     return _whole("max", input, largest=True)
 
 
-@op(namespace="_C", out=True, aten="min")
+@op(namespace="_C", out=True, aten="min", node="MinBackward1")
 def _min_all(input: Array) -> Array:
     """The smallest element. Gradient: shared evenly among equal minima."""
     return _whole("min", input, largest=False)
@@ -376,13 +381,13 @@ def _along(name: str, input: Array, dim: int, keepdim: bool, largest: bool) -> t
     return squeezed(value, axis, input.ndim, keepdim), squeezed(index, axis, input.ndim, keepdim)
 
 
-@op(namespace="_C", out=True, saves=(), returns="max", fields=("values", "indices"), aten="max.dim")
+@op(namespace="_C", out=True, saves=(), returns="max", fields=("values", "indices"), aten="max.dim", node="MaxBackward0")
 def _max_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The largest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
     return _along("max", input, dim, keepdim, largest=True)
 
 
-@op(namespace="_C", out=True, saves=(), returns="min", fields=("values", "indices"), aten="min.dim")
+@op(namespace="_C", out=True, saves=(), returns="min", fields=("values", "indices"), aten="min.dim", node="MinBackward0")
 def _min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
     return _along("min", input, dim, keepdim, largest=False)
@@ -422,7 +427,7 @@ def _arg(name: str, input: Array, dim: int | None, keepdim: bool, largest: bool)
     return squeezed(index, axis, input.ndim, keepdim)
 
 
-@reduction(differentiable=False, aten="argmax")
+@reduction(differentiable=False, aten="argmax", out_dtype="expected")
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The first place of the largest element along ``dim``, or in the flattened input; NaN counts as largest.
 
@@ -445,7 +450,7 @@ def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array
     return _arg("argmax", input, dim, keepdim, largest=True)
 
 
-@reduction(differentiable=False, aten="argmin")
+@reduction(differentiable=False, aten="argmin", out_dtype="expected")
 def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The first place of the smallest element along ``dim``, or in the flattened input; NaN counts as smallest.
 
@@ -475,7 +480,7 @@ def _truth(input: Array, dim: int | tuple[int, ...] | None, keepdim: bool, how: 
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
-@reduction(differentiable=False, aten="all.dims")
+@reduction(differentiable=False, aten="all.dims", out_dtype="all only supports bool tensor for result, got: {mine}", out_also="Byte")
 def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether all elements over ``dim`` are true (not zero).
 
@@ -495,7 +500,7 @@ def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
     return _truth(input, dim, keepdim, "all")
 
 
-@reduction(differentiable=False, aten="any.dims")
+@reduction(differentiable=False, aten="any.dims", out_dtype="any only supports bool tensor for result, got: {mine}", out_also="Byte")
 def any(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether any element over ``dim`` is true (not zero).
 

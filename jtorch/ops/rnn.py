@@ -10,6 +10,7 @@ from .. import dtypes
 from ..errors import canonical_dim
 from ._declare import Array, defvjp, op
 from ._matrix import check_mm, check_same_types, expanded
+from ._nodes import Made
 from ._numeric import default_float, is_complex, is_integral, scalar_name
 from ._recurrent import CELLS, Cell, Trace, Weights, affine, run, run_back, step
 
@@ -112,7 +113,13 @@ def _time_first(x: Array, batch_first: bool) -> Array:
     return jnp.swapaxes(x, 0, 1) if batch_first else x
 
 
-@op(namespace="_C")
+def _node_of_rnn(made: Made) -> str:
+    if made.given("bidirectional"):
+        return "CatBackward0"
+    return "TransposeBackward1" if made.given("batch_first") else "StackBackward0"
+
+
+@op(namespace="_C", node=_node_of_rnn)
 def _rnn(
     input: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool, batch_first: bool
 ) -> tuple[Array, ...]:
@@ -167,7 +174,7 @@ def _packed(x: Array, mask: Array, rows: Array, total: int) -> Array:
     return jnp.zeros((total, x.shape[-1]), x.dtype).at[jnp.where(mask, rows, total)].set(x, mode="drop")
 
 
-@op(namespace="_C", apart=True)
+@op(namespace="_C", apart=True, node=lambda made: "ViewBackward0" if made.given("mode") == "LSTM" else "CatBackward0")
 def _rnn_packed(
     data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int, bidirectional: bool
 ) -> tuple[Array, ...]:
@@ -248,7 +255,7 @@ def _one_step(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -> 
     return step(CELLS[mode], affine(input, w.ih, w.b_ih), state, w)[0]
 
 
-@op(method=False)
+@op(method=False, node="MulBackward0", autocast="cpu state, cuda lower")
 def lstm_cell(
     input: Array, hx: list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
 ) -> tuple[Array, Array]:
@@ -275,7 +282,7 @@ def lstm_cell(
     return h, c
 
 
-@op(method=False)
+@op(method=False, node="AddBackward0", autocast="cpu state, cuda lower")
 def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of a GRU: the hidden state that follows ``hx``.
 
@@ -296,7 +303,7 @@ def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | No
     return _one_step("GRU", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
-@op(method=False)
+@op(method=False, node="TanhBackward0", autocast="lower")
 def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of an Elman network with tanh: the hidden state that follows ``hx``.
 
@@ -318,7 +325,7 @@ def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array
     return _one_step("RNN_TANH", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
-@op(method=False)
+@op(method=False, node="ReluBackward0", autocast="lower")
 def rnn_relu_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of an Elman network with relu: the hidden state that follows ``hx``.
 

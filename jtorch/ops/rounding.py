@@ -10,7 +10,7 @@ from ._declare import Array, defvjp, pointwise, unary, without_derivative
 from ._numeric import is_complex, is_integral, require, wide, zeros_where
 
 
-@unary(promote=None, inplace=True, saves=(), aten="ceil")
+@unary(promote=None, inplace="both", saves=(), aten="ceil", out_dtype="found")
 def ceil(input: Array) -> Array:
     """The smallest integer that is not less.
 
@@ -30,7 +30,7 @@ def ceil(input: Array) -> Array:
     return input if is_integral(input) else jnp.ceil(input)
 
 
-@unary(promote=None, inplace=True, saves=(), aten="floor")
+@unary(promote=None, inplace="both", saves=(), aten="floor", out_dtype="found")
 def floor(input: Array) -> Array:
     """The largest integer that is not greater.
 
@@ -50,7 +50,7 @@ def floor(input: Array) -> Array:
     return input if is_integral(input) else jnp.floor(input)
 
 
-@unary(promote=None, inplace=True, aliases=("fix",), saves=(), aten="trunc")
+@unary(promote=None, inplace="both", aliases=("fix",), saves=(), aten="trunc", out_dtype="found")
 def trunc(input: Array) -> Array:
     """The integer part: rounds towards zero.
 
@@ -76,7 +76,15 @@ def _check_roundable(name: str, x: Array) -> None:
     require(f"{name}_vml_cpu", x, "if")
 
 
-@unary(promote=None, inplace=True, aliases=("special.round",), saves=(), aten="round")
+@unary(
+    promote=None,
+    inplace="both",
+    aliases=("special.round",),
+    saves=(),
+    aten="round",
+    out_dtype="found",
+    node=lambda made: f"RoundBackward{1 if made.given('decimals') else 0}",
+)
 def round(input: Array, *, decimals: int = 0) -> Array:
     """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places.
 
@@ -104,7 +112,7 @@ def round(input: Array, *, decimals: int = 0) -> Array:
     return rounded.astype(input.dtype)
 
 
-@unary(promote=None, inplace=True, saves=(), aten="frac")
+@unary(promote=None, inplace="both", saves=(), aten="frac", out_dtype="found")
 def frac(input: Array) -> Array:
     """What ``trunc`` takes away: the part behind the decimal point, with the sign of ``input``.
 
@@ -134,7 +142,7 @@ defvjp(frac, _pass_rule)
 # ---- integers --------------------------------------------------------------------------------------------------------------------
 
 
-@pointwise(inplace=True, differentiable=False, aten="gcd")
+@pointwise(inplace="both", differentiable=False, aten="gcd")
 def gcd(input: Array, other: Array) -> Array:
     """The greatest common divisor, never negative.
 
@@ -155,7 +163,7 @@ def gcd(input: Array, other: Array) -> Array:
     return jnp.gcd(*jnp.broadcast_arrays(input, other))
 
 
-@pointwise(inplace=True, differentiable=False, aten="lcm")
+@pointwise(inplace="both", differentiable=False, aten="lcm")
 def lcm(input: Array, other: Array) -> Array:
     """The least common multiple, never negative.
 
@@ -250,7 +258,13 @@ defvjp(nextafter, _nextafter_rule)
 # ---- replacing -------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, inplace=True, saves=("input",), aten="nan_to_num")
+@unary(
+    promote=None,
+    inplace="both",
+    saves=("input",),
+    aten="nan_to_num",
+    out_dtype="nan_to_num: dtype of out: {mine} should be same as input: {its}",
+)
 def nan_to_num(input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Array:
     """Replaces NaN by ``nan`` (0), and infinities by ``posinf`` and ``neginf`` (the dtype's largest and smallest finite numbers).
 

@@ -105,7 +105,7 @@ def _standard_gamma_grad(self: Array, output: Array) -> Array:
 without_derivative(_standard_gamma_grad, NotImplementedError("the derivative for '_standard_gamma_grad' is not implemented."))
 
 
-@op(namespace="_C", saves=("concentration", "sample"), aten="_standard_gamma")
+@op(namespace="_C", saves=("concentration", "sample"), aten="_standard_gamma", node="StandardGammaBackward0")
 def _gamma_drawn(sample: Array, concentration: Array) -> Array:
     """Gamma numbers of rate 1, as a result that depends on their concentrations."""
     return sample
@@ -255,7 +255,7 @@ def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
 without_derivative(_dirichlet_grad, RuntimeError("derivative for aten::_dirichlet_grad is not implemented"))
 
 
-@op(namespace="_C", saves=(), aten="binomial")
+@op(namespace="_C", saves=(), aten="binomial", node="NotImplemented")
 def _drawn_without_rule(sample: Array, parameters: list[Array], name: str) -> Array:
     """The sample, as a result that depends on the parameters of its distribution but has no derivative."""
     return sample

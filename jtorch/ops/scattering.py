@@ -12,6 +12,7 @@ from jax import lax
 from .. import dtypes
 from ..errors import CPP_NAMES, broadcast_shapes, canonical_dim
 from ._declare import Array, Number, defvjp, shape
+from ._nodes import by_operand
 from ._numeric import conj, require, zeros_and_ones
 from .indexing import (
     _BOUNDS,
@@ -104,7 +105,15 @@ def _scatter_value(src: Array | Number | None, value: Number | None, index: Arra
     return made, None
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="scatter.src")
+@shape(
+    inplace=True,
+    out=True,
+    saves=("index",),
+    aten="scatter.src",
+    out_dtype="expected",
+    out_apart="partly",
+    node=by_operand("Scatter", "src", 0, 1),
+)
 def scatter(
     input: Array, dim: int, index: Array, src: Array | Number | None = None, *, reduce: str | None = None, value: Number | None = None
 ) -> Array:
@@ -158,7 +167,7 @@ def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=
 defvjp(scatter, _scatter_rule)
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="scatter_add")
+@shape(inplace=True, out=True, saves=("index",), aten="scatter_add", out_dtype="expected", out_apart="partly", autocast="cuda widest")
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
 
@@ -281,7 +290,7 @@ def _reduce_gradients(
     return gx, gs
 
 
-@shape(inplace=True, out=True, saves=("input", "index", "src", "result"), aten="scatter_reduce.two")
+@shape(inplace=True, out=True, saves=("input", "index", "src", "result"), aten="scatter_reduce.two", out_apart="partly")
 def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ``include_self`` is False.
 
@@ -369,7 +378,7 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
     return x, axis, i, s
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="index_add")
+@shape(inplace=True, out=True, saves=("index",), aten="index_add", out_dtype="expected", out_apart="partly")
 def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``.
 
@@ -397,7 +406,7 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
     return write(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
 
 
-@shape(inplace=True, out=True, saves=("input", "index", "source", "result"), aten="index_reduce")
+@shape(inplace=True, out=True, saves=("input", "index", "source", "result"), aten="index_reduce", out_apart="partly")
 def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
 
@@ -433,7 +442,7 @@ def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_
 defvjp(index_reduce, _index_reduce_rule)
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="index_copy")
+@shape(inplace=True, out=True, saves=("index",), aten="index_copy", out_dtype="expected", out_apart="partly", autocast="cpu widest")
 def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
     """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions ``index``.
 
@@ -502,7 +511,14 @@ def _index_copy_rule(g, result, input, dim, index, source):
 defvjp(index_copy, _index_copy_rule)
 
 
-@shape(inplace=True, saves=("index",), aten="index_fill.int_Scalar", strides="preserve")
+@shape(
+    inplace=True,
+    saves=("index",),
+    aten="index_fill.int_Scalar",
+    strides="preserve",
+    repeats="warned",
+    node=by_operand("IndexFill", "value", 1, 0),
+)
 def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:
     """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``; negative positions count from the end.
 
@@ -655,7 +671,7 @@ def _summed_to(x: Array, sizes: tuple[int, ...]) -> Array:
 defvjp(_index_put, _index_put_rule)
 
 
-@shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put", strides="preserve")
+@shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put", strides="preserve", node="IndexPutBackward0")
 def _index_put_flat(input: Array, positions: Array, values: Array | Number, start: int, count: int) -> Array:
     """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions from ``start``, as a mask selected."""
     values = _written(input, values)

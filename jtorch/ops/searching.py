@@ -30,6 +30,12 @@ def _right(side: str | None, right: bool) -> bool:
     return side == "right"
 
 
+_OUT_WORDS = (
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is "
+    "True, but we got output tensor's dtype {mine} and out_int32 flag is {flag}"
+)
+
+
 def ranks(boundaries: Array, values: Array, right: bool) -> Array:
     """Where ``values`` (*A, m) belong in the rows of ``boundaries`` (*A, n), or in ``boundaries`` (n), which are sorted.
 
@@ -56,7 +62,13 @@ def _common(a: Array, b: Array) -> tuple[Array, Array]:
     return a.astype(target), b.astype(target)
 
 
-@op(method=False, out=True, differentiable=False, aten="searchsorted.Tensor")
+@op(
+    method=False,
+    out=True,
+    differentiable=False,
+    aten="searchsorted.Tensor",
+    out_dtype=_OUT_WORDS,
+)
 def searchsorted(
     sorted_sequence: Array,
     input: Array | Number,
@@ -119,7 +131,13 @@ def searchsorted(
     return found.astype(np.int32) if out_int32 else found
 
 
-@op(method=False, out=True, differentiable=False, aten="bucketize.Tensor")
+@op(
+    method=False,
+    out=True,
+    differentiable=False,
+    aten="bucketize.Tensor",
+    out_dtype=_OUT_WORDS,
+)
 def bucketize(input: Array | Number, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Array:
     """The bucket of each element among those that the sorted ``boundaries`` (n) separate; ``right`` closes buckets on the left side.
 
@@ -141,7 +159,7 @@ def bucketize(input: Array | Number, boundaries: Array, *, out_int32: bool = Fal
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@op(out=True, method=False, differentiable=False, aten="isin.Tensor_Tensor")
+@op(out=True, method=False, differentiable=False, aten="isin.Tensor_Tensor", out_dtype="expected")
 def isin(elements: Array | Number, test_elements: Array | Number, *, assume_unique: bool = False, invert: bool = False) -> Array:
     """Whether each of ``elements`` is among ``test_elements`` (or is not, with ``invert``). ``assume_unique`` changes nothing.
 

@@ -38,7 +38,7 @@ def _check(data: Array, reduce: str, lengths: Array | None, indices: Array | Non
     return given
 
 
-@op(method=False, aten="segment_reduce")
+@op(method=False, aten="segment_reduce", ignored=True)
 def segment_reduce(
     data: Array,
     reduce: str,

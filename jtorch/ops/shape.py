@@ -40,7 +40,7 @@ def flip(input: Array, dims: tuple[int, ...]) -> Array:
     return lax.rev(input, canonical_dims(tuple(dims), input.ndim, empty_is_all=False))
 
 
-@shape(aten="fliplr", strides="preserve")
+@shape(aten="fliplr", strides="preserve", node="FlipBackward0")
 def fliplr(input: Array) -> Array:
     """Reverses the second dimension.
 
@@ -62,7 +62,7 @@ def fliplr(input: Array) -> Array:
     return lax.rev(input, (1,))
 
 
-@shape(aten="flipud", strides="preserve")
+@shape(aten="flipud", strides="preserve", node="FlipBackward0")
 def flipud(input: Array) -> Array:
     """Reverses the first dimension.
 
@@ -171,7 +171,7 @@ def _triangle(name: str, x: Array, keep: str, diagonal: int) -> Array:
     return jnp.where(kept, x, jnp.zeros((), x.dtype))
 
 
-@shape(inplace=True, out=True, aten="tril")
+@shape(inplace=True, out=True, aten="tril", out_dtype="expected", repeats="silently")
 def tril(input: Array, diagonal: int = 0) -> Array:
     """The lower triangle of each matrix, up to the given diagonal; the rest is zero.
 
@@ -192,7 +192,7 @@ def tril(input: Array, diagonal: int = 0) -> Array:
     return _triangle("tril", input, "lower", diagonal)
 
 
-@shape(inplace=True, out=True, aten="triu")
+@shape(inplace=True, out=True, aten="triu", out_dtype="expected", repeats="silently")
 def triu(input: Array, diagonal: int = 0) -> Array:
     """The upper triangle of each matrix, from the given diagonal on; the rest is zero.
 
@@ -212,7 +212,7 @@ def triu(input: Array, diagonal: int = 0) -> Array:
     return _triangle("triu", input, "upper", diagonal)
 
 
-@reduction(saves=(), out=False, aten="trace")
+@reduction(saves=(), out=False, aten="trace", autocast="cpu float32")
 def trace(input: Array) -> Array:
     """The sum of a matrix' diagonal.
 
@@ -275,7 +275,9 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     return jnp.moveaxis(made, (ndim - 2, ndim - 1), (a, b))
 
 
-@shape(out=True, aten="diag")
+@shape(
+    out=True, aten="diag", out_dtype="expected", node=lambda made: "DiagEmbedBackward0" if made.ndims[0] == 1 else "DiagonalBackward0_copy"
+)
 def diag(input: Array, diagonal: int = 0) -> Array:
     """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix ``input`` as a new vector.
 
@@ -301,7 +303,7 @@ def diag(input: Array, diagonal: int = 0) -> Array:
     return jnp.diagonal(input, diagonal)
 
 
-@shape(aten="diagflat")
+@shape(aten="diagflat", node="DiagEmbedBackward0", dispatched="in parts")
 def diagflat(input: Array, offset: int = 0) -> Array:
     """A square matrix with all elements of ``input``, in order, on the given diagonal.
 
@@ -318,7 +320,7 @@ def diagflat(input: Array, offset: int = 0) -> Array:
     return diag_embed(input.reshape(-1), offset)
 
 
-@op(promote="expanded", out=True, aten="kron")
+@op(promote="expanded", out=True, aten="kron", out_apart="partly", node="UnsafeViewBackward0")
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product: every element of ``input`` multiplies a copy of ``other``.
 
@@ -354,7 +356,7 @@ def _vander_dtype(x: Array) -> Array:
     return x.astype(np.int64) if x.dtype.kind in "biu" else x
 
 
-@op(aliases=(), method=False, aten="vander")
+@op(aliases=(), method=False, aten="vander", node="CatBackward0", dispatched="in parts", ignored=True)
 def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``.
 
@@ -380,7 +382,7 @@ def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
     return made if increasing else lax.rev(made, (1,))
 
 
-@op(name="vander", namespace="linalg", aten="linalg_vander")
+@op(name="vander", namespace="linalg", aten="linalg_vander", node="CatBackward0", dispatched="in parts")
 def linalg_vander(x: Array, *, N: int | None = None) -> Array:
     """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds ``x ** j``.
 
@@ -406,7 +408,7 @@ def linalg_vander(x: Array, *, N: int | None = None) -> Array:
     return _powers(_vander_dtype(x), n)
 
 
-@op(inplace=True, out=True, aten="renorm")
+@op(inplace=True, out=True, aten="renorm", out_dtype="expected", out_apart="partly", autocast="cuda float32")
 def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the others stay.
 
@@ -591,7 +593,7 @@ def _floating(kernel_name: str, x: Array) -> None:
         raise NotImplementedError(f"\"{kernel_name}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
-@shape(namespace="nn.functional", aten="im2col")
+@shape(namespace="nn.functional", aten="im2col", native=False, node="Im2ColBackward0")
 def unfold(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -644,7 +646,7 @@ def unfold(
     return x[0] if input.ndim == 3 else x
 
 
-@shape(namespace="nn.functional", aten="col2im")
+@shape(namespace="nn.functional", aten="col2im", native=False, node="Col2ImBackward0")
 def fold(
     input: Array,
     output_size: int | tuple[int, ...],

@@ -20,7 +20,14 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 # ---- sigmoids --------------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, aliases=("nn.functional.sigmoid", "special.expit"), saves=("result",), aten="sigmoid")
+@unary(
+    inplace="both",
+    aliases=("nn.functional.sigmoid", "special.expit"),
+    saves=("result",),
+    aten="sigmoid",
+    spelled={"nn.functional.sigmoid": {"out": ""}},
+    ignored=("nn.functional.sigmoid",),
+)
 def sigmoid(input: Array) -> Array:
     """``1 / (1 + exp(-input))``.
 
@@ -46,7 +53,9 @@ def _sigmoid_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(sigmoid, _sigmoid_rule)
 
 
-@_activation(out=True, saves=("input",), aten="log_sigmoid_forward")
+@_activation(
+    out=True, saves=("input",), aten="log_sigmoid_forward", through="log_sigmoid", out_dtype="scalar type", node="LogSigmoidBackward0"
+)
 def logsigmoid(input: Array) -> Array:
     """``log(sigmoid(input))``, without overflow on the way.
 
@@ -74,7 +83,7 @@ def _logsigmoid_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(logsigmoid, _logsigmoid_rule)
 
 
-@_activation(saves=("input",), aten="softsign")
+@_activation(saves=("input",), aten="softsign", native=False, node="DivBackward0")
 def softsign(input: Array) -> Array:
     """``input / (1 + abs(input))``.
 
@@ -110,7 +119,7 @@ def _softsign_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(softsign, _softsign_rule)
 
 
-@_activation(saves=("input",), aten="tanhshrink")
+@_activation(saves=("input",), aten="tanhshrink", native=False, node="SubBackward0")
 def tanhshrink(input: Array) -> Array:
     """``input - tanh(input)``.
 
@@ -160,7 +169,7 @@ def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale:
     return (jnp.where(y > 0, wide_g * scale, below).astype(g.dtype),)
 
 
-@_activation(inplace=True, saves=("input",), aten="elu")
+@_activation(inplace=True, saves=("input",), aten="elu", native=False)
 def elu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     """``input`` where positive, else ``alpha * expm1(input)``.
 
@@ -192,7 +201,7 @@ def _celu(x: Array, alpha: float) -> Array:
     return _elu(x, alpha, 1.0, 1.0 / alpha)
 
 
-@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="celu")
+@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="celu")
 def celu(input: Array, alpha: float = 1.0) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
 
@@ -212,7 +221,7 @@ def celu(input: Array, alpha: float = 1.0) -> Array:
     return _celu(input, alpha)
 
 
-@_activation(name="celu", inplace=True, saves=("input",), aten="celu")
+@_activation(name="celu", inplace=True, saves=("input",), aten="celu", native=False)
 def functional_celu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
 
@@ -244,7 +253,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@unary(promote=None, out=False, method=False, inplace=True, saves=("input",), aten="selu")
+@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="selu", node="EluBackward0", dispatched="in parts")
 def selu(input: Array) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 
@@ -263,7 +272,7 @@ def selu(input: Array) -> Array:
     return _elu(input, _SELU_ALPHA, _SELU_SCALE)
 
 
-@_activation(name="selu", inplace=True, saves=("input",), aten="selu")
+@_activation(name="selu", inplace=True, saves=("input",), aten="selu", native=False, node="EluBackward0", dispatched="in parts")
 def functional_selu(input: Array, inplace: bool = False) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 
@@ -293,7 +302,7 @@ defvjp(functional_selu, _selu_rule)
 # ---- soft rectifiers -------------------------------------------------------------------------------------------------------------
 
 
-@_activation(out=True, saves=("input",), aten="softplus")
+@_activation(out=True, saves=("input",), aten="softplus", autocast="cuda float32")
 def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``.
 
@@ -371,7 +380,7 @@ def _gelu_rule(g: Array, _: None, input: Array, approximate: str = "none") -> tu
 defvjp(gelu, _gelu_rule)
 
 
-@_activation(saves=("input",), aten="silu")
+@_activation(saves=("input",), aten="silu", native=False)
 def silu(input: Array, inplace: bool = False) -> Array:
     """``input * sigmoid(input)``, also called swish.
 
@@ -401,7 +410,7 @@ def _silu_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple[
 defvjp(silu, _silu_rule)
 
 
-@_activation(saves=("input",), aten="mish")
+@_activation(saves=("input",), aten="mish", native=False)
 def mish(input: Array, inplace: bool = False) -> Array:
     """``input * tanh(softplus(input))``.
 
@@ -442,7 +451,7 @@ defvjp(mish, _mish_rule)
 # ---- gates -----------------------------------------------------------------------------------------------------------------------
 
 
-@_activation(family="op", broadcast=False, saves=("input",), aten="glu", strides="order")
+@_activation(family="op", broadcast=False, saves=("input",), aten="glu", strides="order", native=False)
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half along ``dim`` times the sigmoid of the second half.
 

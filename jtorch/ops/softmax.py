@@ -41,7 +41,15 @@ def _log_softmax(x: Array, axis: int) -> Array:
     return to_dtype(shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True)), x.dtype)
 
 
-@op(saves=("result",), out=True, aliases=("special.softmax",), aten="softmax.int")
+@op(
+    saves=("result",),
+    out=True,
+    aliases=("special.softmax",),
+    aten="softmax.int",
+    out_dtype="expected",
+    autocast="cuda float32",
+    spelled={"special.softmax": {"out": ""}},
+)
 def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given.
 
@@ -63,7 +71,15 @@ def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     return lax.reshape(_softmax(x, axis), input.shape)
 
 
-@op(saves=("result",), out=True, aliases=("special.log_softmax",), aten="log_softmax.int")
+@op(
+    saves=("result",),
+    out=True,
+    aliases=("special.log_softmax",),
+    aten="log_softmax.int",
+    out_dtype="expected",
+    autocast="cuda float32",
+    spelled={"special.log_softmax": {"out": ""}},
+)
 def log_softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     """The logarithm of ``softmax``, without its loss of precision.
 
@@ -111,7 +127,7 @@ defvjp(softmax, _softmax_rule, saves=("result",))
 defvjp(log_softmax, _log_softmax_rule, saves=("result",))
 
 
-@reduction(aliases=("special.logsumexp",), aten="logsumexp")
+@reduction(aliases=("special.logsumexp",), aten="logsumexp", autocast="cuda float32")
 def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -> Array:
     """The logarithm of the summed exponentials over ``dim``, without overflow.
 

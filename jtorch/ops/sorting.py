@@ -27,7 +27,17 @@ def _not_bool(name: str, argument: str, value: Any) -> None:
         raise TypeError(f"{name}(): argument '{argument}' must be int, not bool")
 
 
-@op(out=True, saves=(), returns="sort", fields=("values", "indices"), aten="sort.stable", strides="preserve")
+@op(
+    out=True,
+    saves=(),
+    returns="sort",
+    fields=("values", "indices"),
+    aten="sort.stable",
+    strides="preserve",
+    out_dtype="expected",
+    out_apart="partly",
+    node=lambda made: f"SortBackward{1 if made.given('stable') else 0}",
+)
 def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False) -> tuple[Array, Array]:
     """The elements along ``dim`` in order, and the places they came from; NaN counts as largest.
 
@@ -79,7 +89,7 @@ def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool 
     return argsort_along(input, axis, descending) if input.ndim else jnp.zeros((), np.int64)
 
 
-@reduction(saves=("input",), aten="msort", strides="preserve")
+@reduction(saves=("input",), aten="msort", strides="preserve", out_dtype="expected", node="SortBackward0", dispatched="in parts")
 def msort(input: Array) -> Array:
     """Sorts along the first dimension.
 
@@ -100,7 +110,7 @@ def msort(input: Array) -> Array:
     return sort_along(input, 0)[0] if input.ndim else input
 
 
-@reduction(saves=(), returns="topk", fields=("values", "indices"), aten="topk")
+@reduction(saves=(), returns="topk", fields=("values", "indices"), aten="topk", out_dtype="expected", out_apart="partly")
 def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     """The ``k`` largest (or smallest) elements along ``dim`` in order, and where they stand; NaN counts as largest.
 

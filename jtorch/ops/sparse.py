@@ -27,7 +27,7 @@ def _check(indices: Array, size: tuple[int, ...]) -> None:
             guard(high >= size[d], RuntimeError, message, high)
 
 
-@op(namespace="_C", aten="_to_dense", saves=("indices",))
+@op(namespace="_C", aten="_to_dense", saves=("indices",), node="ToDenseBackward0")
 def _coo_dense(indices: Array, values: Array, size: tuple[int, ...]) -> Array:
     """The dense tensor of ``size`` that has ``values`` at ``indices``, added up where indices repeat.
 
@@ -54,7 +54,7 @@ def _coo_dense_rule(g: Array, result: None, indices: Array, values: Array, size:
 defvjp(_coo_dense, _coo_dense_rule)
 
 
-@op(namespace="_C", aten="sparse_mask", saves=("indices",))
+@op(namespace="_C", aten="sparse_mask", saves=("indices",), node="SparseMaskBackward0")
 def _coo_pick(dense: Array, indices: Array) -> Array:
     """The elements (or dense blocks) of ``dense`` at ``indices``."""
     return _picked(dense, indices)

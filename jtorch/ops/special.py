@@ -27,7 +27,7 @@ _SQRT_HALF = math.sqrt(0.5)
 # ---- error function --------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, aliases=("special.erf",), saves=("input",), aten="erf")
+@unary(inplace="both", aliases=("special.erf",), saves=("input",), aten="erf")
 def erf(input: Array) -> Array:
     """The error function.
 
@@ -47,7 +47,7 @@ def erf(input: Array) -> Array:
     return lax.erf(input)
 
 
-@unary(inplace=True, aliases=("special.erfc",), saves=("input",), aten="erfc")
+@unary(inplace="both", aliases=("special.erfc",), saves=("input",), aten="erfc")
 def erfc(input: Array) -> Array:
     """``1 - erf(input)``, exact where that is small.
 
@@ -67,7 +67,7 @@ def erfc(input: Array) -> Array:
     return lax.erfc(input)
 
 
-@unary(inplace=True, aliases=("special.erfinv",), saves=("input",), aten="erfinv")
+@unary(inplace=True, aliases=("special.erfinv",), saves=("input",), aten="erfinv", autocast="cuda float32")
 def erfinv(input: Array) -> Array:
     """The inverse of ``erf``: infinite at -1 and 1, NaN outside.
 
@@ -88,7 +88,7 @@ def erfinv(input: Array) -> Array:
     return lax.erf_inv(input.astype(np.float64)).astype(input.dtype) if input.dtype == np.float32 else lax.erf_inv(input)
 
 
-@_special(saves=("input", "result"), aten="special_erfcx")
+@_special(saves=("input", "result"), aten="special_erfcx", node="SpecialErfcxBackward0")
 def erfcx(input: Array) -> Array:
     """``exp(input**2) * erfc(input)``, without overflow on the way.
 
@@ -125,7 +125,7 @@ def _erfcx_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
 defvjp(erfcx, _erfcx_rule)
 
 
-@_special(saves=("input",), aten="special_ndtr")
+@_special(saves=("input",), aten="special_ndtr", node="MulBackward1")
 def ndtr(input: Array) -> Array:
     """The normal distribution's cumulative probability.
 
@@ -146,7 +146,7 @@ def ndtr(input: Array) -> Array:
     return (0.5 * lax.erfc(-x * _SQRT_HALF)).astype(input.dtype)
 
 
-@_special(saves=("result",), aten="special_ndtri")
+@_special(saves=("result",), aten="special_ndtri", node="SpecialNdtriBackward0")
 def ndtri(input: Array) -> Array:
     """The normal distribution's quantiles, the inverse of ``ndtr``: infinite at 0 and 1, NaN outside.
 
@@ -180,7 +180,7 @@ def _ndtri_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(ndtri, _ndtri_rule)
 
 
-@_special(saves=("input", "result"), aten="special_log_ndtr")
+@_special(saves=("input", "result"), aten="special_log_ndtr", node="SpecialLogNdtrBackward0")
 def log_ndtr(input: Array) -> Array:
     """The logarithm of ``ndtr``, exact far out on both sides.
 
@@ -217,7 +217,7 @@ defvjp(log_ndtr, _log_ndtr_rule)
 # ---- logarithmic -----------------------------------------------------------------------------------------------------------------
 
 
-@_special(saves=("input",), aten="special_entr")
+@_special(saves=("input",), aten="special_entr", node="SpecialEntrBackward0")
 def entr(input: Array) -> Array:
     """``-input * log(input)``: 0 at 0 and negative infinity below.
 
@@ -249,7 +249,7 @@ def _entr_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(entr, _entr_rule)
 
 
-@unary(inplace=True, aliases=("special.logit",), saves=("input",), aten="logit")
+@unary(inplace="both", aliases=("special.logit",), saves=("input",), aten="logit")
 def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to ``[eps, 1 - eps]``.
 
@@ -545,7 +545,14 @@ defvjp(igamma, _igamma_rule)
 defvjp(igammac, _igammac_rule)
 
 
-@binary(namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_zeta")
+@binary(
+    namespace="special",
+    promote="float",
+    method=False,
+    saves=("input", "other"),
+    aten="special_zeta",
+    node=lambda made: f"SpecialZetaBackward{0 if made.is_tensor('input') and made.is_tensor('other') else 1}",
+)
 def zeta(input: Array | Number, other: Array | Number) -> Array:
     """Hurwitz' zeta function: the sum of ``(other + k)**-input`` over all k from 0.
 

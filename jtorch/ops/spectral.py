@@ -12,6 +12,7 @@ from .. import dtypes
 from ..engine.programs import warn
 from ..warned_once import outside
 from ._declare import Array, guard, op
+from ._nodes import Made
 from ._numeric import scalar_name
 from .fft import _c2c, _c2r, _complex, _over_xla, _r2c, _scaled
 from .padding import pad
@@ -74,7 +75,21 @@ def _common(x: Array, window: Array) -> tuple[Array, Array]:
     return x.astype(target), window.astype(target)
 
 
-@op(aten="stft", strides="columns if return_complex")
+def _node_of_stft(made: Made) -> str:
+    if not made.given("return_complex") and (made.given("return_complex") is False or not made.is_complex):
+        return "ViewAsRealBackward0"
+    return "SqueezeBackward4" if made.avals[0].ndim == 1 else "TransposeBackward1"
+
+
+@op(
+    aten="stft",
+    strides="columns if return_complex",
+    native=False,
+    home="functional",
+    node=_node_of_stft,
+    autocast="cpu float32",
+    dispatched="in parts",
+)
 def stft(
     input: Array,
     n_fft: int,
@@ -163,7 +178,13 @@ def _check_stft(quoted: str, input: Array, n_fft: int, hop: int, length: int, wi
         )
 
 
-@op(aten="istft")
+@op(
+    aten="istft",
+    native=("istft",),
+    home="functional",
+    node=lambda made: "SqueezeBackward1" if made.ndims[0] == 2 else "DivBackward0",
+    dispatched="in parts",
+)
 def istft(
     input: Array,
     n_fft: int,

@@ -65,7 +65,7 @@ def _var(input: Array, dim: int | tuple[int, ...] | None, correction: float, kee
     return _final(_over(total, divisor), dims, keepdim, _real(input.dtype))
 
 
-@op(namespace="_C", out=True, aten="std.correction")
+@op(namespace="_C", out=True, aten="std.correction", node="StdBackward0")
 def _std(input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool) -> Array:
     """The root of the variance."""
     dims = reduced_dims(input, dim)
@@ -175,25 +175,25 @@ def _median_along(name: str, input: Array, dim: int, keepdim: bool, ignore_nan: 
     return tuple([squeezed(a, axis, input.ndim, keepdim) for a in found])  # type: ignore[return-value]
 
 
-@op(namespace="_C", out=True, aten="median")
+@op(namespace="_C", out=True, aten="median", node="MedianBackward0")
 def _median_all(input: Array) -> Array:
     """The lower median of all elements; NaN if there is one. Gradient: shared evenly among elements equal to it."""
     return _median_whole(input, ignore_nan=False)
 
 
-@op(namespace="_C", out=True, aten="nanmedian")
+@op(namespace="_C", out=True, aten="nanmedian", node="NanmedianBackward0")
 def _nanmedian_all(input: Array) -> Array:
     """The lower median of all elements that are not NaN. Gradient: shared evenly among elements equal to it."""
     return _median_whole(input, ignore_nan=True)
 
 
-@op(namespace="_C", out=True, saves=(), returns="median", fields=("values", "indices"), aten="median.dim")
+@op(namespace="_C", out=True, saves=(), returns="median", fields=("values", "indices"), aten="median.dim", node="MedianBackward1")
 def _median_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower medians along ``dim`` and where they stand; NaN where there is one. Gradient: to those places."""
     return _median_along("median", input, dim, keepdim, ignore_nan=False)
 
 
-@op(namespace="_C", out=True, saves=(), returns="nanmedian", fields=("values", "indices"), aten="nanmedian.dim")
+@op(namespace="_C", out=True, saves=(), returns="nanmedian", fields=("values", "indices"), aten="nanmedian.dim", node="NanmedianBackward1")
 def _nanmedian_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower medians of the numbers along ``dim`` and where they stand. Gradient: to those places."""
     return _median_along("nanmedian", input, dim, keepdim, ignore_nan=True)
@@ -213,7 +213,14 @@ for _kernel in (_median_dim, _nanmedian_dim):
     defvjp(_kernel, _dim_rule, fwd=select_fwd(_kernel), saves=(), shown=(1,))
 
 
-@reduction(saves=(), returns="kthvalue", fields=("values", "indices"), aten="kthvalue")
+@reduction(
+    saves=(),
+    returns="kthvalue",
+    fields=("values", "indices"),
+    aten="kthvalue",
+    out_dtype="output values must be of same type as input",
+    out_apart="wholly",
+)
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The ``k``-th smallest elements along ``dim`` (counted from 1) and where they stand.
 
@@ -245,7 +252,13 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
     return tuple([squeezed(a, axis, input.ndim, keepdim) for a in selected(x, axis, rank)])  # type: ignore[return-value]
 
 
-@reduction(saves=(), returns="mode", fields=("values", "indices"), aten="mode")
+@reduction(
+    saves=(),
+    returns="mode",
+    fields=("values", "indices"),
+    aten="mode",
+    out_dtype="expected scalar type '{its}' but got '{mine}' for values output",
+)
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand.
 
@@ -353,7 +366,10 @@ def _quantile(input: Array, q: Array | float, dim: int | None, keepdim: bool, in
     return jnp.moveaxis(value, -1, 0) if levels.ndim else lax.squeeze(value, (value.ndim - 1,))
 
 
-@reduction(saves=("input", "q"), aten="quantile")
+@reduction(
+    saves=("input", "q"), aten="quantile", out_dtype="quantile() out tensor must be same dtype as the input tensor",
+    node="SqueezeBackward4",
+    autocast="cpu float32")
 def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one.
 
@@ -378,7 +394,11 @@ def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bo
     return _quantile(input, q, dim, keepdim, interpolation, ignore_nan=False)
 
 
-@reduction(saves=("input", "q"), aten="nanquantile")
+@reduction(
+    saves=("input", "q"),
+    aten="nanquantile",
+    out_dtype="quantile() out tensor must be same dtype as the input tensor",
+    node="SqueezeBackward4", autocast="cpu float32")
 def nanquantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The quantiles of the elements that are not NaN; see ``quantile``.
 
@@ -401,7 +421,7 @@ def nanquantile(input: Array, q: Array | float, dim: int | None = None, keepdim:
 # ---- covariance ------------------------------------------------------------------------------------------------------------------
 
 
-@op(namespace="_C", aten="cov")
+@op(namespace="_C", aten="cov", node="SqueezeBackward0")
 def _cov(input: Array, correction: int) -> Array:
     """The covariance matrix of the rows of a matrix, whose columns count alike; without dimensions of size 1."""
     x = default_float(input)
@@ -413,7 +433,11 @@ def _cov(input: Array, correction: int) -> Array:
     return jnp.squeeze(found / lax.optimization_barrier(divisor).astype(found.dtype))
 
 
-@op(namespace="_C", aten="corrcoef")
+@op(
+    namespace="_C",
+    aten="corrcoef",
+    node=lambda made: "DivBackward0" if made.ndims[0] < 2 or made.avals[0].shape[0] == 1 else "ClampBackward1",
+)
 def _corrcoef(input: Array) -> Array:
     """Pearson's correlation of the rows of a matrix."""
     found = _cov(input, 1)

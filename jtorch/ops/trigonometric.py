@@ -13,7 +13,7 @@ from ._numeric import conj, inverse_sqrt, is_complex, require, wide, zeros_where
 # ---- circular --------------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=("input",), aten="sin")
+@unary(inplace="both", saves=("input",), aten="sin")
 def sin(input: Array) -> Array:
     """The sine.
 
@@ -36,7 +36,7 @@ def _sin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(sin, _sin_rule)
 
 
-@unary(inplace=True, saves=("input",), aten="cos")
+@unary(inplace="both", saves=("input",), aten="cos")
 def cos(input: Array) -> Array:
     """The cosine.
 
@@ -59,7 +59,7 @@ def _cos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(cos, _cos_rule)
 
 
-@unary(inplace=True, saves=("result",), aten="tan")
+@unary(inplace="both", saves=("result",), aten="tan", autocast="cuda float32")
 def tan(input: Array) -> Array:
     """The tangent.
 
@@ -82,7 +82,7 @@ def _tan_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(tan, _tan_rule)
 
 
-@unary(inplace=True, aliases=("arcsin",), saves=("input",), aten="asin")
+@unary(inplace="both", aliases=("arcsin",), saves=("input",), aten="asin", autocast="cuda float32")
 def asin(input: Array) -> Array:
     """The inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers.
 
@@ -105,7 +105,7 @@ def _asin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(asin, _asin_rule)
 
 
-@unary(inplace=True, aliases=("arccos",), saves=("input",), aten="acos")
+@unary(inplace="both", aliases=("arccos",), saves=("input",), aten="acos", autocast="cuda float32")
 def acos(input: Array) -> Array:
     """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers.
 
@@ -128,7 +128,7 @@ def _acos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(acos, _acos_rule)
 
 
-@unary(inplace=True, aliases=("arctan",), saves=("input",), aten="atan")
+@unary(inplace="both", aliases=("arctan",), saves=("input",), aten="atan")
 def atan(input: Array) -> Array:
     """The inverse tangent, in (-pi/2, pi/2).
 
@@ -151,7 +151,7 @@ def _atan_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(atan, _atan_rule)
 
 
-@pointwise(promote="float", inplace=True, aliases=("arctan2",), saves=("input", "other"), aten="atan2")
+@pointwise(promote="float", inplace=True, aliases=("arctan2",), saves=("input", "other"), aten="atan2", autocast="cuda widest")
 def atan2(input: Array, other: Array) -> Array:
     """The angle of the point with ordinate ``input`` and abscissa ``other``, in [-pi, pi].
 
@@ -183,7 +183,7 @@ def _atan2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, A
 defvjp(atan2, _atan2_rule)
 
 
-@unary(inplace=True, aliases=("special.sinc",), saves=("input",), aten="sinc")
+@unary(inplace="both", aliases=("special.sinc",), saves=("input",), aten="sinc")
 def sinc(input: Array) -> Array:
     """``sin(pi * input) / (pi * input)``, and 1 at 0.
 
@@ -217,7 +217,7 @@ defvjp(sinc, _sinc_rule)
 # ---- hyperbolic ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=("input",), aten="sinh")
+@unary(inplace="both", saves=("input",), aten="sinh", autocast="cuda float32")
 def sinh(input: Array) -> Array:
     """The hyperbolic sine.
 
@@ -240,7 +240,7 @@ def _sinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(sinh, _sinh_rule)
 
 
-@unary(inplace=True, saves=("input",), aten="cosh")
+@unary(inplace="both", saves=("input",), aten="cosh", autocast="cuda float32")
 def cosh(input: Array) -> Array:
     """The hyperbolic cosine.
 
@@ -263,7 +263,14 @@ def _cosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(cosh, _cosh_rule)
 
 
-@unary(inplace=True, aliases=("nn.functional.tanh",), saves=("result",), aten="tanh")
+@unary(
+    inplace="both",
+    aliases=("nn.functional.tanh",),
+    saves=("result",),
+    aten="tanh",
+    spelled={"nn.functional.tanh": {"out": ""}},
+    ignored=("nn.functional.tanh",),
+)
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent.
 
@@ -287,7 +294,7 @@ def _tanh_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(tanh, _tanh_rule)
 
 
-@unary(inplace=True, aliases=("arcsinh",), saves=("input",), aten="asinh")
+@unary(inplace="both", aliases=("arcsinh",), saves=("input",), aten="asinh")
 def asinh(input: Array) -> Array:
     """The inverse hyperbolic sine.
 
@@ -310,7 +317,7 @@ def _asinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(asinh, _asinh_rule)
 
 
-@unary(inplace=True, aliases=("arccosh",), saves=("input",), aten="acosh")
+@unary(inplace="both", aliases=("arccosh",), saves=("input",), aten="acosh")
 def acosh(input: Array) -> Array:
     """The inverse hyperbolic cosine; NaN below 1 for real numbers.
 
@@ -335,7 +342,7 @@ def _acosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(acosh, _acosh_rule)
 
 
-@unary(inplace=True, aliases=("arctanh",), saves=("input",), aten="atanh")
+@unary(inplace="both", aliases=("arctanh",), saves=("input",), aten="atanh")
 def atanh(input: Array) -> Array:
     """The inverse hyperbolic tangent: infinite at -1 and 1, NaN outside for real numbers.
 
@@ -361,7 +368,7 @@ defvjp(atanh, _atanh_rule)
 # ---- units of angle --------------------------------------------------------------------------------------------------------------
 
 
-@unary(inplace=True, saves=(), aten="deg2rad")
+@unary(inplace="both", saves=(), aten="deg2rad")
 def deg2rad(input: Array) -> Array:
     """Degrees to radians.
 
@@ -380,7 +387,7 @@ def deg2rad(input: Array) -> Array:
     return _scaled("deg2rad", input, math.pi / 180)
 
 
-@unary(inplace=True, saves=(), aten="rad2deg")
+@unary(inplace="both", saves=(), aten="rad2deg")
 def rad2deg(input: Array) -> Array:
     """Radians to degrees.
 

@@ -137,7 +137,7 @@ def _geometry_reshape(shape: Ints, strides: Ints, new_shape: Ints) -> tuple[Ints
     return None if found is None else (found, 0)
 
 
-@view(_put_reshape, _geometry_reshape, namespace="Tensor", name="_view_shape", aten="view.default")
+@view(_put_reshape, _geometry_reshape, namespace="Tensor", name="_view_shape", aten="view.default", node="ViewBackward0")
 def _view_shape(input: Array, size: tuple[int, ...]) -> Array:
     """A view of the same memory in another shape: what ``Tensor.view``, ``reshape``, ``flatten`` and others come to.
 
@@ -215,7 +215,13 @@ def _geometry_squeeze(shape: Ints, strides: Ints, dim: int | Ints | None = None)
     return tuple(s for i, s in enumerate(strides) if i not in gone), 0
 
 
-@view(_put_reshape, _geometry_squeeze, inplace=True, aten="squeeze.dim")
+@view(
+    _put_reshape,
+    _geometry_squeeze,
+    inplace=True,
+    aten="squeeze.dim",
+    node=lambda made: f"SqueezeBackward{ {type(None): 0, int: 1}.get(type(made.given('dim')), 2) }",
+)
 def squeeze(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view.
 
@@ -293,7 +299,18 @@ def _geometry_transpose(shape: Ints, strides: Ints, dim0: int, dim1: int) -> tup
     return tuple(found), 0
 
 
-@view(_put_transpose, _geometry_transpose, aliases=("swapaxes", "swapdims"), inplace=True, aten="transpose.int")
+@view(
+    _put_transpose,
+    _geometry_transpose,
+    aliases=("swapaxes", "swapdims"),
+    inplace=True,
+    aten="transpose.int",
+    spelled={
+        "swapaxes": {"dim0": "axis0", "dim1": "axis1"},
+        "Tensor.swapaxes": {"dim0": "axis0", "dim1": "axis1"},
+        "Tensor.swapaxes_": {"dim0": "axis0", "dim1": "axis1"},
+    },
+)
 def transpose(input: Array, dim0: int, dim1: int) -> Array:
     """Exchanges two dimensions; a view.
 
@@ -377,7 +394,7 @@ def _geometry_movedim(shape: Ints, strides: Ints, source: Any, destination: Any)
     return (tuple(strides[i] for i in _moved(len(shape), source, destination)) if shape else strides), 0
 
 
-@view(_put_movedim, _geometry_movedim, aliases=("moveaxis",), aten="movedim.intlist")
+@view(_put_movedim, _geometry_movedim, aliases=("moveaxis",), aten="movedim.intlist", node="PermuteBackward0")
 def movedim(input: Array, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Array:
     """Moves dimensions to other places; the rest keep their order. A view.
 
@@ -500,7 +517,7 @@ def _put_slice_at(parent: Array, value: Array, dim: int, start: Number, length: 
     return lax.dynamic_update_slice_in_dim(parent, value, start, dim)  # type: ignore[arg-type]
 
 
-@view(_put_slice_at, lambda *a: None, namespace="_C", name="_slice_at", aten="slice.Tensor")
+@view(_put_slice_at, lambda *a: None, namespace="_C", name="_slice_at", aten="slice.Tensor", node="SliceBackward0")
 def _slice_at(input: Array, dim: int, start: Number, length: int) -> Array:
     """``_slice`` of step 1 whose start is an input of the program: a loop over minibatches compiles once."""
     return lax.dynamic_slice_in_dim(input, start, length, dim)  # type: ignore[arg-type]
@@ -520,7 +537,7 @@ def _select(input: Array, dim: int, index: int) -> Array:
     return lax.index_in_dim(input, index, dim, keepdims=False)
 
 
-@view(_put_select, lambda *a: None, namespace="_C", name="_select_at", aten="select.int")
+@view(_put_select, lambda *a: None, namespace="_C", name="_select_at", aten="select.int", node="SelectBackward0")
 def _select_at(input: Array, dim: int, index: Number) -> Array:
     """``_select`` whose index is an input of the program."""
     return lax.dynamic_index_in_dim(input, index, dim, keepdims=False)  # type: ignore[arg-type]

@@ -1,0 +1,72 @@
+"""What PyTorch does with a function beside computing it, as its declaration states it: the options that ops and composites share.
+
+Nothing here is keyed by names: who serves all functions (handlers, errors, graphs, autocast, operators) reads these facts from the records.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(eq=False, kw_only=True)
+class Facts:
+    """The options in groups.
+
+    *Written in Python*
+
+    ``native=False``: PyTorch writes the function in Python around ``handle_torch_function``, so that handlers are told the defaults, and
+    exact Tensor among the classes. A tuple has the public paths that are in C++ all the same: ``("istft",)``, but not ``Tensor.istft``.
+    ``home="functional"``: the module that offers it under its own name too, and that names it.
+
+    *Who is asked*
+
+    ``asks="modes"``: a constructor, which modes see, but of which the data that it is given is never asked; ``"nobody"`` is asked.
+    ``ignored``: torch lists it as ignored although it asks; a tuple has the public paths of which this holds.
+    ``factory``: a device context gives it its device.
+    ``differentiable=False``: no gradient goes through it; autograd never records it.
+
+    *Arguments*
+
+    ``numbers_do``: numbers may stand for all of its tensors.
+    ``old_orders``: the parameters in the order of deprecated overloads that are still taken: ``("input alpha other",)``.
+
+    *What is written into*
+
+    ``out_dtype``: what is said of an ``out`` that has not the result's dtype, where it is not converted: words with ``{its}``, ``{mine}``,
+    ``{its_cpp}`` and ``{mine_cpp}``, the key of words that several share (``errors.OUT_WORDS``), or a dict by the results' names;
+    ``out_also`` names a dtype that is converted to all the same.
+    ``castable``: the name by which it says that its result cannot be cast to ``out``, and what it calls the result there.
+    ``out_apart="partly"``: ``out`` must not share a part of an operand's memory (as for the pointwise families); ``"wholly"``: nor all.
+    ``repeats``: whether in-place forms write to elements that several indices share: ``"silently"`` or ``"warned"`` of, as deprecated.
+
+    *Precision*
+
+    ``autocast``: in which precision blocks of ``autocast`` run it, on all devices or by device: ``"lower"``, ``"cpu lower, cuda widest"``;
+    ``amp/policies.py`` tells the words.
+
+    *Operators* (``aten=`` of an op names its overload, which all its public forms are)
+
+    ``dispatched="in parts"``: PyTorch takes its operator apart before anybody sees it, and no route says how. ``"never"``: it is none,
+    but metadata, a hook, or made of public methods. ``through``: the operator that its own is another name of.
+    """
+
+    numbers_do: bool = False
+    old_orders: tuple[str, ...] = ()
+    native: bool | tuple[str, ...] = True
+    home: str = ""
+    asks: str = ""
+    ignored: bool | tuple[str, ...] = False
+    factory: bool = False
+    differentiable: bool = True
+    out_dtype: str | dict[str, str] | None = None
+    out_also: str = ""
+    castable: str | tuple[str, str] | None = None
+    out_apart: str = ""
+    repeats: str = ""
+    autocast: str = ""
+    dispatched: str = ""
+    through: str = ""
+
+    def is_native(self, path: str) -> bool:
+        """Whether PyTorch has the public function ``path`` in C++."""
+        return self.native if isinstance(self.native, bool) else path in self.native
