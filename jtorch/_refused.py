@@ -10,7 +10,7 @@ import functools
 
 _SHARDED = "tensors spread over processes are not offered; collectives and DistributedDataParallel are"
 _PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
-_CHECKPOINT = "it writes and reads PyTorch's files of sharded states; use torch.save and torch.load, or save the state_dict with orbax"
+_CHECKPOINT = "checkpoints are written to and read from folders, piece by piece as torch.save writes; use FileSystemWriter and FileSystemReader"
 _EXPORT = "PyTorch's exporter and its graphs are left out; jax.export exports programs of JAX"
 _QUANTISATION = "quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the program"
 _TORCHSCRIPT = "there is no TorchScript, nor its graphs; torch.fx traces functions"
@@ -67,14 +67,10 @@ _LINES: dict[str, str] = {
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
     """,
     _CHECKPOINT: """
-        distributed.checkpoint: save load async_save save_state_dict load_state_dict load_sharded_optimizer_state_dict FileSystemReader
-            FileSystemWriter StorageReader StorageWriter LoadPlanner SavePlanner DefaultLoadPlanner DefaultSavePlanner
-            HuggingFaceStorageReader HuggingFaceStorageWriter
-        distributed.checkpoint.format_utils: _EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save torch_save_to_dcp
+        distributed.checkpoint: HuggingFaceStorageReader HuggingFaceStorageWriter QuantizedHuggingFaceStorageReader
+            load_sharded_optimizer_state_dict
+        distributed.checkpoint._fsspec_filesystem: FsspecReader FsspecWriter
         distributed.checkpoint._consolidate_hf_safetensors: consolidate_safetensors_files consolidate_safetensors_files_on_every_rank
-        distributed.checkpoint.state_dict_loader: _load_state_dict
-        distributed.checkpoint.metadata: Metadata
-        distributed.checkpoint.stateful: Stateful
     """,
     _RPC: """
         distributed.rpc: TensorPipeRpcBackendOptions BackendType RRef WorkerInfo init_rpc shutdown get_worker_info remote rpc_async
@@ -198,13 +194,8 @@ SAME = {
     "distributed._tensor.api": "distributed.tensor",
     "distributed._tensor.placement_types": "distributed.tensor.placement_types",
     "distributed._tensor.experimental": "distributed.tensor.experimental",
-    "distributed.checkpoint.default_planner": "distributed.checkpoint",
-    "distributed.checkpoint.filesystem": "distributed.checkpoint",
     "distributed.checkpoint.hf_storage": "distributed.checkpoint",
     "distributed.checkpoint.optimizer": "distributed.checkpoint",
-    "distributed.checkpoint.planner": "distributed.checkpoint",
-    "distributed.checkpoint.state_dict_saver": "distributed.checkpoint",
-    "distributed.checkpoint.storage": "distributed.checkpoint",
     "quantization": "ao.quantization",
     "ao.nn.quantized.modules": "ao.nn.quantized",
     "ao.nn.qat.modules": "ao.nn.qat",
