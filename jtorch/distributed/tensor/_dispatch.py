@@ -131,12 +131,14 @@ BY_NUMBER = frozenset({"linalg_vector_norm", "norm", "addmm", "baddbmm", "_forea
 class Plan:
     """How a call is carried out: where the operands are brought, and how the results lie."""
 
-    __slots__ = ("targets", "outs", "values", "ways")
+    __slots__ = ("targets", "outs", "values", "ways", "run")
 
     def __init__(self, targets: list[DTensorSpec], outs: list[DTensorSpec | None], ways: list[Way]) -> None:
         self.targets, self.outs, self.ways = targets, outs, ways
         #: Arguments that change, by number.
         self.values: dict[int, Any] = {}
+        #: What computes the part instead of the operator.
+        self.run: Callable[[list[Any]], Any] | None = None
 
 
 _warned: set[str] = set()
@@ -230,10 +232,11 @@ class Dispatcher:
             locals_.append(t if spec is target else redistribute_local_tensor(t, spec, target))
         values = call.with_leaves(locals_)
         for i, x in plan.values.items():
-            values[i] = x(locals_) if callable(x) else x
+            values[i] = x
+        if plan.run is not None:
+            return self.finish(call, _flat(plan.run(values)), plan.outs)
         args, kwargs = call.func.trimmed(values)
-        out = call.func(*args, **kwargs)
-        return self.finish(call, _flat(out), plan.outs)
+        return self.finish(call, _flat(call.func(*args, **kwargs)), plan.outs)
 
     def finish(self, call: Call, outs: Sequence[Any], specs: Sequence[DTensorSpec | None]) -> Any:
         """The results of a call from the parts that this process has."""
@@ -250,7 +253,8 @@ class Dispatcher:
         if call.func.__str__() not in _warned:
             _warned.add(str(call.func))
             warnings.warn(
-                f"DTensor: {call.func} has no sharding rule here: its operands are gathered, and each process computes the whole", stacklevel=2
+                f"DTensor: {call.func} has no sharding rule here: its operands are gathered, and each process computes the whole",
+                stacklevel=2,
             )
         return self.replicated(call)
 
@@ -426,4 +430,4 @@ def _ring(n: int, size: float, times: int = 1) -> float:
     return 6.6 + hops * 0.6 + size * hops / n / 87.7e9 * 1e6
 
 
-from . import _rules as _rules  # noqa: E402  (declares rules, which use what is above)
+from . import _rules, _rules_math, _rules_nn, _rules_shape  # noqa: E402, F401  (declare rules, which use what is above)
