@@ -45,8 +45,6 @@ _LINES: dict[str, str] = {
         distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
         distributed.fsdp._common_utils: _FSDPState
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
-        distributed.tensor: DTensor(from_local) distribute_tensor distribute_module zeros ones empty full rand randn
-        distributed.tensor._utils: compute_local_shape_and_global_offset compute_global_tensor_info
         distributed.tensor.experimental: context_parallel implicit_replication local_map register_sharding
         distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
         distributed.tensor.parallel: ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput PrepareModuleOutput
