@@ -37,10 +37,7 @@ _NUMA = "processes are not bound to memory nodes here; use numactl"
 #: Reason -> lines.
 _LINES: dict[str, str] = {
     _SHARDED: """
-        distributed.fsdp: FullyShardedDataParallel(state_dict_type set_state_dict_type get_state_dict_type full_optim_state_dict
-            optim_state_dict optim_state_dict_to_load sharded_optim_state_dict shard_full_optim_state_dict scatter_full_optim_state_dict
-            flatten_sharded_optim_state_dict rekey_optim_state_dict summon_full_params fsdp_modules) FSDPModule FlatParameter
-            UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx
+        distributed.fsdp: FlatParameter DataParallelMeshDims
         distributed.fsdp.sharded_grad_scaler: ShardedGradScaler
         distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
         distributed.fsdp._common_utils: _FSDPState
