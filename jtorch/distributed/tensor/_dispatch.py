@@ -194,8 +194,8 @@ class Dispatcher:
             return t._spec
         if t.numel() == 1 and t.ndim == 1:
             warnings.warn(
-                "Found a non-scalar tensor with numel=1 and ndim!=0, we are implicitly creating a replicated DTensor for it. However, please "
-                "consider changing it to a scalar tensor or explicitly create a DTensor under distributed environment.",
+                "Found a non-scalar tensor with numel=1 and ndim!=0, we are implicitly creating a replicated DTensor for it. However, "
+                "please consider changing it to a scalar tensor or explicitly create a DTensor under distributed environment.",
                 stacklevel=2,
             )
         if t.numel() != 1 and not self._allow_implicit_replication:
@@ -250,10 +250,12 @@ class Dispatcher:
     def finish(self, call: Call, outs: Sequence[Any], specs: Sequence[DTensorSpec | None]) -> Any:
         """The results of a call from the parts that this process has."""
         schema = call.schema
+        if not schema.returns:
+            return None
         if schema.writes:
             written = [call.values[i] for i in (schema.outs or schema.writes)]
             if len(schema.returns) <= len(written):
-                return written[0] if len(schema.returns) == 1 else (tuple(written[: len(schema.returns)]) or None)
+                return written[0] if len(schema.returns) == 1 else tuple(written[: len(schema.returns)])
         made = [self.wrap(o, s) for o, s in zip(outs, specs, strict=True)]
         return made if schema.returns[0].type.endswith("[]") else made[0] if len(schema.returns) == 1 else tuple(made)
 

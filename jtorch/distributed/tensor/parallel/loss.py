@@ -95,8 +95,7 @@ class _Loss:
     def weights(self) -> torch.Tensor:
         """The weight of each target; none of those that are ignored."""
         dtype = self.x.dtype
-        w = self.counts.to(dtype) if self.weight is None else self.weight[self.safe] * self.counts.to(dtype)
-        return w
+        return self.counts.to(dtype) if self.weight is None else self.weight[self.safe] * self.counts.to(dtype)
 
     def zero(self) -> torch.Tensor:
         """Zeros like this process's scores."""
@@ -172,8 +171,8 @@ _STANDING = {
 def loss_parallel() -> Iterator[None]:
     """A block in which ``cross_entropy``, and its ``backward``, work on scores that are cut along the classes.
 
-    The scores are a DTensor of which exactly one dimension of the mesh cuts the classes. Targets are class indices, plain or as DTensor that
-    lies as the scores do without the classes. On one dimension of a mesh the loss is replicated.
+    The scores are a DTensor of which exactly one dimension of the mesh cuts the classes. Targets are class indices, plain or
+    as a DTensor that lies as the scores do without the classes. On one dimension of a mesh the loss is replicated.
 
     Raises:
         ValueError: if the scores lie otherwise.

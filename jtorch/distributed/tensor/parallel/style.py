@@ -74,7 +74,7 @@ class _Parallel(ParallelStyle):
             device_mesh,
             partition,
             lambda _, inputs, mesh: _laid(inputs[0], mesh, self.input_layouts, self.desired_input_layouts),
-            lambda _, outputs, mesh: _given_out(outputs, self.output_layouts, self.use_local_output),
+            lambda _, outputs, _mesh: _given_out(outputs, self.output_layouts, self.use_local_output),
         )
 
     def __repr__(self) -> str:
@@ -156,7 +156,7 @@ class SequenceParallel(ParallelStyle):
                 return DTensor.from_local(t, mesh, self.sequence_sharding, run_check=False)
             raise ValueError(f"expecting input of {part} to be a torch.Tensor or DTensor, but got {t}")
 
-        leave = (lambda _, outputs, mesh: outputs.to_local()) if self.use_local_output else (lambda _, outputs, mesh: outputs)
+        leave = (lambda _, outputs, _mesh: outputs.to_local()) if self.use_local_output else (lambda _, outputs, _mesh: outputs)
         return distribute_module(module, device_mesh, partition, enter, leave)
 
     def __repr__(self) -> str:
@@ -267,7 +267,7 @@ class PrepareModuleOutput(ParallelStyle):
         return made[0] if len(made) == 1 else tuple(made)
 
     def _apply(self, module: nn.Module, device_mesh: Any) -> nn.Module:
-        module.register_forward_hook(lambda _, inputs, outputs: self._outputs(outputs, device_mesh))
+        module.register_forward_hook(lambda _, _inputs, outputs: self._outputs(outputs, device_mesh))
         return module
 
     def _said(self) -> str:
