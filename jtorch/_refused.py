@@ -42,10 +42,8 @@ _LINES: dict[str, str] = {
         distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
         distributed.fsdp._common_utils: _FSDPState
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
-        distributed.tensor.experimental: context_parallel implicit_replication local_map register_sharding
+        distributed.tensor.experimental: context_parallel register_sharding
         distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
-        distributed.tensor.parallel: ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput PrepareModuleOutput
-            PrepareModuleInputOutput ParallelStyle parallelize_module loss_parallel
         distributed.optim: DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
         distributed.algorithms.ddp_comm_hooks.post_localSGD_hook: PostLocalSGDState post_localSGD_hook
         distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState powerSGD_hook batched_powerSGD_hook

@@ -24,6 +24,8 @@ RULES: dict[str, Callable[[Call], list[Way] | None]] = {}
 LOCAL: dict[str, Callable[[Call, Plan], None]] = {}
 #: Functions that stand for a whole call.
 WHOLE: dict[str, Callable[[Call], Any]] = {}
+#: The same, where plain tensors may be among the operands; filled while a block is entered (``loss_parallel``).
+BARE: dict[str, Callable[[Call], Any]] = {}
 
 
 def rule(*names: str) -> Callable[[Any], Any]:
@@ -156,6 +158,8 @@ class Dispatcher:
     def dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What ``DTensor.__torch_dispatch__`` does."""
         call = Call(func, func.complete(args, kwargs))
+        if BARE and call.name in BARE:
+            return BARE[call.name](call)
         mesh = self._mesh(call)
         call.specs = [self._spec(call, call.leaf(at), mesh) for at in call.leaves]
         if any(s.mesh != mesh for s in call.specs):
@@ -190,8 +194,8 @@ class Dispatcher:
             return t._spec
         if t.numel() == 1 and t.ndim == 1:
             warnings.warn(
-                "Found a non-scalar tensor with numel=1 and ndim!=0, we are implicitly creating a replicated DTensor for it. However, please "
-                "consider changing it to a scalar tensor or explicitly create a DTensor under distributed environment.",
+                "Found a non-scalar tensor with numel=1 and ndim!=0, we are implicitly creating a replicated DTensor for it. However, "
+                "please consider changing it to a scalar tensor or explicitly create a DTensor under distributed environment.",
                 stacklevel=2,
             )
         if t.numel() != 1 and not self._allow_implicit_replication:
@@ -214,6 +218,11 @@ class Dispatcher:
     def local_of(self, t: Any) -> Any:
         """A process's part of an operand."""
         return t._local_tensor if isinstance(t, self.cls) else t
+
+    @staticmethod
+    def meta(t: Any) -> TensorMeta:
+        """Shape, strides and dtype of a tensor."""
+        return meta_of(t)
 
     def wrap(self, out: Any, spec: DTensorSpec | None) -> Any:
         """A part of a result as what is handed out."""
@@ -241,10 +250,12 @@ class Dispatcher:
     def finish(self, call: Call, outs: Sequence[Any], specs: Sequence[DTensorSpec | None]) -> Any:
         """The results of a call from the parts that this process has."""
         schema = call.schema
+        if not schema.returns:
+            return None
         if schema.writes:
             written = [call.values[i] for i in (schema.outs or schema.writes)]
             if len(schema.returns) <= len(written):
-                return written[0] if len(schema.returns) == 1 else (tuple(written[: len(schema.returns)]) or None)
+                return written[0] if len(schema.returns) == 1 else tuple(written[: len(schema.returns)])
         made = [self.wrap(o, s) for o, s in zip(outs, specs, strict=True)]
         return made if schema.returns[0].type.endswith("[]") else made[0] if len(schema.returns) == 1 else tuple(made)
 
@@ -319,6 +330,8 @@ def make_plan(call: Call, find: Any) -> Plan:
     ways: list[Way] = [
         (o if isinstance(o, (list, tuple)) else [o] * outs, i) for o, i in (*(found or ()), ([Replicate()] * outs, [Replicate()] * ins))
     ]
+    if not any(s.is_sharded() for s in call.specs):  # nothing is cut that is not cut already
+        ways = [w for w in ways if not any(_is_shard_like(p) for p in w[1])]
     chosen: list[Way] = []
     for d in range(call.mesh.ndim):
         chosen.append(_choose(call, ways, d, chosen))

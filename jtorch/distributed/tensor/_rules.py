@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import jtorch as torch
+
 from ._dispatch import Call, Plan, Way, local, rule, whole
 from ._utils import compute_local_shape
 from .placement_types import Partial, Placement, Replicate, Shard
@@ -71,10 +73,24 @@ def elementwise(call: Call) -> list[Way]:
     return ways
 
 
-@rule("detach", "alias", "lift_fresh", "_to_copy", "contiguous", "_conj", "_neg_view", "resolve_conj", "pin_memory")
+@rule("detach", "alias", "lift_fresh", "contiguous", "_conj", "_neg_view", "resolve_conj", "pin_memory")
 def same(call: Call) -> list[Way]:
     """The result lies as the operand does."""
     return [(s.placements[i], [s.placements[i]]) for s in call.specs for i in range(call.mesh.ndim)]  # type: ignore[misc]
+
+
+@rule("_to_copy")
+def converted(call: Call) -> list[Way]:
+    """As the operand; what is rounded to integers, or asked for truth, is summed first."""
+    before, to = call.specs[0]._meta().dtype, call.arg("dtype")
+    plain = to is None or to == before
+    exact = not plain and (not to.is_floating_point and not to.is_complex and before.is_floating_point)
+    found: list[Way] = []
+    for p in call.specs[0].placements:
+        stays = plain or (to != torch.bool and (not exact or getattr(p, "reduce_op", "") in ("max", "min")))
+        if not p.is_partial() or stays:
+            found.append(([p], [p]))
+    return found
 
 
 @rule("clone")

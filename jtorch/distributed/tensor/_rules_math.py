@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ._dispatch import Call, Way, rule
+from ._dispatch import Call, Plan, Way, local, rule
+from ._utils import compute_local_shape
 from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _NormPartial, _StridedShard
 
 R = Replicate()
@@ -124,11 +125,11 @@ def whole_reduction(call: Call) -> list[Way]:
     return _reduced(call, dims_of(call), bool(call.arg("keepdim")), None)
 
 
-@rule("cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax", "_safe_softmax", "flip", "roll", "cummax", "cummin", "renorm")
+@rule("cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax", "_safe_softmax", "flip", "roll", "cummax", "cummin")
 def along(call: Call) -> list[Way]:
     """Any dimension but those that it goes along."""
     dims = dims_of(call, "dims" if "dims" in call.schema.places else "dim")
-    return follow(call, lambda d: None if d in dims else d)
+    return follow(call, lambda d: None if d in dims else d, (lambda p: p) if call.name in ("flip", "roll") else None)
 
 
 @rule("_softmax_backward_data", "_log_softmax_backward_data")
@@ -226,6 +227,13 @@ def group_norm_backward(call: Call) -> list[Way]:
     return ways_of([("n",), (), ()], ins, {"n": SUM})
 
 
+@local("native_group_norm", "native_group_norm_backward")
+def group_norm_local(call: Call, plan: Plan) -> None:
+    """The number of examples of the part."""
+    spec = plan.targets[call.place("input") or 0]
+    plan.values[call.schema.places["N"]] = compute_local_shape(spec.shape, spec.mesh, spec.placements)[0]
+
+
 @rule("native_batch_norm", "_native_batch_norm_legit", "native_batch_norm_backward")
 def batch_norm(call: Call) -> list[Way]:
     """Channels; examples too where the statistics are given."""
@@ -270,15 +278,19 @@ def convolution_backward(call: Call) -> list[Way]:
 
 @rule(
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
-    "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool2d_backward", "_adaptive_avg_pool2d_backward",
-    "max_pool2d_with_indices_backward", "adaptive_max_pool2d_backward", "upsample_nearest1d", "upsample_nearest2d", "upsample_bilinear2d",
-    "upsample_nearest3d", "upsample_bicubic2d", "upsample_linear1d", "upsample_trilinear3d", "pixel_shuffle", "pixel_unshuffle",
-    "upsample_nearest1d_backward", "upsample_nearest2d_backward", "upsample_bilinear2d_backward", "upsample_bicubic2d_backward",
-    "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
+    "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool2d_backward",
+    "_adaptive_avg_pool2d_backward", "max_pool2d_with_indices_backward", "adaptive_max_pool2d_backward", "upsample_nearest1d",
+    "upsample_nearest2d", "upsample_bilinear2d", "upsample_nearest3d", "upsample_bicubic2d", "upsample_linear1d", "upsample_trilinear3d",
+    "pixel_shuffle", "pixel_unshuffle", "upsample_nearest1d_backward", "upsample_nearest2d_backward", "upsample_bilinear2d_backward",
+    "upsample_bicubic2d_backward", "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
 )  # fmt: skip
-def examples(call: Call) -> list[Way]:
-    """The first dimension."""
-    return ways_of([("n",)] * len(call.outs), [("n",)] * len(call.specs))
+def spatial(call: Call) -> list[Way]:
+    """Examples and channels; means are linear."""
+    x = ("n", "c") if len(call.shapes[0]) == 4 - ("1d" in call.name) + ("3d" in call.name) and "shuffle" not in call.name else ("n",)
+    found = ways_of([x] * len(call.outs), [x] * len(call.specs))
+    if "avg" in call.name and len(call.specs) == 1:
+        found += [([p], [p]) for p in (SUM, AVG)]
+    return found
 
 
 _SQUARE = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jtorch as torch
@@ -25,7 +26,7 @@ def embedding(call: Call) -> list[Way]:
     """Columns of the table, its rows, which give summands, or the indices."""
     rank = len(call.shapes[1])
     rows = _MaskPartial(offset_shape=call.shapes[0], offset_dim=0)
-    return [([Shard(rank)], [Shard(1), R]), ([rows], [Shard(0), R]), *[([Shard(d)], [R, Shard(d)]) for d in range(rank)]]
+    return [([Shard(rank)], [Shard(1), R]), ([rows], [Shard(0), rows]), *[([Shard(d)], [R, Shard(d)]) for d in range(rank)]]
 
 
 @local("embedding")
@@ -69,9 +70,10 @@ def nll_loss(call: Call) -> list[Way]:
     target = x[:channel] + x[channel + 1 :]
     ins = [x, target, *([()] if call.place("weight") is not None else [])]
     if call.arg("reduction") == 0:
-        return [([out[0], R], rest) for out, rest in ways_of([target], ins)]
+        return [([out[0], R], rest) for out, rest in ways_of([target], ins) if rest[0] in call.specs[0].placements]
     combined = AVG if call.arg("reduction") == 1 else SUM
-    return [([combined, SUM], rest) for _, rest in ways_of([(), ()], ins, {d: SUM for d in target if d is not None})]
+    ways = ways_of([(), ()], ins, {d: SUM for d in target if d is not None})
+    return [([combined, SUM], rest) for _, rest in ways if rest[0] in call.specs[0].placements]
 
 
 @local("nll_loss_forward", "nll_loss2d_forward")
@@ -125,9 +127,15 @@ def pairwise_loss(call: Call) -> list[Way]:
 def pairwise_loss_backward(call: Call) -> list[Way]:
     """As elementwise where nothing is averaged over."""
     shape = call.shapes[1]
-    if call.arg("reduction") == 1:
-        return []
     return [([Shard(d)], [Shard(d) if tuple(s) == tuple(shape) else R for s in call.shapes]) for d in range(len(shape))]
+
+
+@local("mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "binary_cross_entropy_backward")
+def pairwise_loss_backward_local(call: Call, plan: Plan) -> None:
+    """Where a mean was taken, that of the whole."""
+    if call.arg("reduction") == 1:
+        place, total = call.schema.places["reduction"], math.prod(call.shapes[1])
+        plan.run = lambda values: call.func(values[0] / total, *[2 if i == place else x for i, x in enumerate(values)][1:])
 
 
 # ---- attention -------------------------------------------------------------------------------------------------------------------

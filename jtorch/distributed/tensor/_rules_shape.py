@@ -198,7 +198,8 @@ def padded(call: Call) -> list[Way]:
     rank = len(call.shapes[0])
     if call.name == "constant_pad_nd":
         gone = {rank - 1 - k // 2 for k, n in enumerate(call.arg("pad")) if n}
-        return follow(call, lambda d: None if d in gone else d)
+        zero = call.arg("value") == 0
+        return follow(call, lambda d: None if d in gone else d, lambda p: p if zero and p.reduce_op in ("sum", "avg") else None)
     if call.name in ("tril", "triu"):
         return follow(call, lambda d: d if d < rank - 2 else None)
     if call.name == "repeat":

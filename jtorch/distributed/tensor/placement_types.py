@@ -218,6 +218,10 @@ class _MaskPartial(Partial):
     offset_shape: Any = None
     offset_dim: int = 0
 
+    def _partition_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int) -> torch.Tensor:
+        del mesh, mesh_dim
+        return tensor  # indices: whoever looks them up finds which are its own
+
     def __repr__(self) -> str:
         return f"_MaskPartial(reduce_op={self.reduce_op}, offset_shape={self.offset_shape}, offset_dim={self.offset_dim})"
 
