@@ -10,7 +10,7 @@ import functools
 
 _SHARDED = "tensors spread over processes are not offered; collectives and DistributedDataParallel are"
 _PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
-_CHECKPOINT = "it writes and reads PyTorch's files of sharded states; use torch.save and torch.load, or save the state_dict with orbax"
+_CHECKPOINT = "checkpoints are written to and read from folders, piece by piece as torch.save writes; use FileSystemWriter and FileSystemReader"
 _EXPORT = "PyTorch's exporter and its graphs are left out; jax.export exports programs of JAX"
 _QUANTISATION = "quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the program"
 _TORCHSCRIPT = "there is no TorchScript, nor its graphs; torch.fx traces functions"
@@ -37,20 +37,13 @@ _NUMA = "processes are not bound to memory nodes here; use numactl"
 #: Reason -> lines.
 _LINES: dict[str, str] = {
     _SHARDED: """
-        distributed.fsdp: FullyShardedDataParallel(state_dict_type set_state_dict_type get_state_dict_type full_optim_state_dict
-            optim_state_dict optim_state_dict_to_load sharded_optim_state_dict shard_full_optim_state_dict scatter_full_optim_state_dict
-            flatten_sharded_optim_state_dict rekey_optim_state_dict summon_full_params fsdp_modules) FSDPModule FlatParameter
-            UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx
+        distributed.fsdp: FlatParameter DataParallelMeshDims
         distributed.fsdp.sharded_grad_scaler: ShardedGradScaler
         distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
         distributed.fsdp._common_utils: _FSDPState
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
-        distributed.tensor: DTensor(from_local) distribute_tensor distribute_module zeros ones empty full rand randn
-        distributed.tensor._utils: compute_local_shape_and_global_offset compute_global_tensor_info
-        distributed.tensor.experimental: context_parallel implicit_replication local_map register_sharding
+        distributed.tensor.experimental: context_parallel register_sharding
         distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
-        distributed.tensor.parallel: ColwiseParallel RowwiseParallel SequenceParallel PrepareModuleInput PrepareModuleOutput
-            PrepareModuleInputOutput ParallelStyle parallelize_module loss_parallel
         distributed.optim: DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
         distributed.algorithms.ddp_comm_hooks.post_localSGD_hook: PostLocalSGDState post_localSGD_hook
         distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState powerSGD_hook batched_powerSGD_hook
@@ -67,14 +60,10 @@ _LINES: dict[str, str] = {
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
     """,
     _CHECKPOINT: """
-        distributed.checkpoint: save load async_save save_state_dict load_state_dict load_sharded_optimizer_state_dict FileSystemReader
-            FileSystemWriter StorageReader StorageWriter LoadPlanner SavePlanner DefaultLoadPlanner DefaultSavePlanner
-            HuggingFaceStorageReader HuggingFaceStorageWriter
-        distributed.checkpoint.format_utils: _EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save torch_save_to_dcp
+        distributed.checkpoint: HuggingFaceStorageReader HuggingFaceStorageWriter QuantizedHuggingFaceStorageReader
+            load_sharded_optimizer_state_dict
+        distributed.checkpoint._fsspec_filesystem: FsspecReader FsspecWriter
         distributed.checkpoint._consolidate_hf_safetensors: consolidate_safetensors_files consolidate_safetensors_files_on_every_rank
-        distributed.checkpoint.state_dict_loader: _load_state_dict
-        distributed.checkpoint.metadata: Metadata
-        distributed.checkpoint.stateful: Stateful
     """,
     _RPC: """
         distributed.rpc: TensorPipeRpcBackendOptions BackendType RRef WorkerInfo init_rpc shutdown get_worker_info remote rpc_async
@@ -198,13 +187,8 @@ SAME = {
     "distributed._tensor.api": "distributed.tensor",
     "distributed._tensor.placement_types": "distributed.tensor.placement_types",
     "distributed._tensor.experimental": "distributed.tensor.experimental",
-    "distributed.checkpoint.default_planner": "distributed.checkpoint",
-    "distributed.checkpoint.filesystem": "distributed.checkpoint",
     "distributed.checkpoint.hf_storage": "distributed.checkpoint",
     "distributed.checkpoint.optimizer": "distributed.checkpoint",
-    "distributed.checkpoint.planner": "distributed.checkpoint",
-    "distributed.checkpoint.state_dict_saver": "distributed.checkpoint",
-    "distributed.checkpoint.storage": "distributed.checkpoint",
     "quantization": "ao.quantization",
     "ao.nn.quantized.modules": "ao.nn.quantized",
     "ao.nn.qat.modules": "ao.nn.qat",

@@ -65,8 +65,9 @@ def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore
 def nll_loss_backward(
     grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
 ) -> Any:
-    del total_weight
     name = _REDUCTIONS[reduction]
+    if name == "mean":  # the weight is that of all targets, of which these may be a part
+        name, grad_output = "sum", grad_output / P["where"](P["eq"](total_weight, 0), 1, total_weight)
     return through(
         lambda x: P["nn.functional.nll_loss"](x, target, weight, ignore_index=ignore_index, reduction=name), self, grad_output
     )
@@ -478,7 +479,7 @@ def attention(
         scores = scores + attn_mask
     if is_causal:
         rows, columns = scores._aval.shape[-2:]
-        scores = scores.masked_fill(P["ones"](rows, columns, dtype=dtypes.bool_).triu(1), float("-inf"))
+        scores = scores.masked_fill(P["ones"](rows, columns, dtype=dtypes.bool_, device=scores.device).triu(1), float("-inf"))
     return out, P["logsumexp"](scores, -1)
 
 

@@ -213,7 +213,7 @@ def _shares(t: Any, storage: Any) -> bool:
 
 def _record(function: type[Function], ctx: Any, args: tuple[Any, ...], tensors: Sequence[Any], outputs: list[Any]) -> list[Any]:
     edges = [None if t is None or not t._rg or not t._aval.differentiable else t._edge() for t in tensors]
-    node = FunctionNode(function, ctx, edges, [None if t is None else t._aval for t in tensors], outputs)
+    node = FunctionNode(function, ctx, edges, tensors, outputs)
     made: list[Any] = []
     for j, o in enumerate(outputs):
         if not isinstance(o, Tensor):
@@ -364,7 +364,7 @@ def _twice(t: Tensor) -> Tensor:
     r, end = detached(t), detached(t)
     if r._aval.differentiable:
         end._rg = True
-        r._node, r._rg = _Twice(Function, FunctionCtx(), [end], [end._aval], [r]), True
+        r._node, r._rg = _Twice(Function, FunctionCtx(), [end], [end], [r]), True
         r._node.label = "ErrorBackward"
     return r
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from ..applying import UNSAVED, converted
 from ..core import Tensor, detached, from_value
+from ..dispatch import disabled_torch_dispatch_impl
 from ..engine import Value, record
 from ..ops._declare import OPS
 from ..ops._kernel import Fixed, call_of
 from .engine import _item, _tensor
 from .grad_mode import MODE, enable_grad
 from .nodes import Shown
-from .tape import FREED, Edge, Node, next_seq
+from .tape import FREED, Above, Edge, Node, next_seq
 
 
 class FunctionCtx:
@@ -159,12 +160,12 @@ _views: dict[str, type] = {}
 class FunctionNode(Node):
     """The node of one application of a ``Function``."""
 
-    __slots__ = ("ctx", "freed", "function", "materialize", "non_differentiable", "stored", "view")
+    __slots__ = ("ctx", "freed", "function", "materialize", "non_differentiable", "stored", "view", "wraps")
 
-    def __init__(self, function: Any, ctx: FunctionCtx, edges: Sequence[Edge], avals: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def __init__(self, function: Any, ctx: FunctionCtx, edges: Sequence[Edge], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         self.call = None
         self.saved, self.hooked, self.rare = [], None, None
-        self.avals = tuple(avals)
+        self.avals = tuple([None if t is None else t._aval for t in inputs])
         self.outs = tuple([o._aval if isinstance(o, Tensor) else None for o in outputs])  # type: ignore[assignment]
         self.visible = len(outputs)
         self.edges, self.numbers, self.kept = edges, (), ()
@@ -176,6 +177,8 @@ class FunctionNode(Node):
         self.materialize = ctx._materialize
         self.non_differentiable: frozenset[int] = frozenset()
         self.view: Any = None
+        #: Whether a wrapper takes part, so that gradients are tensors of its class.
+        self.wraps = any(type(t) is not Tensor and isinstance(t, Tensor) and _handles(type(t)) for t in (*inputs, *outputs))
 
     def shown(self) -> FunctionView:
         """What ``grad_fn`` gives: the same object as long as someone refers to it."""
@@ -260,10 +263,14 @@ class FunctionNode(Node):
 
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         """The inputs' gradients, without history."""
+        if self.wraps:
+            raise Above
         return self._items([None if g is None else from_value(g) for g in grads], False)
 
     def apply_tracked(self, grads: list[Any]) -> list[Any]:
         """As ``apply``, on (value, edge) pairs, recording what ``backward`` does so that it can be differentiated again."""
+        if self.wraps:
+            raise Above
         return self._items([None if g is None else _tensor(g, True) for g in grads], True)
 
     def _items(self, grads: list[Any], create_graph: bool) -> list[Any]:
@@ -306,6 +313,11 @@ class FunctionNode(Node):
                 continue
             result.append(_fitted(name, i, g, aval))
         return result
+
+
+def _handles(cls: type) -> bool:
+    """Whether a class takes part in ``__torch_dispatch__``."""
+    return getattr(cls, "__torch_dispatch__", disabled_torch_dispatch_impl) is not disabled_torch_dispatch_impl
 
 
 def _with_history(t: Tensor, edge: Edge) -> Tensor:

@@ -193,6 +193,9 @@ class DeviceMesh:
     def _of(self, mesh: Any, names: tuple[str, ...] | None) -> DeviceMesh:
         return DeviceMesh(self.device_type, mesh, mesh_dim_names=names, _init_backend=False, _root=self._get_root_mesh())
 
+    def _is_current_rank_part_of_mesh(self) -> bool:
+        return self._coordinate is not None
+
     def _flatten(self, mesh_dim_name: str | None = None, backend_override: Any = None) -> DeviceMesh:
         """The mesh with all dimensions made one. All processes of the whole mesh call this."""
         del backend_override
@@ -241,6 +244,17 @@ class DeviceMesh:
 
 #: Meshes whose blocks are entered.
 _CURRENT: list[DeviceMesh] = []
+
+
+def current_mesh() -> DeviceMesh:
+    """The mesh whose block was entered last.
+
+    Raises:
+        RuntimeError: outside of any.
+    """
+    if not _CURRENT:
+        raise RuntimeError("No device mesh is currently active!")
+    return _CURRENT[-1]
 
 
 def init_device_mesh(

@@ -1,4 +1,4 @@
-"""States of models and optimisers keyed by parameters' names, whatever wrappers are around the model."""
+"""States of models and optimisers keyed by parameters' names, whatever wrappers are around the model, and whole where that is wanted."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from jtorch import nn
 from jtorch.nn.modules.module import _IncompatibleKeys
 from jtorch.nn.parallel import DistributedDataParallel
 
+from ..collectives import broadcast
+from ..group import get_rank, is_initialized
+from ..objects import broadcast_object_list
+from ..tensor import DTensor
+
 __all__ = [
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
     "set_optimizer_state_dict", "set_state_dict",
@@ -19,7 +24,17 @@ __all__ = [
 
 @dataclass
 class StateDictOptions:
-    """How states are collected and set. What is about several processes changes nothing here."""
+    """How states are collected and set.
+
+    Attributes:
+        full_state_dict: whole tensors in place of shards.
+        cpu_offload: tensors on the host; together with ``full_state_dict`` on rank 0 alone, the others get an empty dict.
+        ignore_frozen_params: leave out parameters that need no gradient.
+        keep_submodule_prefixes: with ``submodules``, keep the names that values have in the model.
+        strict: refuse names that the model does not know, or that lack.
+        broadcast_from_rank0: with ``full_state_dict``, take the state of rank 0, and send to each process what it needs.
+        flatten_optimizer_state_dict: ``state.<name>.<key>`` and ``param_groups.<name>.<key>`` in place of nested dicts.
+    """
 
     full_state_dict: bool = False
     cpu_offload: bool = False
@@ -31,53 +46,180 @@ class StateDictOptions:
     dsd_fqn_modifiers: str = "_fqn_modifiers"
 
 
-def _inner(model: nn.Module) -> nn.Module:
-    """The model inside of wrappers that add to its names."""
-    while isinstance(model, DistributedDataParallel) or hasattr(model, "_orig_mod"):
-        model = model.module if isinstance(model, DistributedDataParallel) else model._orig_mod  # type: ignore[assignment]
-    return model
+def _checked(options: StateDictOptions | None) -> StateDictOptions:
+    options = options or StateDictOptions()
+    if options.broadcast_from_rank0 and not options.full_state_dict:
+        raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
+    return options
+
+
+#: Names of a wrapper's module in it.
+_INSIDE = {"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
+
+
+def _plain_name(model: nn.Module, name: str) -> str:
+    """A name without the parts that wrappers add."""
+    kept, at = [], model
+    parts = name.split(".")
+    for i, part in enumerate(parts):
+        if not (part in _INSIDE or (part == "module" and isinstance(at, DistributedDataParallel))):
+            kept.append(part)
+        found = at._modules.get(part) if isinstance(at, nn.Module) else None
+        if found is None and part in _INSIDE:
+            found = getattr(at, part, None)
+        if not isinstance(found, nn.Module):
+            kept += [rest for rest in parts[i + 1 :] if rest not in _INSIDE]
+            break
+        at = found
+    return ".".join(kept)
+
+
+def _sharded_again(model: nn.Module) -> None:
+    """Brings parameters that are whole at the moment back to their shards, whose names and objects states go by."""
+    for module in model.modules():
+        reshard = getattr(module, "_reshard_for_state", None)
+        if reshard is not None:
+            reshard()
 
 
 def _names(model: nn.Module) -> dict[nn.Parameter, str]:
-    return {parameter: name.replace("_checkpoint_wrapped_module.", "") for name, parameter in _inner(model).named_parameters()}
+    _sharded_again(model)
+    return {parameter: _plain_name(model, name) for name, parameter in model.named_parameters()}
 
 
-def _offloaded(value: Any, options: StateDictOptions) -> Any:
+def _placed(value: Any, options: StateDictOptions) -> Any:
+    """A value as the options want it: whole, on the host. All processes call it with the same names in the same order."""
     if isinstance(value, dict):
-        return {k: _offloaded(v, options) for k, v in value.items()}
-    return value.cpu() if options.cpu_offload and isinstance(value, torch.Tensor) else value
+        return {k: _placed(v, options) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_placed(v, options) for v in value)
+    if not isinstance(value, torch.Tensor):
+        return value
+    if options.full_state_dict and isinstance(value, DTensor):
+        value = value.full_tensor()
+    return value.cpu() if options.cpu_offload else value
+
+
+def _collected(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    with torch.no_grad():
+        found = _placed(state, options)
+    if options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() != 0:
+        return {}
+    return found
+
+
+def _shard_of(whole: torch.Tensor, like: Any) -> torch.Tensor:
+    """This process's part of a whole tensor, as ``like`` is sharded."""
+    from ..tensor._utils import compute_local_shape_and_global_offset
+
+    sizes, offsets = compute_local_shape_and_global_offset(like.shape, like.device_mesh, like.placements)
+    local = whole
+    for dim, (start, size) in enumerate(zip(offsets, sizes, strict=True)):
+        local = local.narrow(dim, min(start, whole.size(dim)), size)
+    local = local.to(like.to_local().device).contiguous().clone()
+    return DTensor.from_local(local, like.device_mesh, like.placements, run_check=False, shape=like.size(), stride=like.stride())
+
+
+def _from_rank_0(state: Any) -> Any:
+    """The state of rank 0, on all processes: first what it is made of, then tensor by tensor."""
+    if not is_initialized():
+        return state
+    tensors: list[torch.Tensor] = []
+
+    def outlined(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: outlined(v) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(outlined(v) for v in value)
+        if isinstance(value, torch.Tensor):
+            tensors.append(value.detach().cpu().contiguous())
+            return _Place(len(tensors) - 1, tuple(value.shape), value.dtype)
+        return value
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: filled(v) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(filled(v) for v in value)
+        if isinstance(value, _Place):
+            tensor = tensors[value.number].clone() if get_rank() == 0 else torch.empty(value.shape, dtype=value.dtype)
+            broadcast(tensor, src=0)
+            return tensor
+        return value
+
+    held = [outlined(state) if get_rank() == 0 else None]
+    broadcast_object_list(held, src=0)
+    return filled(held[0])
+
+
+@dataclass
+class _Place:
+    """Stands for a tensor in an outline."""
+
+    number: int
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+def _fitted(value: Any, like: Any) -> Any:
+    """A value for a place that holds ``like``: a shard of it where that is sharded."""
+    whole = isinstance(value, torch.Tensor) and not isinstance(value, DTensor)
+    return _shard_of(value, like) if whole and isinstance(like, DTensor) and value.shape == like.shape else value
 
 
 def get_model_state_dict(
     model: nn.Module, *, submodules: set[nn.Module] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The model's state_dict, or the part of it that belongs to some submodules."""
-    options = options or StateDictOptions()
-    inner = _inner(model)
-    found: dict[str, Any] = dict(inner.state_dict())
-    if options.ignore_frozen_params:
-        for name, parameter in inner.named_parameters():
-            if not parameter.requires_grad:
-                found.pop(name, None)
+    options = _checked(options)
+    found: dict[str, Any] = {_plain_name(model, name): value for name, value in _own_state(model).items()}
     if submodules:
         parts: dict[str, Any] = {}
-        for prefix, module in inner.named_modules():
+        for prefix, module in model.named_modules():
             if module in submodules:
-                start = f"{prefix}."
+                start = f"{_plain_name(model, prefix)}."
                 cut = 0 if options.keep_submodule_prefixes else len(start)
                 parts |= {key[cut:]: value for key, value in found.items() if key.startswith(start)}
         found = parts
-    return _offloaded(found, options)
+    if options.ignore_frozen_params:
+        for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:
+                found.pop(_plain_name(model, name), None)
+    return _collected(found, options)
+
+
+def _own_state(model: nn.Module) -> dict[str, Any]:
+    """The model's state as it lies in it, sharded where parameters are."""
+    from ..fsdp._wrapper import as_shards
+
+    _sharded_again(model)
+    with as_shards(model):
+        return dict(model.state_dict())
 
 
 def set_model_state_dict(
     model: nn.Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> _IncompatibleKeys:
-    """Loads what ``get_model_state_dict`` gave."""
-    options = options or StateDictOptions()
-    if not model_state_dict:
+    """Loads what ``get_model_state_dict`` gave. Whole tensors are cut where the model is sharded.
+
+    Raises:
+        ValueError: for ``broadcast_from_rank0`` without ``full_state_dict``.
+    """
+    from ..fsdp._wrapper import as_shards
+
+    options = _checked(options)
+    given = _from_rank_0(model_state_dict) if options.broadcast_from_rank0 else model_state_dict
+    if not given:
         return _IncompatibleKeys([], [])
-    return _inner(model).load_state_dict(model_state_dict, strict=options.strict)
+    own = _own_state(model)
+    raw = {_plain_name(model, name): name for name in own}
+    state = {raw.get(name, name): value for name, value in given.items()}
+    assign = False
+    if options.full_state_dict:
+        assign = any(isinstance(value, torch.Tensor) and value.device.type == "meta" for value in own.values())
+        state = {name: _fitted(value, own.get(name)) for name, value in state.items()}
+    with as_shards(model):
+        return model.load_state_dict(state, strict=options.strict, assign=assign)
 
 
 def _all(optimizers: Any) -> tuple[Any, ...]:
@@ -113,7 +255,7 @@ def get_optimizer_state_dict(
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
     """The state of the optimisers, keyed by the names of the model's parameters."""
-    options = options or StateDictOptions()
+    options = _checked(options)
     names = _names(model)
     wanted: set[Any] | None = None if not submodules else {p for module in submodules for p in module.parameters()}  # pyright: ignore[reportUnhashable]
     state: dict[str, Any] = {}
@@ -126,8 +268,8 @@ def get_optimizer_state_dict(
                 if p.requires_grad and p in optimizer.state:
                     state[names[p]] = dict(optimizer.state[p])
             groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [names[p] for p in chosen]})
-    found = _offloaded({"state": state, "param_groups": groups}, options)
-    return dict(_flattened(found)) if options.flatten_optimizer_state_dict else found
+    found: dict[str, Any] = {"state": state, "param_groups": groups}
+    return _collected(dict(_flattened(found)) if options.flatten_optimizer_state_dict else found, options)
 
 
 def _flattened(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -144,14 +286,14 @@ def _flattened(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def set_optimizer_state_dict(
     model: nn.Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
-    """Gives the optimisers what ``get_optimizer_state_dict`` gave."""
-    options = options or StateDictOptions()
+    """Gives the optimisers what ``get_optimizer_state_dict`` gave. Whole tensors are cut where parameters are sharded."""
+    options = _checked(options)
     names = _names(model)
+    given = _from_rank_0(optim_state_dict) if options.broadcast_from_rank0 else optim_state_dict
     for optimizer in _all(optimizers):
         _have_state(optimizer)
-        if not optim_state_dict:
-            continue
-        optimizer.load_state_dict(_for_optimizer(optimizer, names, optim_state_dict, options.flatten_optimizer_state_dict))
+        if given:
+            optimizer.load_state_dict(_for_optimizer(optimizer, names, given, options.flatten_optimizer_state_dict))
 
 
 def _for_optimizer(optimizer: Any, names: dict[nn.Parameter, str], given: dict[str, Any], flat: bool) -> dict[str, Any]:
@@ -176,7 +318,7 @@ def _for_optimizer(optimizer: Any, names: dict[nn.Parameter, str], given: dict[s
             else:
                 values = given["state"].get(name)
             if values:
-                state[index] = dict(values)
+                state[index] = {key: _fitted(value, p) for key, value in values.items()}
     return {"state": state, "param_groups": groups}
 
 

@@ -1,8 +1,14 @@
-"""Modules whose parameters are sharded over processes: settings and policies are values as in PyTorch, sharding itself is not offered."""
+"""Modules whose parameters are sharded over processes: ``fully_shard``, and the older ``FullyShardedDataParallel`` as a front of it."""
 
 from __future__ import annotations
 
 from ... import _refusals
+from ._sharding import FSDPModule as FSDPModule
+from ._sharding import UnshardHandle as UnshardHandle
+from ._sharding import fully_shard as fully_shard
+from ._sharding import register_fsdp_forward_method as register_fsdp_forward_method
+from ._sharding import share_comm_ctx as share_comm_ctx
+from ._wrapper import FullyShardedDataParallel as FullyShardedDataParallel
 from .api import BackwardPrefetch as BackwardPrefetch
 from .api import CPUOffload as CPUOffload
 from .api import CPUOffloadPolicy as CPUOffloadPolicy

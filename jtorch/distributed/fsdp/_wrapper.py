@@ -1,0 +1,476 @@
+"""``FullyShardedDataParallel``, the older class: a module around the sharded one, with states under the names of the module inside."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, ClassVar
+
+import jtorch as torch
+from jtorch import nn
+from jtorch.errors import not_offered
+
+from ..collectives import broadcast
+from ..device_mesh import DeviceMesh, init_device_mesh
+from ..group import get_global_rank, get_rank, get_world_size
+from ..tensor import DTensor
+from ._param_group import Layout
+from ._sharding import FSDPModule, _apply_sharding
+from .api import (
+    BackwardPrefetch,
+    CPUOffload,
+    CPUOffloadPolicy,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    MixedPrecision,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
+    ShardingStrategy,
+    StateDictSettings,
+    StateDictType,
+)
+from .wrap import CustomPolicy, _Policy
+
+__all__ = ["FullyShardedDataParallel"]
+
+_NAME = "torch.distributed.fsdp.FullyShardedDataParallel"
+_INSIDE = "_fsdp_wrapped_module"
+_PREFIX = f"{_INSIDE}."
+
+
+def _settings(kind: StateDictType, config: Any = None, optim_config: Any = None) -> StateDictSettings:
+    if kind is StateDictType.LOCAL_STATE_DICT:
+        raise not_offered(
+            f"{_NAME}.state_dict_type(StateDictType.LOCAL_STATE_DICT)", "there are no flat parameters; use SHARDED_STATE_DICT"
+        )
+    whole = kind is StateDictType.FULL_STATE_DICT
+    config = config or (FullStateDictConfig() if whole else ShardedStateDictConfig())
+    optim_config = optim_config or (FullOptimStateDictConfig() if whole else ShardedOptimStateDictConfig())
+    if not isinstance(config, FullStateDictConfig if whole else ShardedStateDictConfig):
+        raise RuntimeError(f"Expected state_dict_config of {kind}, but got {type(config)}")
+    return StateDictSettings(kind, config, optim_config)
+
+
+class FullyShardedDataParallel(nn.Module):
+    """A module whose parameters are spread over processes as ``fully_shard`` does it.
+
+    Parameters keep their names and shapes, whatever ``use_orig_params`` is: they are ``DTensor`` s, not parts of flat ones.
+
+    Args:
+        module: the module, which is changed.
+        process_group: the processes; all if it is left out.
+        sharding_strategy: ``FULL_SHARD``, ``SHARD_GRAD_OP`` (the same, whole between forward and backward) or ``NO_SHARD``.
+        cpu_offload: keep shards in the host's memory.
+        auto_wrap_policy: says which submodules get a wrapper of their own.
+        mixed_precision: dtypes to compute and reduce in.
+        ignored_modules, ignored_states: what to leave alone.
+        param_init_fn: fills a module that is on the ``meta`` device; by default its ``reset_parameters``.
+        device_id: the device that the module is moved to first.
+        sync_module_states: take the parameters and buffers of the first process.
+        device_mesh: the processes, as a mesh of one dimension.
+        backward_prefetch, forward_prefetch, limit_all_gathers: of no effect.
+
+    Raises:
+        NotImplementedError: for the hybrid strategies, and states of type ``LOCAL_STATE_DICT``.
+    """
+
+    _fsdp_wrapped_module: nn.Module
+
+    def __init__(
+        self,
+        module: nn.Module,
+        process_group: Any = None,
+        sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: CPUOffload | None = None,
+        auto_wrap_policy: Any = None,
+        backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE,
+        mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Iterable[nn.Module] | None = None,
+        param_init_fn: Callable[[nn.Module], None] | None = None,
+        device_id: int | torch.device | None = None,
+        sync_module_states: bool = False,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = False,
+        ignored_states: Any = None,
+        device_mesh: DeviceMesh | None = None,
+    ) -> None:
+        super().__init__()
+        strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
+        if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD) or isinstance(
+            process_group, tuple
+        ):
+            raise not_offered(f"{_NAME}(sharding_strategy={strategy})", "use fully_shard with a mesh of two dimensions")
+        if process_group is not None and device_mesh is not None:
+            raise ValueError("Cannot pass both process_group and device_mesh at the same time. Please just pass only one of them.")
+        options = {
+            "process_group": process_group, "sharding_strategy": strategy, "cpu_offload": cpu_offload, "mixed_precision": mixed_precision,
+            "param_init_fn": param_init_fn, "device_id": device_id, "sync_module_states": sync_module_states,
+            "use_orig_params": use_orig_params, "device_mesh": device_mesh, "backward_prefetch": backward_prefetch,
+            "forward_prefetch": forward_prefetch, "limit_all_gathers": limit_all_gathers,
+        }  # fmt: skip
+        ignored = _ignored(ignored_modules, ignored_states)
+        self.sharding_strategy, self.process_group, self.cpu_offload = strategy, process_group, cpu_offload or CPUOffload()
+        self.mixed_precision = mixed_precision or MixedPrecision()
+        self.compute_device = torch.device("cpu" if device_id is None else device_id)
+        if auto_wrap_policy is not None:
+            _wrap_inside(module, auto_wrap_policy, {**options, "ignored_states": list(ignored)}, {id(m) for m in ignored_modules or ()})
+        mesh = device_mesh or _mesh_of(process_group)
+        _materialize(module, param_init_fn, mesh.device_type)
+        if device_id is not None:
+            numbered = isinstance(device_id, int) and mesh.device_type != "cpu"
+            module.to(torch.device(mesh.device_type, device_id) if numbered else mesh.device_type)
+        if sync_module_states:
+            _take_first(module, mesh, ignored)
+        self._buffers_to(module)
+        policy = MixedPrecisionPolicy(
+            self.mixed_precision.param_dtype, self.mixed_precision.reduce_dtype, None,
+            self.mixed_precision.cast_forward_inputs or self.mixed_precision.cast_root_forward_inputs,
+        )  # fmt: skip
+        layout = Layout(mesh, strategy is not ShardingStrategy.NO_SHARD)
+        offload = CPUOffloadPolicy() if self.cpu_offload.offload_params else OffloadPolicy()
+        _apply_sharding([module], layout, False, strategy is ShardingStrategy.FULL_SHARD, None, policy, offload, ignored)
+        self._fsdp_wrapped_module = module
+        self._state_settings = _settings(StateDictType.FULL_STATE_DICT)
+        self._register_state_dict_hook(_state_given)
+        self._register_load_state_dict_pre_hook(self._state_taken)
+
+    def _buffers_to(self, module: nn.Module) -> None:
+        dtype = self.mixed_precision.buffer_dtype
+        if dtype is not None:
+            for inner in module.modules():
+                for name, buffer in inner._buffers.items():
+                    if buffer is not None and buffer.is_floating_point():
+                        inner._buffers[name] = buffer.to(dtype)
+
+    # ---- the module inside ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def module(self) -> Any:
+        """The module inside."""
+        return self._fsdp_wrapped_module
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name == _INSIDE:
+                raise
+            return getattr(self._fsdp_wrapped_module, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._fsdp_wrapped_module[key]  # type: ignore[index]  # of containers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the module inside."""
+        return self._fsdp_wrapped_module(*args, **kwargs)
+
+    def check_is_root(self) -> bool:
+        """Whether the module is the outermost that is sharded."""
+        state = self._fsdp_wrapped_module._fsdp_state  # type: ignore[attr-defined]
+        state.begin()
+        return state.root is state
+
+    @staticmethod
+    def fsdp_modules(module: nn.Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
+        """The wrappers in a module; only the outermost with ``root_only``."""
+        found = [inner for inner in module.modules() if isinstance(inner, FullyShardedDataParallel)]
+        if root_only:
+            inside = {id(inner) for wrapper in found for inner in wrapper.modules() if inner is not wrapper}
+            found = [wrapper for wrapper in found if id(wrapper) not in inside]
+        return found
+
+    def _sharded(self) -> list[FSDPModule]:
+        return [module for module in self.modules() if isinstance(module, FSDPModule)]
+
+    def apply(self, fn: Callable[[nn.Module], None]) -> Any:
+        """Calls a function on the module inside and all of its submodules, with whole parameters."""
+        with self.summon_full_params(self):
+            return super().apply(fn)
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A block in which passes do not reduce gradients; they are added to those of the next pass that does."""
+        groups = [module._get_fsdp_state().group for module in self._sharded()]
+        before = [group.reduces for group in groups]
+        for group in groups:
+            group.reduces = False
+        try:
+            yield
+        finally:
+            for group, reduces in zip(groups, before, strict=True):
+                group.reduces = reduces
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> torch.Tensor:
+        """Scales the gradients of all processes so that their norm is at most ``max_norm``; the norm before."""
+        total: Any = nn.utils.clip_grad_norm_(self.parameters(), max_norm, norm_type)
+        return total.full_tensor() if isinstance(total, DTensor) else total
+
+    @staticmethod
+    @contextlib.contextmanager
+    def summon_full_params(
+        module: nn.Module,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ) -> Generator[None, None, None]:
+        """A block in which parameters are whole. What is written into them is kept, unless not ``writeback``."""
+        del offload_to_cpu
+        if with_grads:
+            raise not_offered(f"{_NAME}.summon_full_params(with_grads=True)", "gradients are DTensors; use their full_tensor()")
+        if writeback and rank0_only:
+            raise NotImplementedError("writeback=True and rank0_only=True is not supported, as model parameter shards will not be synced")
+        own = module._fsdp_wrapped_module if isinstance(module, FullyShardedDataParallel) else module
+        found = [m for m in (own.modules() if recurse else [own]) if isinstance(m, FSDPModule)]
+        groups = [m._get_fsdp_state().group for m in found]
+        for group in groups:
+            group.reshard()
+            group.unshard()
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for p in [p for group in groups if writeback for p in group.params]:
+                    begin = min(p.layout.rank * p.rows, p.size[p.dim])
+                    whole: Any = p.whole
+                    whole = whole.to_local() if isinstance(whole, DTensor) else whole
+                    p.local.copy_(whole.narrow(p.dim, begin, p.own_shape()[p.dim]))
+            for group in groups:
+                group.reshard()
+
+    # ---- states --------------------------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def set_state_dict_type(
+        module: nn.Module, state_dict_type: StateDictType, state_dict_config: Any = None, optim_state_dict_config: Any = None
+    ) -> StateDictSettings:
+        """Says what the states of the wrappers in a module are from now on; what they were."""
+        new = _settings(state_dict_type, state_dict_config, optim_state_dict_config)
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
+        before = wrappers[0]._state_settings if wrappers else _settings(StateDictType.FULL_STATE_DICT)
+        for wrapper in wrappers:
+            wrapper._state_settings = new
+        return before
+
+    @staticmethod
+    def get_state_dict_type(module: nn.Module) -> StateDictSettings:
+        """What the states of the wrappers in a module are."""
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
+        return wrappers[0]._state_settings if wrappers else _settings(StateDictType.FULL_STATE_DICT)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def state_dict_type(
+        module: nn.Module, state_dict_type: StateDictType, state_dict_config: Any = None, optim_state_dict_config: Any = None
+    ) -> Generator[None, None, None]:
+        """A block in which the states of the wrappers in a module are of a type."""
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
+        before = [wrapper._state_settings for wrapper in wrappers]
+        FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
+        try:
+            yield
+        finally:
+            for wrapper, settings in zip(wrappers, before, strict=True):
+                wrapper._state_settings = settings
+
+    def _state_taken(self, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+        """Puts names back that a state does not have, and cuts whole tensors."""
+        from ..checkpoint.state_dict import _fitted
+
+        own = dict(self._fsdp_wrapped_module.named_parameters(remove_duplicate=False))
+        for key in [key for key in state_dict if key.startswith(prefix) and not key.startswith(prefix + _PREFIX)]:
+            name = key[len(prefix) :]
+            value = state_dict.pop(key)
+            raw = next((known for known in own if known.replace(_PREFIX, "") == name), name)
+            state_dict[prefix + _PREFIX + name] = _fitted(value, own[raw]) if raw in own else value
+
+    @staticmethod
+    def optim_state_dict(model: nn.Module, optim: Any, optim_state_dict: dict[str, Any] | None = None, group: Any = None) -> dict[str, Any]:
+        """The state of an optimiser of the model's parameters by their names, of the type that was set."""
+        from ..checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
+
+        del group
+        if optim_state_dict is not None:
+            raise not_offered(f"{_NAME}.optim_state_dict(optim_state_dict=)", "the state is taken from the optimiser")
+        settings = FullyShardedDataParallel.get_state_dict_type(model)
+        whole = settings.state_dict_type is StateDictType.FULL_STATE_DICT
+        config = settings.optim_state_dict_config
+        found = get_optimizer_state_dict(model, optim, options=StateDictOptions(full_state_dict=whole))
+        if whole:  # tensors of the state's own, which training does not go on with
+            found["state"] = {
+                name: {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in values.items()}
+                for name, values in found["state"].items()
+            }
+        if config.offload_to_cpu:
+            found["state"] = {
+                name: {k: v.cpu() if isinstance(v, torch.Tensor) else v for k, v in values.items()}
+                for name, values in found["state"].items()
+            }
+        return {} if whole and config.rank0_only and get_rank() else found
+
+    @staticmethod
+    def optim_state_dict_to_load(
+        model: nn.Module, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
+        group: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """What ``optim.load_state_dict`` takes, of what ``optim_state_dict`` gave."""
+        from ..checkpoint.state_dict import _for_optimizer, _from_rank_0, _have_state, _names
+
+        del group
+        if is_named_optimizer:
+            raise not_offered(f"{_NAME}.optim_state_dict_to_load(is_named_optimizer=True)", "there are no named optimisers")
+        settings = FullyShardedDataParallel.get_state_dict_type(model)
+        if settings.state_dict_type is StateDictType.FULL_STATE_DICT and getattr(settings.optim_state_dict_config, "rank0_only", False):
+            optim_state_dict = _from_rank_0(optim_state_dict)
+        _have_state(optim)
+        made = _for_optimizer(optim, _names(model), optim_state_dict, False)
+        if load_directly:
+            optim.load_state_dict(made)
+        return made
+
+    @staticmethod
+    def full_optim_state_dict(
+        model: nn.Module, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
+    ) -> dict[str, Any]:
+        """The whole state of an optimiser; on the first process alone with ``rank0_only``."""
+        del optim_input, group
+        config = FullOptimStateDictConfig(offload_to_cpu=True, rank0_only=rank0_only)
+        with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, None, config):
+            return FullyShardedDataParallel.optim_state_dict(model, optim)
+
+    @staticmethod
+    def sharded_optim_state_dict(model: nn.Module, optim: Any, group: Any = None) -> dict[str, Any]:
+        """The state of an optimiser, sharded."""
+        del group
+        with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+            return FullyShardedDataParallel.optim_state_dict(model, optim)
+
+    def register_comm_hook(self, state: object, hook: Any) -> None:
+        """Not offered."""
+        raise not_offered(f"{_NAME}.register_comm_hook", "gradients are reduced in the host's memory")
+
+    _REFUSED: ClassVar[tuple[str, ...]] = (
+        "shard_full_optim_state_dict", "scatter_full_optim_state_dict", "flatten_sharded_optim_state_dict", "rekey_optim_state_dict",
+    )  # fmt: skip
+
+
+def _refusal(name: str) -> Any:
+    def refused(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
+        raise not_offered(f"{_NAME}.{name}", "use optim_state_dict and optim_state_dict_to_load")
+
+    refused.__name__ = name
+    return staticmethod(refused)
+
+
+for _name in FullyShardedDataParallel._REFUSED:
+    setattr(FullyShardedDataParallel, _name, _refusal(_name))
+
+
+def _state_given(module: Any, state_dict: dict[str, Any], prefix: str, local_metadata: Any) -> None:
+    """Takes the wrapper's part out of names, and makes values whole where that is wanted."""
+    del local_metadata
+    settings, start = module._state_settings, prefix + _PREFIX
+    whole = settings.state_dict_type is StateDictType.FULL_STATE_DICT
+    drops = whole and settings.state_dict_config.rank0_only and get_rank() != 0
+    with torch.no_grad():
+        for key in [key for key in state_dict if key.startswith(start)]:
+            value = state_dict.pop(key)
+            if whole and isinstance(value, DTensor):
+                value = value.full_tensor()
+            if settings.state_dict_config.offload_to_cpu and isinstance(value, torch.Tensor):
+                value = value.cpu()
+            if not drops:
+                state_dict[prefix + key[len(start) :]] = value
+
+
+@contextlib.contextmanager
+def as_shards(module: nn.Module) -> Iterator[None]:
+    """A block in which the states of the wrappers in a module are sharded."""
+    with FullyShardedDataParallel.state_dict_type(module, StateDictType.SHARDED_STATE_DICT):
+        yield
+
+
+def _mesh_of(process_group: Any) -> DeviceMesh:
+    device = torch.accelerator.current_accelerator()
+    kind = "cpu" if device is None else device.type
+    return init_device_mesh(kind, (get_world_size(),)) if process_group is None else DeviceMesh.from_group(process_group, kind)
+
+
+def _ignored(modules: Iterable[nn.Module] | None, states: Any) -> set[nn.Parameter]:
+    if modules is not None and states is not None:
+        raise ValueError("Cannot pass both ignored_modules and ignored_states at the same time. Please just pass ignored_states.")
+    found: set[nn.Parameter] = set()
+    for item in [*(modules or ()), *(states or ())]:
+        found |= set(item.parameters()) if isinstance(item, nn.Module) else {item}
+    return found
+
+
+def _materialize(module: nn.Module, fill: Callable[[nn.Module], None] | None, device: str) -> None:
+    for inner in list(module.modules()):
+        own = [t for t in (*inner._parameters.values(), *inner._buffers.values()) if t is not None]
+        if not any(t.is_meta and not isinstance(t, DTensor) for t in own):
+            continue
+        if fill is not None:
+            fill(inner)
+            continue
+        inner.to_empty(device=device, recurse=False)
+        reset = getattr(inner, "reset_parameters", None) or getattr(inner, "_reset_parameters", None)
+        if reset is None:
+            raise ValueError(f"{type(inner).__name__} is on the meta device and has no reset_parameters(); give param_init_fn")
+        reset()
+
+
+def _take_first(module: nn.Module, mesh: DeviceMesh, ignored: set[nn.Parameter]) -> None:
+    group = mesh.get_group()
+    first = get_global_rank(group, 0)
+    with torch.no_grad():
+        for tensor in [*module.parameters(), *module.buffers()]:
+            if not isinstance(tensor, DTensor) and not any(tensor is other for other in ignored):
+                broadcast(tensor.detach(), src=first, group=group)
+
+
+def _wrap_inside(module: nn.Module, policy: Any, options: dict[str, Any], skipped: set[int]) -> None:
+    """Puts wrappers around the submodules that a policy names, from the inside out."""
+    chosen: dict[int, dict[str, Any]] = {}
+    if isinstance(policy, CustomPolicy):
+        for inner in module.modules():
+            said = policy._lambda_fn(inner)
+            if said:
+                chosen[id(inner)] = said if isinstance(said, dict) else {}
+
+    def wants(child: nn.Module, count: int) -> bool:
+        if isinstance(policy, CustomPolicy):
+            return id(child) in chosen
+        if isinstance(policy, _Policy):
+            return bool(policy(child, recurse=False, nonwrapped_numel=count))  # type: ignore[operator]
+        return bool(policy(module=child, recurse=False, nonwrapped_numel=count))
+
+    def enters(child: nn.Module, count: int) -> bool:
+        if isinstance(policy, _Policy):
+            return True
+        return bool(policy(module=child, recurse=True, nonwrapped_numel=count))
+
+    def visit(parent: nn.Module) -> int:
+        """Wraps below a module; the number of elements that were put into wrappers."""
+        wrapped = 0
+        for name, child in list(parent.named_children()):
+            if isinstance(child, FullyShardedDataParallel) or id(child) in skipped:
+                continue
+            count = sum(p.numel() for p in child.parameters())
+            if not enters(child, count):
+                if wants(child, count):
+                    setattr(parent, name, FullyShardedDataParallel(child, **{**options, **chosen.get(id(child), {})}))
+                    wrapped += count
+                continue
+            inside = visit(child)
+            if wants(child, count - inside) and not isinstance(child, (nn.ModuleList, nn.ModuleDict)):
+                setattr(parent, name, FullyShardedDataParallel(child, **{**options, **chosen.get(id(child), {})}))
+                inside = count
+            wrapped += inside
+        return wrapped
+
+    visit(module)

@@ -1,0 +1,29 @@
+"""``local_map``, which runs functions of plain tensors on parts, and ``implicit_replication``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .... import _refusals
+from .. import DTensor
+from ._func_map import local_map as local_map
+
+__all__ = ["implicit_replication", "local_map"]
+
+
+@contextmanager
+def implicit_replication() -> Iterator[None]:
+    """A block in which plain tensors beside DTensors count as replicated. That all processes have the same is not looked at."""
+    dispatcher = DTensor._op_dispatcher
+    before = dispatcher._allow_implicit_replication
+    dispatcher._allow_implicit_replication = True
+    try:
+        yield
+    finally:
+        dispatcher._allow_implicit_replication = before
+
+
+implicit_replication.__module__ = local_map.__module__ = __name__
+
+__getattr__ = _refusals.missing(__name__)

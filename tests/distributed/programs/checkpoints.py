@@ -1,0 +1,77 @@
+"""Checkpoints of three processes: replicas, failures, processes that save alone, and saves beside other collectives."""
+
+import os
+from pathlib import Path
+
+from _cases import RANK, WORLD, raises, run
+
+import jtorch as torch
+import jtorch.distributed as dist
+import jtorch.distributed.checkpoint as dcp
+
+FOLDER = Path(os.environ["WORLD_FOLDER"])
+
+
+def check_replicas_are_written_once() -> None:
+    state = {name: torch.full((4,), 1.0) for name in "abcdef"} | {"n": {"x": 1}}
+    metadata = dcp.save(state, checkpoint_id=FOLDER / "replicas")
+    places = {index.fqn: info.relative_path for index, info in metadata.storage_data.items()}
+    assert len(places) == 7 and set(places.values()) == {f"__{rank}_0.distcp" for rank in range(WORLD)}
+    found = {name: torch.zeros(4) for name in "abcdef"} | {"n": {"x": 0}}
+    dcp.load(found, checkpoint_id=FOLDER / "replicas")
+    assert found["n"]["x"] == 1 and all(found[name].eq(1).all() for name in "abcdef")
+    first = dcp.save(state, checkpoint_id=FOLDER / "first", planner=dcp.DefaultSavePlanner(dedup_save_to_lowest_rank=True))
+    assert {info.relative_path for info in first.storage_data.values()} == {"__0_0.distcp"}
+    dcp.save(state, checkpoint_id=FOLDER / "first", planner=dcp.DefaultSavePlanner(dedup_save_to_lowest_rank=True))
+    dist.barrier()
+    assert len(list((FOLDER / "first").glob("*.distcp"))) == WORLD  # nothing is left of the one before
+
+
+def check_different_states_make_one_checkpoint() -> None:
+    dcp.save({f"of {RANK}": torch.full((2,), float(RANK)), "all": RANK}, checkpoint_id=FOLDER / "different")
+    found = {f"of {rank}": torch.zeros(2) for rank in range(WORLD)}
+    dcp.load(found, checkpoint_id=FOLDER / "different")
+    assert [value[0].item() for value in found.values()] == list(range(WORLD))
+
+
+def check_failures_are_everybodys() -> None:
+    with raises(dcp.CheckpointException, "(RANK 1)"):
+        dcp.load({"absent" if RANK == 1 else "all": 0}, checkpoint_id=FOLDER / "different")
+    with raises(dcp.CheckpointException, "Missing key in checkpoint state_dict: absent."):
+        dcp.load({"absent": 0}, checkpoint_id=FOLDER / "different")
+    t = torch.ones(1)
+    dist.all_reduce(t)  # the group is as good as before
+    assert t.item() == WORLD
+
+
+def check_alone() -> None:
+    dcp.save({"mine": torch.full((2,), float(RANK))}, checkpoint_id=FOLDER / "alone", use_collectives=False)
+    assert set(os.listdir(FOLDER / "alone")) == {f"__{rank}{end}" for rank in range(WORLD) for end in (".metadata", "_0.distcp")}
+    found = {"mine": torch.zeros(2)}
+    dcp.load(found, checkpoint_id=FOLDER / "alone")
+    assert found["mine"][0].item() == RANK
+    own = FOLDER / f"no group {RANK}"
+    dcp.save({"mine": torch.full((2,), float(RANK))}, checkpoint_id=own, no_dist=True)
+    dcp.load(found, checkpoint_id=own, no_dist=True)
+    assert found["mine"][0].item() == RANK
+
+
+def check_background_beside_other_collectives() -> None:
+    state = {f"t{i}": torch.full((50,), float(i)) for i in range(20)}
+    written = dcp.async_save(state, checkpoint_id=FOLDER / "background")
+    for _ in range(20):
+        t = torch.ones(3)
+        dist.all_reduce(t)
+        assert t[0].item() == WORLD
+    for value in state.values():
+        value.zero_()
+    again = dcp.async_save(state, checkpoint_id=FOLDER / "later")
+    written.result()
+    again.result()
+    found = {f"t{i}": torch.zeros(50) for i in range(20)}
+    dcp.load(found, checkpoint_id=FOLDER / "background")
+    assert [value[0].item() for value in found.values()] == list(range(20))
+
+
+if __name__ == "__main__":
+    run(dict(globals()))  # warnings leave a name behind

@@ -1,0 +1,341 @@
+"""Modules sharded over four processes, beside the same modules in one: values, policies, states and checkpoints."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from _cases import RANK, WORLD, raises, run
+
+import jtorch as torch
+import jtorch.distributed.checkpoint as dcp
+from jtorch import nn
+from jtorch.distributed.checkpoint.staging import BlockingAsyncStager
+from jtorch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    get_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+    set_state_dict,
+)
+from jtorch.distributed.device_mesh import init_device_mesh
+from jtorch.distributed.fsdp import (
+    CPUOffload,
+    CPUOffloadPolicy,
+    FSDPModule,
+    FullStateDictConfig,
+    FullyShardedDataParallel,
+    MixedPrecisionPolicy,
+    ShardingStrategy,
+    StateDictType,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+from jtorch.distributed.fsdp.wrap import ModuleWrapPolicy
+from jtorch.distributed.tensor import DTensor, Replicate, Shard
+
+FOLDER = Path(os.environ["WORLD_FOLDER"])
+
+
+class Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 7), nn.Linear(7, width, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        return x + self.down(torch.tanh(self.up(self.norm(x))))
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(5, 6)
+        self.blocks = nn.ModuleList(Block(6) for _ in range(2))
+        self.head = nn.Linear(6, 5, bias=False)
+        self.head.weight = self.embed.weight  # one parameter in two places
+
+    def forward(self, ids: Any) -> Any:
+        x = self.embed(ids)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+    def scores(self, ids: Any) -> Any:
+        return self(ids).sum()
+
+
+def net(seed: int = 0) -> Any:
+    torch.manual_seed(seed)
+    return Net()
+
+
+def sharded(seed: int = 0, **options: Any) -> Any:
+    made = net(seed)
+    for block in made.blocks:
+        fully_shard(block, **options)
+    return fully_shard(made, **options)
+
+
+def ids(step: int) -> Any:
+    return torch.randint(5, (WORLD * 2, 3), generator=torch.Generator().manual_seed(step))
+
+
+def train(model: Any, opt: Any, batches: Any, clip: float | None = None) -> list[float]:
+    losses = []
+    for x in batches:
+        loss = model(x).square().mean()
+        loss.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
+        opt.step()
+        opt.zero_grad()
+        losses.append(loss.item())
+    return losses
+
+
+def mine(x: Any) -> Any:
+    return x[RANK * 2 : RANK * 2 + 2]
+
+
+def same_as(model: Any, whole: Any, tolerance: float = 1e-5) -> None:
+    state = whole.state_dict()
+    for name, value in get_model_state_dict(model, options=StateDictOptions(full_state_dict=True)).items():
+        assert torch.allclose(value, state[name], atol=tolerance), name
+
+
+def check_training_is_that_of_the_whole_batch() -> None:
+    for options in (
+        {},
+        {"reshard_after_forward": False},
+        {"reshard_after_forward": 2},
+        {"offload_policy": CPUOffloadPolicy(pin_memory=False)},
+    ):
+        model, whole = sharded(**options), net()
+        assert isinstance(model, FSDPModule) and type(model).__name__ == "FSDPNet" and isinstance(model, Net)
+        assert isinstance(model.head.weight, DTensor) and model.head.weight is model.embed.weight
+        assert len(list(model.parameters())) == len(list(whole.parameters()))
+        opts = [torch.optim.AdamW(m.parameters(), 0.05) for m in (model, whole)]
+        batches = [ids(i) for i in range(3)]
+        train(model, opts[0], [mine(x) for x in batches], clip=0.1)
+        train(whole, opts[1], batches, clip=0.1)
+        same_as(model, whole)
+        assert opts[0].state[model.head.weight]["exp_avg"].placements == (Shard(0),)
+
+
+def check_gradients_wait() -> None:
+    model, whole = sharded(), net()
+    for i in range(3):
+        model.set_requires_gradient_sync(i == 2)
+        model(mine(ids(i))).square().mean().backward()
+        whole(ids(i)).square().mean().backward()
+        assert (model.blocks[0].up.weight.grad is None) == (i < 2)
+    for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+        assert isinstance(p.grad, DTensor) and torch.allclose(p.grad.full_tensor(), q.grad, atol=1e-6)
+    model(mine(ids(4))).square().mean().backward()  # adds to what is there
+    whole(ids(4)).square().mean().backward()
+    assert torch.allclose(model.head.weight.grad.full_tensor(), whole.head.weight.grad, atol=1e-6)
+
+
+def check_copies_of_shards() -> None:
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "shards"))
+    model, whole = sharded(mesh=mesh), net()
+    assert model.head.weight.placements == (Replicate(), Shard(0))
+    for i in range(2):
+        model.set_requires_all_reduce(i == 1)
+        model(mine(ids(i))).square().mean().backward()
+        whole(ids(i)).square().mean().backward()
+    assert torch.allclose(model.head.weight.grad.full_tensor(), whole.head.weight.grad, atol=1e-6)
+
+
+def check_other_dtypes() -> None:
+    seen = []
+    model = net()
+    for block in model.blocks:
+        fully_shard(block, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
+    fully_shard(model, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32))
+    model.blocks[0].up.register_forward_hook(lambda m, args, out: seen.append((m.weight.dtype, args[0].dtype, out.dtype)))
+    out = model(mine(ids(0)))
+    out.square().mean().backward()
+    assert seen == [(torch.bfloat16,) * 3] and out.dtype is torch.float32
+    grad = model.head.weight.grad
+    whole = net()
+    whole(ids(0)).square().mean().backward()
+    assert grad.dtype is torch.float32
+    error = (grad.full_tensor() - whole.head.weight.grad).norm() / whole.head.weight.grad.norm()
+    assert 1e-5 < error < 2e-2, error
+
+
+def check_parameters_come_and_go() -> None:
+    model = sharded()
+    assert [type(p) is nn.Parameter for p in (model.head.weight, model.blocks[0].up.weight)] == [False, False]
+    with torch.no_grad():
+        model(mine(ids(0)))
+    assert [type(p) is nn.Parameter for p in (model.head.weight, model.blocks[0].up.weight)] == [True, False]
+    assert all(isinstance(value, DTensor) for value in model.state_dict().values())
+    assert isinstance(model.head.weight, DTensor)
+    model.unshard(async_op=True).wait()
+    assert tuple(model.head.weight.shape) == (5, 6) and type(model.head.weight) is nn.Parameter
+    model.reshard()
+    model.set_reshard_after_backward(False)
+    model(mine(ids(0))).sum().backward()
+    assert type(model.head.weight) is nn.Parameter
+    model.reset_iter_state()
+    assert isinstance(model.head.weight, DTensor)
+    register_fsdp_forward_method(model, "scores")
+    assert torch.allclose(model.scores(ids(0)), net().scores(ids(0)), atol=1e-5)
+    called = []
+    model.reshard()
+    model.head.weight.register_post_accumulate_grad_hook(lambda p: called.append(p.grad.placements))
+    model(mine(ids(0))).sum().backward()
+    assert called == [(Shard(0),)]
+
+
+def check_meta_initialisation() -> None:
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Linear(6, 4), nn.Linear(4, 3))
+    fully_shard(model)
+    with raises(RuntimeError, "should be materialized from meta device"):
+        model(torch.ones(1, 6))
+    model.to_empty(device="cpu")
+    with torch.no_grad():
+        for p in model.parameters():
+            p.fill_(0.5)
+    assert torch.allclose(model(torch.ones(1, 6)), torch.full((1, 3), 7.5))
+    model.reshard()
+    assert model[0].weight.device.type == "cpu" and model[0].weight.to_local().shape == (1, 6)
+
+
+def check_what_is_refused() -> None:
+    model = sharded()
+    with raises(AssertionError, "has already been applied"):
+        fully_shard(model)
+    with raises(ValueError, "containers that do not implement forward"):
+        fully_shard(nn.ModuleList([nn.Linear(1, 1)]))
+    with raises(AssertionError, "does not support deepcopy"):
+        __import__("copy").deepcopy(model)
+    with raises(ValueError, "should be a factor of 4"):
+        fully_shard(nn.Linear(2, 2), reshard_after_forward=3)
+    with raises(NotImplementedError, "HYBRID_SHARD"):
+        FullyShardedDataParallel(nn.Linear(2, 2), sharding_strategy=ShardingStrategy.HYBRID_SHARD)
+    scalar = nn.Module()
+    scalar.factor = nn.Parameter(torch.tensor(1.0))
+    with raises(ValueError, "scalar parameters. Change factor"):
+        fully_shard(scalar)
+    part = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    fully_shard(part)
+    assert type(part[:1]) is nn.Sequential
+
+
+def check_activations_that_are_computed_again() -> None:
+    from jtorch.utils.checkpoint import checkpoint
+
+    model, whole = sharded(), net()
+    for m in (model, whole):
+        for block in m.blocks:
+            inner = block.forward
+            block.forward = lambda x, inner=inner: checkpoint(inner, x, use_reentrant=False)
+    model(mine(ids(0))).square().mean().backward()
+    whole(ids(0)).square().mean().backward()
+    for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+        assert torch.allclose(p.grad.full_tensor(), q.grad, atol=1e-6)
+
+
+def check_states() -> None:
+    model, other = sharded(0), sharded(1)
+    opt, second = (torch.optim.AdamW(m.parameters(), 0.05) for m in (model, other))
+    train(model, opt, [mine(ids(0))])
+    first = model.state_dict()
+    other.load_state_dict(first)
+    same_as(other, model_of(first))
+    m, o = get_state_dict(model, opt)
+    assert all(isinstance(v, DTensor) for v in m.values()) and isinstance(o["state"]["embed.weight"]["exp_avg"], DTensor)
+    set_state_dict(other, second, model_state_dict=m, optim_state_dict=BlockingAsyncStager().stage(o))  # not the same tensors
+    full = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    states = get_model_state_dict(model, options=full), get_optimizer_state_dict(model, opt, options=full)
+    assert (not states[0] and not states[1]) == (RANK > 0)
+    third = sharded(2)
+    third_opt = torch.optim.AdamW(third.parameters(), 0.05)
+    spread = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+    set_model_state_dict(third, states[0], options=spread)
+    set_optimizer_state_dict(third, third_opt, states[1], options=spread)
+    losses = [train(a, b, [mine(ids(i)) for i in range(1, 3)]) for a, b in ((model, opt), (other, second), (third, third_opt))]
+    assert torch.allclose(torch.tensor(losses[0]), torch.tensor(losses[1:]), atol=1e-6), losses
+    flat = get_optimizer_state_dict(model, opt, options=StateDictOptions(flatten_optimizer_state_dict=True))
+    assert "state.blocks.0.up.weight.exp_avg" in flat
+    with raises(ValueError, "full_state_dict must be True"):
+        set_model_state_dict(model, {}, options=StateDictOptions(broadcast_from_rank0=True))
+
+
+def model_of(state: Any) -> Any:
+    made = net()
+    made.load_state_dict({name: value.full_tensor() for name, value in state.items()})
+    return made
+
+
+def check_checkpoints_of_other_meshes() -> None:
+    model, opt = sharded(), None
+    opt = torch.optim.AdamW(model.parameters(), 0.05)
+    train(model, opt, [mine(ids(0))])
+    m, o = get_state_dict(model, opt)
+    metadata = dcp.save({"model": m, "opt": o}, checkpoint_id=FOLDER / "sharded")
+    assert len(metadata.state_dict_metadata["model.head.weight"].chunks) == 4  # five rows: two, two, one and none
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "shards"))
+    other = sharded(1, mesh=mesh)
+    second = torch.optim.AdamW(other.parameters(), 0.05)
+    m, o = get_state_dict(other, second)
+    dcp.load({"model": m, "opt": o}, checkpoint_id=FOLDER / "sharded")
+    set_state_dict(other, second, model_state_dict=m, optim_state_dict=o)
+    a, b = (train(n, p, [mine(ids(i)) for i in range(1, 3)]) for n, p in ((model, opt), (other, second)))
+    assert max(abs(x - y) for x, y in zip(a, b, strict=True)) < 1e-6
+    whole = net(3)
+    plain = whole.state_dict()
+    dcp.load({"model": plain}, checkpoint_id=FOLDER / "sharded", no_dist=True)
+    assert not torch.allclose(plain["head.weight"], net().head.weight)
+
+
+def check_older_class() -> None:
+    for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD):
+        model = FullyShardedDataParallel(
+            net(RANK), sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({Block}), sync_module_states=True,
+            cpu_offload=CPUOffload(offload_params=strategy is ShardingStrategy.FULL_SHARD),
+        )  # fmt: skip
+        whole = net()
+        assert len(FullyShardedDataParallel.fsdp_modules(model)) == 3 and model.check_is_root()
+        opts = [torch.optim.AdamW(m.parameters(), 0.05) for m in (model, whole)]
+        for i in range(2):
+            with model.no_sync():
+                model(mine(ids(i))).square().mean().backward()
+            whole(ids(i)).square().mean().backward()
+            model(mine(ids(i + 5))).square().mean().backward()
+            whole(ids(i + 5)).square().mean().backward()
+            norms = model.clip_grad_norm_(0.1), nn.utils.clip_grad_norm_(whole.parameters(), 0.1)
+            assert type(norms[0]) is torch.Tensor and torch.allclose(*norms, atol=1e-6)
+            for opt in opts:
+                opt.step()
+                opt.zero_grad()
+        state = model.state_dict()
+        assert list(state) == list(whole.state_dict())
+        for name, value in whole.state_dict().items():
+            assert type(state[name]) is torch.Tensor and torch.allclose(state[name], value, atol=1e-5), (strategy, name)
+        other = FullyShardedDataParallel(net(9), sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({Block}))
+        other.load_state_dict(state)
+        second = torch.optim.AdamW(other.parameters(), 0.05)
+        given = FullyShardedDataParallel.optim_state_dict(model, opts[0])
+        second.load_state_dict(FullyShardedDataParallel.optim_state_dict_to_load(other, second, given))
+        a, b = (train(m, o, [mine(ids(7)), mine(ids(8))]) for m, o in ((model, opts[0]), (other, second)))
+        assert max(abs(x - y) for x, y in zip(a, b, strict=True)) < 1e-6
+        with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(True, True)):
+            assert bool(model.state_dict()) == (RANK == 0)
+        with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+            shards = model.state_dict()
+            assert all(isinstance(value, DTensor) for value in shards.values())
+            model.load_state_dict(shards)
+        with FullyShardedDataParallel.summon_full_params(model), torch.no_grad():
+            model.module.head.weight.fill_(2.0)
+        assert model.state_dict()["embed.weight"].eq(2).all()
+        assert list(get_model_state_dict(model)) == list(whole.state_dict())
+
+
+if __name__ == "__main__":
+    run(dict(globals()))
