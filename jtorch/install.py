@@ -160,8 +160,8 @@ def _explain(error: ImportError, name: str, path: str | None) -> None:
     if needed is None:
         return
     error.msg = (
-        f"{name} ({path}) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it needs {needed[1] or needed[2]}. Use the "
-        "package without its extension, or write its operators with torch.library.custom_op, torch.library.jax_op or "
+        f"{name} ({path}) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it needs {needed[1] or needed[2]}. "
+        "Use the package without its extension, or write its operators with torch.library.custom_op, torch.library.jax_op or "
         "torch.utils.cpp_extension.load"
     )
     error.args = (error.msg,)
