@@ -25,7 +25,7 @@ _GRAPHS = "XLA makes CUDA graphs of its programs by itself"
 _CUDA = "JAX drives the GPU by itself"
 _ONNX = "exporting to ONNX is not offered; jax2onnx exports programs of JAX"
 _FILE = "it reads PyTorch's archives piece by piece; use torch.load"
-_PIPES = "data pipes are left out; use datasets, samplers and loaders"
+_PIPES = "pipes of data frames, and types of pipes, are left out; use pandas in functions of pipes"
 _SYMBOLIC = "it reasons about symbolic sizes; sizes are numbers here"
 _FAKE = "tensors without data are those of torch.device('meta'); shapes and dtypes follow from operations on them"
 _MM = "it multiplies scaled or packed integers in one CUDA kernel; scale in the program and use matmul"
@@ -68,7 +68,7 @@ _LINES: dict[str, str] = {
     _RPC: """
         distributed.rpc: TensorPipeRpcBackendOptions BackendType RRef WorkerInfo init_rpc shutdown get_worker_info remote rpc_async
             rpc_sync
-        distributed.rpc.api: _all_gather _require_initialized
+        distributed.rpc.api: _all_gather
         _C._distributed_rpc: PyRRef
     """,
     _EXPORT: """
@@ -147,9 +147,14 @@ _LINES: dict[str, str] = {
         : PyTorchFileReader PyTorchFileWriter
     """,
     _PIPES: """
-        utils.data.datapipes.iter: Batcher Collator Filter Mapper Shuffler IterableWrapper
-        utils.data.datapipes.iter.combinatorics: ShufflerIterDataPipe
-        utils.data.graph_settings: apply_shuffle_settings
+        utils.data.datapipes.dataframe: CaptureDataFrame DFIterDataPipe DataFramesAsTuplesPipe
+        utils.data.datapipes.dataframe.dataframes: CaptureDataFrame DataFrameTracer DataFrameTracedOps
+        utils.data.datapipes.dataframe.structures: DataChunkDF
+        utils.data.datapipes.dataframe.datapipes: ConcatDataFramesPipe DataFramesAsTuplesPipe FilterDataFramesPipe PerRowDataFramesPipe
+            ShuffleDataFramesPipe
+        utils.data.datapipes.dataframe.dataframe_wrapper: concat create_dataframe get_columns get_df_wrapper get_item get_len
+            is_column is_dataframe iterate set_df_wrapper
+        utils.data.datapipes._typing: issubtype issubinstance reinforce_type
     """,
     _SYMBOLIC: """
         utils._sympy.numbers: IntInfinity NegativeIntInfinity
@@ -216,7 +221,6 @@ SAME = {
     "cuda.sparse": "cuda",
     "profiler.profiler": "profiler",
     "accelerator.memory": "accelerator",
-    "utils.data.datapipes.datapipe": "utils.data.datapipe",
     "ao.quantization.quantize_fx": "ao.quantization",
     "export.exported_program": "export",
     "export.dynamic_shapes": "export",

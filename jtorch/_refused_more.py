@@ -9,7 +9,6 @@ from ._refused import (
     _FILE,
     _GRAPHS,
     _PER_SAMPLE,
-    _PIPES,
     _PROFILER,
     _PROXY,
     _QUANTISATION,
@@ -67,12 +66,6 @@ LINES: dict[str, str] = {
             memory_stats_as_nested_dict reset_accumulated_memory_stats reset_peak_memory_stats set_per_process_memory_fraction
             use_mem_pool
         xpu.streams: Event Stream
-    """,
-    _PIPES: """
-        utils.data: argument_validation guaranteed_datapipes_determinism non_deterministic runtime_validation
-            runtime_validation_disabled
-        utils.data.graph_settings: apply_random_seed apply_sharding apply_shuffle_seed get_all_graph_pipes
-        utils.data.graph: traverse traverse_dps
     """,
     _TORCHSCRIPT: """
         : AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig BenchmarkExecutionStats Block BufferDict CallStack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import not_offered
+from ._ops import load_library as load_library
 
 #: A package without folders, as programs that look through loaded modules expect.
 __path__: list[str] = []
@@ -23,11 +23,6 @@ class _Namespace:
         raise RuntimeError(
             f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure that it is registered via torch::class_"
         )
-
-
-def load_library(path: str) -> None:
-    """Not offered: extensions in C++ are built against PyTorch itself."""
-    raise not_offered("torch.classes.load_library", f"{path} is built against PyTorch itself")
 
 
 def __getattr__(name: str) -> Any:

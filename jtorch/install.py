@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -146,6 +147,40 @@ def _adapted(fullname: str, path: Any) -> importlib.machinery.ModuleSpec | None:
     return spec
 
 
+#: How the dynamic linker names what is PyTorch's: its libraries, and functions of its namespaces in C++ and of its interfaces in C.
+_OF_PYTORCH = re.compile(
+    r"\b(lib(?:torch|c10|caffe2)\w*)\.(?:so|dylib)"
+    r"|symbol(?: not found)?\W+(_Z\w*?(?:2at|3c10|5torch)\d\w*|aoti_torch_\w+|_?THP\w+)"
+)
+
+
+def _explain(error: ImportError, name: str, path: str | None) -> None:
+    """Says what an extension that could not be loaded would need, if that is PyTorch itself."""
+    needed = _OF_PYTORCH.search(str(error))
+    if needed is None:
+        return
+    error.msg = (
+        f"{name} ({path}) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it needs {needed[1] or needed[2]}. "
+        "Use the package without its extension, or write its operators with torch.library.custom_op, torch.library.jax_op or "
+        "torch.utils.cpp_extension.load"
+    )
+    error.args = (error.msg,)
+
+
+def _explain_extensions() -> None:
+    """Lets failed imports of compiled modules say more; they stay the ``ImportError`` that packages catch to do without."""
+    original = importlib.machinery.ExtensionFileLoader.create_module
+
+    def create_module(self: Any, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        try:
+            return original(self, spec)
+        except ImportError as error:
+            _explain(error, spec.name, spec.origin)
+            raise
+
+    importlib.machinery.ExtensionFileLoader.create_module = create_module  # type: ignore[method-assign]
+
+
 class _PresentingLoader(importlib.abc.Loader):
     """Loads a module of jtorch as it is, then lets it say that it is torch's."""
 
@@ -225,6 +260,7 @@ def install() -> None:
         if name.startswith("jtorch.") and module is not None:
             _present(module, name)
     _extend_multiprocessing()
+    _explain_extensions()
 
 
 class _InstallInChild:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
 from pathlib import Path
 
@@ -138,4 +140,42 @@ def test_libraries_in_cpp_are_refused(tmp_path: Path) -> None:
     (tmp_path / "_C.so").write_bytes(b"")
     with pytest.raises(OSError, match=r"_C\.so. It is an extension in C\+\+ for PyTorch's tensors"):
         torch.ops.load_library(tmp_path / "_C.so")
+    with pytest.raises(OSError, match=r"_C\.so. It is an extension in C\+\+ for PyTorch's tensors"):
+        torch.classes.load_library(str(tmp_path / "_C.so"))
     assert torch.ops.loaded_libraries == set()
+
+
+C_MODULE = r"""
+#include <Python.h>
+extern void FUNCTION(void);
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "NAME", 0, -1, 0};
+PyMODINIT_FUNC PyInit_NAME(void) { FUNCTION(); return PyModule_Create(&module); }
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
+def test_extensions_for_pytorch_say_what_they_are(tmp_path: Path) -> None:
+    def build(name: str, source: str, *options: str) -> None:
+        (tmp_path / f"{name}.c").write_text(source)
+        include = sysconfig.get_paths()["include"]
+        command = ["gcc", "-shared", "-fPIC", f"-I{include}", f"{name}.c", "-o", f"{name}.so", "-L.", "-Wl,--no-as-needed", *options]
+        subprocess.run(command, cwd=tmp_path, check=True)
+
+    build("libtorch_python", "void _ZN2at4onesEv(void) {}")
+    for name, function, *options in (("linked", "_ZN2at4onesEv", "-ltorch_python"), ("loose", "_ZN2at4onesEv"), ("other", "no_such_thing")):
+        build(name, C_MODULE.replace("NAME", name).replace("FUNCTION", function), *options)
+    (tmp_path / "libtorch_python.so").unlink()
+    program = """
+    import jtorch; jtorch.install()
+    for name in ("linked", "loose", "other"):
+        try:
+            __import__(name)
+        except ImportError as error:
+            print(error.name, error.path == f"{error.name}.so" or error.path.endswith("/" + error.name + ".so"), error)
+    """
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], cwd=tmp_path, capture_output=True, text=True, check=True)
+    linked, loose, other = ran.stdout.splitlines()
+    words = "linked.so) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it needs libtorch_python."
+    assert linked.startswith("linked True linked (") and words in linked and "torch.library.custom_op" in linked
+    assert "loose.so) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it needs _ZN2at4onesEv." in loose
+    assert other.endswith("undefined symbol: no_such_thing")

@@ -114,6 +114,19 @@ PROGRAM = """
 """
 
 
+def test_decorators_of_packages_refuse_only_calls() -> None:
+    from jtorch.distributed.rpc import api
+
+    assert not torch._C._distributed_rpc._is_current_rpc_agent_set()  # type: ignore[attr-defined]
+
+    @api._require_initialized
+    def remote() -> None:
+        raise AssertionError("it must not run")
+
+    with pytest.raises(RuntimeError, match="RPC has not been initialized"):
+        remote()
+
+
 def test_under_torchs_name() -> None:
     root = str(importlib.import_module("pathlib").Path(torch.__file__).parent.parent)
     program = textwrap.dedent(PROGRAM.format(root=root))

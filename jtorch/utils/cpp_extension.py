@@ -198,7 +198,9 @@ def _built(name: str, sources: dict[str, str], compile_flags: list[str], link_fl
 def _refuse(name: str, sources: dict[str, str], **given: Any) -> None:
     for what, value in given.items():
         if value:
-            raise not_offered(f"{what}=", "only C++ for the CPU is compiled; on accelerators write the kernel with jax.experimental.pallas")
+            with_what = f"sources {', '.join(map(os.path.basename, value))}" if what == "kinds" else f"{what}="
+            why = "only C++ for the CPU is compiled; on accelerators write the kernel with jax.experimental.pallas"
+            raise not_offered(f"the extension {name!r} with {with_what}", why)
     for file, text in sources.items():
         if re.search(r"#\s*include\s*[<\"](torch/|ATen/|c10/|pybind11/)", text):
             raise not_offered(
@@ -295,8 +297,8 @@ def load(
     texts = {f: Path(f).read_text() for f in files}
     kinds = [f for f in files if f.endswith((".cu", ".cuh", ".sycl"))]
     _refuse(
-        name, texts, extra_cuda_cflags=extra_cuda_cflags, extra_sycl_cflags=extra_sycl_cflags, with_cuda=with_cuda or kinds,
-        with_sycl=with_sycl, is_standalone=is_standalone,
+        name, texts, extra_cuda_cflags=extra_cuda_cflags, extra_sycl_cflags=extra_sycl_cflags, kinds=kinds,
+        with_cuda=with_cuda, with_sycl=with_sycl, is_standalone=is_standalone,
     )  # fmt: skip
     source = "\n".join(texts.values())
     includes = [f"-I{p}" for p in extra_include_paths or ()]

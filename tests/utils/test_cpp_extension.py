@@ -77,6 +77,10 @@ def test_errors(extension: Any) -> None:
         cpp_extension.load_inline("tests_torch", "#include <torch/extension.h>\n")
     with pytest.raises(NotImplementedError, match="cuda_sources"):
         cpp_extension.load_inline("tests_cuda", SOURCE, cuda_sources="x")
+    kernel = Path(extension.__file__).parent / "kernel.cu"
+    kernel.write_text("")
+    with pytest.raises(NotImplementedError, match=r"the extension 'tests_kernel' with sources kernel\.cu is not offered"):
+        cpp_extension.load("tests_kernel", [str(kernel)])
 
 
 def test_files_are_compiled_once(tmp_path: Path) -> None:

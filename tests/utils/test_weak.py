@@ -79,30 +79,3 @@ def test_exchanged_tensors() -> None:
     with pytest.raises(RuntimeError, match="Cannot swap t2 because it has weakref"):
         torch.utils.swap_tensors(b, a)
     assert r() is a
-
-
-def test_data_pipes_register_methods() -> None:
-    from jtorch.utils.data import DataLoader, IterDataPipe, functional_datapipe
-
-    class Source(IterDataPipe):
-        def __iter__(self) -> Iterator[int]:
-            yield from range(3)
-
-    @functional_datapipe("twice")
-    class Twice(IterDataPipe):
-        def __init__(self, source: IterDataPipe) -> None:
-            self.source = source
-
-        def __iter__(self) -> Iterator[int]:
-            for x in self.source:
-                yield 2 * x
-
-    try:
-        assert list(Source().twice()) == [0, 2, 4] and [x.tolist() for x in DataLoader(Source().twice(), 2)] == [[0, 2], [4]]
-        with pytest.raises(Exception, match="already taken"):
-            functional_datapipe("twice")(Twice)
-    finally:
-        del IterDataPipe.functions["twice"]
-    with pytest.raises(NotImplementedError, match=r"IterDataPipe\.batch is not offered"):
-        Source().batch(2)
-    assert not hasattr(Source(), "no_such_method")

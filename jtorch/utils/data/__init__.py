@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from jtorch import _refusals
 
 from .dataloader import DataLoader as DataLoader
@@ -9,11 +12,6 @@ from .dataloader import _DatasetKind as _DatasetKind
 from .dataloader import default_collate as default_collate
 from .dataloader import default_convert as default_convert
 from .dataloader import get_worker_info as get_worker_info
-from .datapipe import DataChunk as DataChunk
-from .datapipe import DFIterDataPipe as DFIterDataPipe
-from .datapipe import IterDataPipe as IterDataPipe
-from .datapipe import MapDataPipe as MapDataPipe
-from .datapipe import functional_datapipe as functional_datapipe
 from .dataset import ChainDataset as ChainDataset
 from .dataset import ConcatDataset as ConcatDataset
 from .dataset import Dataset as Dataset
@@ -29,6 +27,18 @@ from .sampler import Sampler as Sampler
 from .sampler import SequentialSampler as SequentialSampler
 from .sampler import SubsetRandomSampler as SubsetRandomSampler
 from .sampler import WeightedRandomSampler as WeightedRandomSampler
+
+if TYPE_CHECKING:
+    from .datapipes._decorator import argument_validation as argument_validation
+    from .datapipes._decorator import functional_datapipe as functional_datapipe
+    from .datapipes._decorator import guaranteed_datapipes_determinism as guaranteed_datapipes_determinism
+    from .datapipes._decorator import non_deterministic as non_deterministic
+    from .datapipes._decorator import runtime_validation as runtime_validation
+    from .datapipes._decorator import runtime_validation_disabled as runtime_validation_disabled
+    from .datapipes.datapipe import DataChunk as DataChunk
+    from .datapipes.datapipe import DFIterDataPipe as DFIterDataPipe
+    from .datapipes.datapipe import IterDataPipe as IterDataPipe
+    from .datapipes.datapipe import MapDataPipe as MapDataPipe
 
 __all__ = [
     "BatchSampler",
@@ -51,11 +61,37 @@ __all__ = [
     "TensorDataset",
     "WeightedRandomSampler",
     "_DatasetKind",
+    "argument_validation",
     "default_collate",
     "default_convert",
     "functional_datapipe",
     "get_worker_info",
+    "guaranteed_datapipes_determinism",
+    "non_deterministic",
     "random_split",
+    "runtime_validation",
+    "runtime_validation_disabled",
 ]
 
-__getattr__ = _refusals.missing(__name__)
+#: Loaded when first asked for: most programs have no pipes.
+_PIPES = {
+    "datapipes.datapipe": ("DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"),
+    "datapipes._decorator": (
+        "argument_validation",
+        "functional_datapipe",
+        "guaranteed_datapipes_determinism",
+        "non_deterministic",
+        "runtime_validation",
+        "runtime_validation_disabled",
+    ),
+}
+
+_missing = _refusals.missing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _PIPES.items():
+        if name in names:
+            found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+            return found
+    return _missing(name)

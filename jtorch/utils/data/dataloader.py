@@ -16,7 +16,7 @@ import jtorch as torch
 from jtorch._utils import ExceptionWrapper
 
 from . import _utils
-from ._utils import fetch
+from ._utils import fetch, pipes
 from ._utils.collate import default_collate as default_collate
 from ._utils.collate import default_convert as default_convert
 from ._utils.worker import RESUME, Job, NotLoaded, _IterableDatasetStopIteration
@@ -110,7 +110,7 @@ class DataLoader(Generic[_T_co]):
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
 
-        self.dataset = dataset
+        self.dataset = pipes.wrapped(dataset)
         self.num_workers = num_workers
         self.prefetch_factor = prefetch_factor
         self.pin_memory = pin_memory
@@ -122,8 +122,11 @@ class DataLoader(Generic[_T_co]):
 
         if isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
+            switched = pipes.is_iterated(dataset)
+            if switched:
+                pipes.switch_shuffling(dataset, shuffle)
             for name, value, unspecified in (
-                ("shuffle", shuffle, shuffle in {False, None}),
+                ("shuffle", shuffle, switched or shuffle in {False, None}),
                 ("sampler", sampler, sampler is None),
                 ("batch_sampler", batch_sampler, batch_sampler is None),
             ):
@@ -251,6 +254,8 @@ class DataLoader(Generic[_T_co]):
 class _BaseDataLoaderIter:
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._dataset = loader.dataset
+        self._shared_seed: int | None = None
+        self._sow(loader)
         self._dataset_kind = loader._dataset_kind
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._auto_collation = loader._auto_collation
@@ -268,10 +273,16 @@ class _BaseDataLoaderIter:
     def __iter__(self) -> Any:
         return self
 
+    def _sow(self, loader: DataLoader[Any]) -> None:
+        if pipes.is_iterated(self._dataset):
+            self._shared_seed = pipes.shared_seed(loader.generator)
+            pipes.sow(self._dataset, self._shared_seed)
+
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
+        self._sow(loader)
 
     def _next_index(self) -> Any:
         return next(self._sampler_iter)
@@ -308,6 +319,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        if pipes.is_pipe(self._dataset):
+            pipes.shard(self._dataset, *pipes.place())
         self._dataset_fetcher = _DatasetKind.create_fetcher(
             self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
@@ -368,6 +381,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 init_fn=loader.worker_init_fn,
                 worker_id=i,
                 num_workers=self._num_workers,
+                shared_seed=self._shared_seed,
+                place=pipes.place() if pipes.is_pipe(self._dataset) else (1, 0),
             )
             for i in range(self._num_workers)
         ]
@@ -396,7 +411,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._generation += 1
         if not first_iter:
             for worker in self._workers:
-                worker.send(RESUME)
+                worker.send((RESUME, self._shared_seed))
         for _ in range(self._prefetch_factor * self._num_workers):
             self._try_put_index()
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from jtorch._utils import ExceptionWrapper
 
-from . import transport
+from . import pipes, transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,12 @@ class Job:
     init_fn: Any
     worker_id: int
     num_workers: int
+    shared_seed: int | None = None
+    #: How many processes there are, and which of them this is a worker of.
+    place: tuple[int, int] = (1, 0)
 
 
-#: Messages to a worker besides ``(index, work)``.
+#: Messages to a worker besides ``(number, indices)``: ``(RESUME, shared seed)`` and ``END``.
 RESUME, END = "resume", "end"
 
 
@@ -114,6 +117,11 @@ def run_job(connection: Connection, payload: bytes | Job) -> bool:
         kind, worker_id = job.kind, job.worker_id
         seed = seed_everything(job.base_seed, worker_id)
         _worker_info = WorkerInfo(id=worker_id, num_workers=job.num_workers, seed=seed, dataset=job.dataset)
+        if job.shared_seed is not None:
+            pipes.sow(job.dataset, job.shared_seed)
+        if pipes.is_pipe(job.dataset):
+            processes, rank = job.place  # first over the processes, then over their workers
+            pipes.shard(job.dataset, job.num_workers * processes, worker_id * processes + rank)
         if job.init_fn is not None:
             job.init_fn(worker_id)
         fetcher = make_fetcher()
@@ -128,9 +136,11 @@ def run_job(connection: Connection, payload: bytes | Job) -> bool:
         if message == END:
             _worker_info = None
             return True
-        if message == RESUME:
+        if message[0] == RESUME:
             ended = False
             try:
+                if message[1] is not None:
+                    pipes.sow(job.dataset, message[1])
                 fetcher = make_fetcher()
             except Exception:
                 failure = ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")

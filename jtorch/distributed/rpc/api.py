@@ -1,0 +1,22 @@
+"""What packages decorate with when they are imported: functions that need remote procedure calls, and so refuse to run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ... import _refusals
+
+
+def _require_initialized(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that says that there are no remote procedure calls yet, as there never are."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
+        raise RuntimeError("RPC has not been initialized. Call torch.distributed.rpc.init_rpc first.")
+
+    return wrapper
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -1,0 +1,69 @@
+"""What loaders do for data pipes: seeds that all workers share, and each worker's part of the data.
+
+Programs without pipes do not load their modules: a dataset is one only if those are there.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import jtorch as torch
+
+_BASES = f"{__name__.rpartition('._utils.')[0]}.datapipes.datapipe"
+
+
+def is_pipe(dataset: Any) -> bool:
+    """Whether a dataset is a pipe of either kind."""
+    bases = sys.modules.get(_BASES)
+    return bases is not None and isinstance(dataset, (bases.IterDataPipe, bases.MapDataPipe))
+
+
+def is_iterated(dataset: Any) -> bool:
+    """Whether a dataset is a pipe that is gone through."""
+    bases = sys.modules.get(_BASES)
+    return bases is not None and isinstance(dataset, bases.IterDataPipe)
+
+
+def wrapped(dataset: Any) -> Any:
+    """What a loader holds: a pipe around a pipe, other datasets themselves."""
+    if not is_pipe(dataset):
+        return dataset
+    bases = sys.modules[_BASES]
+    kind = bases._IterDataPipeSerializationWrapper if is_iterated(dataset) else bases._MapDataPipeSerializationWrapper
+    return kind(dataset)
+
+
+def switch_shuffling(dataset: Any, shuffle: bool | None) -> None:
+    """Switches the pipes of a graph that shuffle on or off."""
+    from ..graph_settings import apply_shuffle_settings
+
+    apply_shuffle_settings(dataset, shuffle=shuffle)
+
+
+def place() -> tuple[int, int]:
+    """How many processes there are, and which this one is."""
+    distributed = torch.distributed
+    return (distributed.get_world_size(), distributed.get_rank()) if distributed.is_initialized() else (1, 0)
+
+
+def shared_seed(generator: torch.Generator | None) -> int:
+    """A seed that all processes have in common."""
+    seed = torch.empty((), dtype=torch.int64).random_(generator=generator)
+    if torch.distributed.is_initialized():
+        torch.distributed.broadcast(seed, src=0)
+    return int(seed.item())
+
+
+def sow(dataset: Any, seed: int) -> None:
+    """Gives the random pipes of a graph their seeds."""
+    from ..graph_settings import apply_random_seed
+
+    apply_random_seed(dataset, torch.Generator().manual_seed(seed))
+
+
+def shard(dataset: Any, count: int, which: int) -> None:
+    """Tells the pipes of a graph that shard which of ``count`` parts is theirs."""
+    from ..graph_settings import apply_sharding
+
+    apply_sharding(dataset, count, which)

@@ -1,0 +1,3 @@
+"""What the pipes share."""
+
+from __future__ import annotations
