@@ -85,6 +85,7 @@ class Op:
     returns: str | None = None
     fields: tuple[str, ...] = ()
     itself: Callable[[Any], bool] | None = None
+    laid: str | None = None
     differentiable: bool = True
     unrecorded: bool = False
     constant: tuple[int, ...] = ()
