@@ -53,12 +53,16 @@ def bits_of(chain: Sequence[Step]) -> tuple[bool, bool]:
 
 
 class Counter:
-    """Counts the in-place writes that a family of tensors can see; ``.data`` starts a family of its own on the same storage."""
+    """Counts the in-place writes that a family of tensors can see; ``.data`` starts a family of its own on the same storage.
 
-    __slots__ = ("n",)
+    Attributes:
+        heeded: whether writes are noticed by ``backward`` although the storage has a counter of its own: a tensor given other ``data``.
+    """
 
-    def __init__(self, n: int = 0) -> None:
-        self.n = n
+    __slots__ = ("heeded", "n")
+
+    def __init__(self, n: int = 0, heeded: bool = False) -> None:
+        self.n, self.heeded = n, heeded
 
 
 class Storage:

@@ -226,7 +226,7 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
         _set_history(t, edge)
         return t
     storage = al.storage
-    if al.counter is storage.counter:  # what is written through ``.data`` escapes the version check, as in torch
+    if al.counter is storage.counter or al.counter.heeded:  # what is written through ``.data`` escapes the version check, as in torch
         before = al.counter.n
         node = edge[0] if type(edge) is tuple else None
         stale(storage.value, t, before, node)
