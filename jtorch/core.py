@@ -6,6 +6,7 @@ import itertools
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import jax
 import numpy as np
@@ -166,7 +167,11 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                 return self._read()
             value = storage.get(al)
             whole = storage.value
-            if whole is not None:
+            if whole is None:
+                if storage.seen is None:
+                    storage.seen = WeakSet()
+                storage.seen.add(value)
+            else:
                 if al.chain:
                     _from(value, whole)
                 if value.trace is SPECIAL and whole.trace is not SPECIAL:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,9 +76,10 @@ class Storage:
         moved: the storage that holds the memory since it was given another size.
         counter: what ``Tensor._version`` shows for the tensors that share memory openly.
         birth: when the memory came to be (``core.born``).
+        seen: the values that were read while the memory is NumPy's, and the last one before: the next write supersedes them.
     """
 
-    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "__weakref__")
+    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "seen", "__weakref__")
 
     detach: Any = None  #: makes a tensor without history where there is no data to share
     resizable = True
@@ -94,6 +96,7 @@ class Storage:
         self.counter = Counter(version)
         self.moved: Storage | None = None
         self.birth = 0
+        self.seen: weakref.WeakSet[Value] | None = None
 
     def hosted(self, array: np.ndarray, value: Value | None) -> bool:
         """Makes a NumPy array the memory, so that changes made on either side are seen on the other; False if ``value``, which is in it,
@@ -101,6 +104,8 @@ class Storage:
         if self.value is not value:
             return False
         self.host = array
+        if value is not None:
+            self.seen = weakref.WeakSet((value,))
         self.value = None
         return True
 
