@@ -20,7 +20,7 @@ FLOORS = {
     "core": 2, "attributes": 0, "writing": 2, "view_history": 2, "result_strides": 2, "storage": 2, "steps": 2, "applying": 2,
     "autograd": 2, "resizing": 2,
     "arguments": 3, "binding": 3, "public_forms": 3, "factories": 3, "functional": 3, "creation": 3, "indexing": 3, "views": 3,
-    "view_splits": 3, "tensor_methods": 3, "tensor_numbers": 3, "tensor_objects": 3, "storages": 3, "typed_storages": 3,
+    "view_splits": 3, "tensor_methods": 3, "tensor_numbers": 3, "tensor_objects": 3, "tensor_state": 3, "storages": 3, "typed_storages": 3,
     "module_state": 2, "_key_sampling": 3,
     "printing": 3, "random": 3, "composites": 3, "interop": 3, "pytree": 3, "caching": 3, "return_types": 3, "_mt19937": 3, "_sampling": 3,
     "_box_muller": 3, "_rejection": 3, "argument_errors": 3,
