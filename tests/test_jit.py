@@ -149,7 +149,7 @@ def test_what_scripted_and_lazy_modules_refuse() -> None:
     for module in (torch.jit.script(layer), torch.jit.trace(layer, torch.ones(1, 1))):
         with pytest.raises(RuntimeError, match="The stateless API can't be used with Jitted modules"):
             torch.func.functional_call(module, given, torch.ones(1, 1))
-    with pytest.raises(TypeError, match="1 is not an instance of torch.Tensor"):
+    with pytest.raises(TypeError, match=r"1 is not an instance of torch.Tensor"):
         torch.func.functional_call(layer, {"weight": 1}, torch.ones(1, 1))
-    with pytest.raises(RuntimeError, match="has uninitialized parameters weight. Did you forget to run a forward pass"):
+    with pytest.raises(RuntimeError, match=r"has uninitialized parameters weight. Did you forget to run a forward pass"):
         torch.jit.script(nn.Sequential(nn.ReLU(), nn.LazyLinear(2)))
