@@ -393,3 +393,15 @@ def test_other_data_leave_the_count_of_writes():
     del y
     view.add_(1)
     assert (x.tolist(), x._version) == ([5.0, 5.0], 3)
+
+
+def test_gradients_of_leaves_have_their_strides():
+    for x in (torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last), torch.ones(3, 4).t()):
+        x.requires_grad_()
+        for _ in range(2):
+            (x.sin() * 2).sum().backward()
+            assert x.grad.stride() == x.stride()
+        assert torch.equal(x.grad, 4 * x.detach().cos())
+    gaps = torch.ones(4, 4)[:, ::2].requires_grad_()
+    gaps.sum().backward()
+    assert gaps.grad.is_contiguous()
