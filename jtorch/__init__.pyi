@@ -1717,7 +1717,7 @@ class Tensor(_CoreTensor):
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _bool | None = None) -> Tensor:
         """The tensor with all its elements: a dense tensor itself."""
     def to_mkldnn(self, dtype: _dtype | None = None) -> Tensor:
-        """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
+        """A copy in the opaque layout ``torch._mkldnn``, for the operations that PyTorch gives to MKL-DNN. XLA lays out its ..."""
     def to_padded_tensor(self, padding: Any, output_size: Any = None) -> Tensor:
         """Not offered: only nested tensors have it: make them with torch.nested."""
     def to_sparse(self, *args: Any, **kwargs: Any) -> Tensor:

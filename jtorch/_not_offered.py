@@ -87,7 +87,6 @@ LEFT_OUT: dict[str, str] = {
         mkldnn_max_pool3d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False)
         mkldnn_rnn_layer(input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, batch_sizes, mode, hidden_size,
             num_layers, has_biases, bidirectional, batch_first, train)
-        Tensor.to_mkldnn(self, dtype=None)
     """,
     _CUDNN: """
         cudnn_affine_grid_generator(theta, N, C, H, W)

@@ -13,6 +13,7 @@ from . import _utils, _weights_only_unpickler
 from ._saved_storage import DTYPE_OF, TYPED, Piece, brief, geometry
 from ._weights_only_unpickler import StorageType, UntypedStorageType
 from .storages import UntypedStorage
+from .tensor_state import state_of
 from .typed_storages import TypedStorage
 
 # ---- writing -----------------------------------------------------------------------------------------------------------------------------
@@ -49,10 +50,6 @@ class _Stored:
         self.piece, self.typed = piece, typed
 
 
-#: What tensors are made of: attributes with defaults in the class.
-_OWN = frozenset(torch.Tensor.__annotations__)
-
-
 class _Data:
     """A tensor without the class and attributes of its subclass."""
 
@@ -85,11 +82,11 @@ def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[
     return _NAMES[name], (*args, metadata) if metadata else args
 
 
-def _attributes(tensor: torch.Tensor) -> dict[str, Any]:
+def _attributes(tensor: torch.Tensor) -> Any:
     """What a program has set on a tensor."""
     if tensor.layout is not torch.strided:  # the parts of other layouts are attributes too
         return {k: v for k, v in tensor.__dict__.items() if not k.startswith("_")}
-    return {k: v for k, v in getattr(tensor, "__dict__", {}).items() if k not in _OWN}
+    return state_of(tensor)
 
 
 def _reduce(obj: Any) -> Any:

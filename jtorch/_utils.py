@@ -11,6 +11,7 @@ import jtorch as torch
 
 from . import _refusals
 from . import devices as _devices
+from .tensor_state import restored, state_of
 from .views import with_bits
 
 # ---- what checkpoints name ---------------------------------------------------------------------------------------------------------------
@@ -88,33 +89,15 @@ def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], stat
     made = func(*args)
     if type(made) is not new_type:
         made = made.as_subclass(new_type)
-    if getattr(made.__class__, "__setstate__", torch.Tensor.__dict__.get("__setstate__")) is not torch.Tensor.__dict__.get("__setstate__"):
-        made.__setstate__(state)
-        return made
-    return _set_obj_state(made, state)
-
-
-#: Attributes of tensors that are jtorch's own.
-_OWN = frozenset(dir(torch.Tensor))
+    return restored(made, state)
 
 
 def _get_obj_state(obj: Any) -> Any:
-    return obj.__getstate__()
+    return state_of(obj) if isinstance(obj, torch.Tensor) else obj.__getstate__()
 
 
 def _set_obj_state(obj: Any, state: Any) -> Any:
-    if isinstance(state, tuple):
-        if len(state) != 2:
-            raise RuntimeError(f"Invalid serialized state: {state}")
-        parts = state
-    else:
-        parts = (state,)
-    for part in parts:
-        for name, value in (part or {}).items():
-            if name.startswith("_") and name in _OWN:  # files must not reach what a tensor is made of
-                raise RuntimeError(f"Invalid serialized state: {name!r} is not an attribute that programs set")
-            setattr(obj, name, value)
-    return obj
+    return restored(obj, state)
 
 
 def _rebuild_sparse_tensor(layout: Any, data: tuple[Any, ...]) -> Any:

@@ -235,10 +235,20 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         lines.append("_r = _bound.finish(_r, _ts)")
     if op.strides is not None:
         lines += result_strides.code(op.strides, names)
+    if op.laid:  # the flag that asks for a sparse gradient
+        lines += [f"if {op.laid} and _r._rg: _lay(_r)"]
     if op.out:
         lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_apart(op)}{_words(op, names)})"]
     lines.append("return _r")
     return lines
+
+
+def _lay(t: Tensor) -> None:
+    """Has the operation that made the tensor give a sparse gradient."""
+    from .sparse._gradients import LAID
+
+    node: Any = t._node
+    node.__class__ = LAID[node.call.extra.op.name]
 
 
 def _apart(op: Op) -> str:
@@ -412,6 +422,7 @@ GENERATED_NAMES = {
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_record_one": record_one, "_record_two": record_two,
     "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
+    "_lay": _lay,
     "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
 }  # fmt: skip
 

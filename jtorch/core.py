@@ -6,6 +6,7 @@ import itertools
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import jax
 import numpy as np
@@ -152,6 +153,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             and _references(storage) <= _ALONE
             and al.version == storage.version
             and not THREADS.many  # one of them may be about to share it
+            and not (al.counter.heeded and _references(al.counter) > 2)  # views of what its data was count with it
         ):
             # Nobody shares the storage any more: hold the value directly again.
             self._v, self._ver, self._address, self._al = storage.value, al.counter.n, storage.address, None
@@ -165,7 +167,11 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                 return self._read()
             value = storage.get(al)
             whole = storage.value
-            if whole is not None:
+            if whole is None:
+                if storage.seen is None:
+                    storage.seen = WeakSet()
+                storage.seen.add(value)
+            else:
                 if al.chain:
                     _from(value, whole)
                 if value.trace is SPECIAL and whole.trace is not SPECIAL:
@@ -618,6 +624,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self._state and value._v is not None and value._v.trace is SPECIAL:
             check_state(self, value._v)
+        version = self._writes
+        counter = Counter(version, True) if self._al is None else self._al.counter
         source = detached(value)
         if source._al is not None and source._al.storage.host is None and not source._al.chain and value._al is not None:
             self._al, self._v, self._strides = source._al, None, source._strides
@@ -626,6 +634,9 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
             mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
             self._al, self._v, self._strides = mine, None, value._strides
+        if version >= 0 and value._writes >= 0:  # the count is the tensor's, and that of the views that it had, not its data's
+            counter.heeded = True
+            self._al.counter = counter
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``).

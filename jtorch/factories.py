@@ -74,7 +74,12 @@ def check_options(name: str, layout: Any, pin_memory: Any) -> None:
 
 
 def _in_layout(name: str, layout: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
-    """A tensor of zeros in another layout than strided: one without specified elements."""
+    """A tensor of zeros in another layout than strided: a sparse one without specified elements."""
+    if layout is layouts._mkldnn and name in ("zeros", "empty"):
+        from . import opaque
+        from .functional import PUBLIC
+
+        return opaque.to_mkldnn(PUBLIC["zeros"](tuple(size), dtype=dtype, device=device)).requires_grad_(requires_grad)
     if name in ("zeros", "empty", "zeros_like", "empty_like"):
         import jtorch.sparse
         from jtorch.sparse._make import empty

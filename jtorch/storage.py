@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,12 +54,16 @@ def bits_of(chain: Sequence[Step]) -> tuple[bool, bool]:
 
 
 class Counter:
-    """Counts the in-place writes that a family of tensors can see; ``.data`` starts a family of its own on the same storage."""
+    """Counts the in-place writes that a family of tensors can see; ``.data`` starts a family of its own on the same storage.
 
-    __slots__ = ("n",)
+    Attributes:
+        heeded: whether writes are noticed by ``backward`` although the storage has a counter of its own: a tensor given other ``data``.
+    """
 
-    def __init__(self, n: int = 0) -> None:
-        self.n = n
+    __slots__ = ("heeded", "n")
+
+    def __init__(self, n: int = 0, heeded: bool = False) -> None:
+        self.n, self.heeded = n, heeded
 
 
 class Storage:
@@ -71,9 +76,10 @@ class Storage:
         moved: the storage that holds the memory since it was given another size.
         counter: what ``Tensor._version`` shows for the tensors that share memory openly.
         birth: when the memory came to be (``core.born``).
+        seen: the values that were read while the memory is NumPy's, and the last one before: the next write supersedes them.
     """
 
-    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "__weakref__")
+    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "seen", "__weakref__")
 
     detach: Any = None  #: makes a tensor without history where there is no data to share
     resizable = True
@@ -90,6 +96,7 @@ class Storage:
         self.counter = Counter(version)
         self.moved: Storage | None = None
         self.birth = 0
+        self.seen: weakref.WeakSet[Value] | None = None
 
     def hosted(self, array: np.ndarray, value: Value | None) -> bool:
         """Makes a NumPy array the memory, so that changes made on either side are seen on the other; False if ``value``, which is in it,
@@ -97,6 +104,8 @@ class Storage:
         if self.value is not value:
             return False
         self.host = array
+        if value is not None:
+            self.seen = weakref.WeakSet((value,))
         self.value = None
         return True
 

@@ -36,6 +36,7 @@ from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
 from .ops.indexing import check_fits, too_large
 from .tensor_numbers import numpy
+from .tensor_state import restored
 from .views import with_bits
 from .warned_once import outside
 from .writing import check_inplace, check_overlap
@@ -593,12 +594,11 @@ def retain_grad(self: Any) -> Any:
 
 
 # Pickles name it here.
-def _rebuild(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: Any, attributes: dict[str, Any], *bits: bool) -> Tensor:
+def _rebuild(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: Any, state: Any, *bits: bool) -> Tensor:
     t = from_host(array.view(dtype.np) if array.dtype != dtype.np else array)
     if bits:  # the array is then what is in memory
         t = with_bits(t, bits)  # type: ignore[arg-type]
     if cls is not None:
         t = t.as_subclass(cls)  # type: ignore[attr-defined]
     t._rg = requires_grad
-    t.__dict__.update(attributes)
-    return t
+    return restored(t, state)

@@ -20,6 +20,7 @@ from .pytree import known
 from .storage import Alias, Counter
 from .tensor_methods import _rebuild
 from .tensor_numbers import _data
+from .tensor_state import restored, slots_of, state_of
 from .views import with_bits
 
 _new = object.__new__
@@ -33,15 +34,11 @@ def __copy__(self: Tensor) -> Tensor:
         from .aten.wrapping import copied
 
         return copied(self)
-    made = detached(self)
-    if made._al.counter.n < 0 and not MODE.inference:  # type: ignore[union-attr]
-        made._al.counter = Counter()  # type: ignore[union-attr]
-    made.__class__ = self.__class__
+    made = detached(self) if type(self) is Tensor else _retyped(self, type(self))
+    if made._al.counter.n < 0 and not MODE.inference:
+        made._al.counter = Counter()
     made.requires_grad = (self.requires_grad and self.is_leaf) or self.requires_grad
-    for k, v in self.__dict__.items():
-        if not k.startswith("_"):
-            made.__dict__[k] = v  # type: ignore[index]
-    return made
+    return restored(made, state_of(self))
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
@@ -67,17 +64,17 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
             "to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
-    made = _deep(self, memo)
     cls = type(self)
-    if cls is not Tensor:
+    if cls is Tensor:
+        made = _deep(self, memo)
+    elif self.is_meta:  # no data of its own
+        made = self.clone()
+        if type(made) is not cls:
+            raise RuntimeError(_UNCOPIED.format("wrapper", "clone()", "cloning"))
+    else:
         if type(self.new_empty([])) is not cls:
-            raise RuntimeError(
-                "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass types that properly "
-                "implement new_empty() and for which that function returns another instance of the same subclass. You should either "
-                "properly implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for new_empty() "
-                "to return an instance of a different type."
-            )
-        made = _retyped(made, cls)
+            raise RuntimeError(_UNCOPIED.format("non-wrapper", "new_empty()", "that function"))
+        made = _retyped(_deep(self, memo), cls)
     memo[id(self)] = made
     made._rg = self._rg
     if self._grad is not None:
@@ -85,7 +82,17 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
     for k, v in self.__dict__.items():
         if not k.startswith("_"):
             made.__dict__[k] = copy_module.deepcopy(v, memo)  # type: ignore[index]
+    for k in slots_of(cls):
+        if hasattr(self, k):
+            setattr(made, k, copy_module.deepcopy(getattr(self, k), memo))
     return made
+
+
+_UNCOPIED = (
+    "The default implementation of __deepcopy__() for {0} subclasses only works for subclass types that implement {1} and for which {2} "
+    "returns another instance of the same subclass. You should either properly implement {1} for your subclass or override __deepcopy__() "
+    "if it is intended behavior for {1} to return an instance of a different type."
+)
 
 
 def _deep(t: Tensor, memo: Any) -> Tensor:
@@ -124,15 +131,19 @@ def __reduce_ex__(self: Any, protocol: Any) -> Any:
         >>> pickle.loads(pickle.dumps(torch.tensor([1, 2])))
         tensor([1, 2])
     """
+    # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
+    cls = None if type(self) is Tensor else type(self)
+    if cls is not None and self.is_meta:  # no data of its own
+        from . import _utils
+
+        args = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
+        return _utils._rebuild_from_type_v2, (_utils._rebuild_meta_tensor_no_storage, cls, args, state_of(self))
     bits = lazy_bits(self)
     plain = with_bits(detached(self), (False, False)) if any(bits) else self
     array = np.array(_data(plain, "pickle"))
     if array.dtype.kind not in "biufc":
         array = array.view(f"u{array.dtype.itemsize}")
-    attributes = {k: v for k, v in self.__dict__.items() if k not in Tensor.__annotations__}
-    # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
-    cls = None if type(self) is Tensor else type(self)
-    return _rebuild, (array, self.dtype, self.requires_grad, cls, attributes, *(bits if any(bits) else ()))
+    return _rebuild, (array, self.dtype, self.requires_grad, cls, state_of(self), *(bits if any(bits) else ()))
 
 
 # ---- subclasses ------------------------------------------------------------------------------------------------------------------

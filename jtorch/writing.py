@@ -193,6 +193,13 @@ def stale(v: Value | None, owner: Any, version: int, node: Node | None = None) -
         v.meta.stale = mark
 
 
+def _supersede(storage: Any, owner: Any, version: int, node: Node | None = None) -> None:
+    """Marks the values that were read from memory that is, or was, NumPy's."""
+    seen, storage.seen = storage.seen, None
+    for v in seen:
+        stale(v, owner, version, node)
+
+
 def bump(t: Tensor) -> None:
     """Counts a change of ``t`` in place, as if it had been written."""
     al = t._al
@@ -202,6 +209,8 @@ def bump(t: Tensor) -> None:
     else:
         stale(al.storage.value, t, al.counter.n)
         stale(al.value, t, al.counter.n)
+        if al.storage.seen is not None:
+            _supersede(al.storage, t, al.counter.n)
         al.counter.n += 1
 
 
@@ -226,11 +235,13 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
         _set_history(t, edge)
         return t
     storage = al.storage
-    if al.counter is storage.counter:  # what is written through ``.data`` escapes the version check, as in torch
+    if al.counter is storage.counter or al.counter.heeded:  # what is written through ``.data`` escapes the version check, as in torch
         before = al.counter.n
         node = edge[0] if type(edge) is tuple else None
         stale(storage.value, t, before, node)
         stale(al.value, t, before, node)
+        if storage.seen is not None:
+            _supersede(storage, t, before, node)
     al.counter.n += 1
     base = al.base
     if base is None:

@@ -141,3 +141,15 @@ def test_isinstance_of_containers() -> None:
     assert check([1], list[int]) and not check([1.0], list[int]) and check(None, int | None)
     assert check({"a": (1, "b")}, dict[str, tuple[int, str]])
     assert not check((1,), tuple[int, int]) and check(1, (str, int))
+
+
+def test_what_scripted_and_lazy_modules_refuse() -> None:
+    layer = nn.Linear(1, 1)
+    given = {"weight": torch.ones(1, 1)}
+    for module in (torch.jit.script(layer), torch.jit.trace(layer, torch.ones(1, 1))):
+        with pytest.raises(RuntimeError, match="The stateless API can't be used with Jitted modules"):
+            torch.func.functional_call(module, given, torch.ones(1, 1))
+    with pytest.raises(TypeError, match=r"1 is not an instance of torch.Tensor"):
+        torch.func.functional_call(layer, {"weight": 1}, torch.ones(1, 1))
+    with pytest.raises(RuntimeError, match=r"has uninitialized parameters weight. Did you forget to run a forward pass"):
+        torch.jit.script(nn.Sequential(nn.ReLU(), nn.LazyLinear(2)))

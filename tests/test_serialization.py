@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import pickle
@@ -285,3 +286,68 @@ def test_save_and_load_stand_in_the_namespace_from_the_start() -> None:
     )
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100).stdout
     assert out.split() == ["True", "True", "False", "True", "jtorch.serialization"]
+
+
+class Slotted(torch.Tensor):
+    __slots__ = ["inner"]
+
+    @staticmethod
+    def __new__(cls, inner: Any) -> Any:
+        made = torch.Tensor._make_subclass(cls, inner.to("meta"))
+        made.inner = inner
+        return made
+
+
+class Speaking(torch.Tensor):
+    def __getstate__(self) -> Any:
+        return "said", self.__dict__
+
+    def __setstate__(self, state: Any) -> None:
+        self.word, attributes = state
+        self.__dict__.update(attributes)
+
+
+class Wrapping(torch.Tensor):
+    @staticmethod
+    def __new__(cls, inner: Any) -> Any:
+        made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+        made.inner = inner
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _through_file(x: torch.Tensor) -> torch.Tensor:
+    file = io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+@pytest.mark.parametrize("way", [_through_file, lambda x: pickle.loads(pickle.dumps(x)), copy.copy])
+def test_the_state_of_subclasses_is_what_they_say_and_their_slots(way: Any) -> None:
+    x = Slotted(torch.ones(2))
+    x.note = "here"
+    y = way(x)
+    assert (type(y), y.device.type, y.inner.tolist(), y.note) == (Slotted, "meta", [1.0, 1.0], "here")
+    s = torch.ones(2).as_subclass(Speaking)
+    s.note = "there"
+    t = way(s)
+    assert (type(t), t.word, t.note) == (Speaking, "said", "there")
+    w = way(Wrapping(torch.ones(2)))
+    assert (type(w), w.shape, w.inner.tolist()) == (Wrapping, (2,), [1.0, 1.0])
+
+
+def test_tensors_without_data_are_copied_by_clone() -> None:
+    with pytest.raises(RuntimeError, match=r"only works for subclass types that implement clone\(\)"):
+        copy.deepcopy(Slotted(torch.ones(2)))
+
+    class Cloning(Slotted):
+        def clone(self) -> Any:
+            return Cloning(self.inner.clone())
+
+    x = Cloning(torch.ones(2))
+    y = copy.deepcopy(x)
+    assert type(y) is Cloning and y.inner is not x.inner and y.inner.tolist() == [1.0, 1.0]

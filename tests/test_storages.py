@@ -144,3 +144,31 @@ def test_meta_storages_have_sizes_too():
     m = torch.empty(4, device="meta")
     assert m.resize_(100).untyped_storage().nbytes() == 400
     assert m.untyped_storage().resize_(0).nbytes() == 0 and m.shape == (100,)
+
+
+def test_writes_are_noticed_by_backward_while_numpy_has_the_memory():
+    w = torch.ones(3, requires_grad=True)
+
+    def refused(z):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.backward()
+
+    x = torch.ones(3)
+    z = (x * w).sum()
+    shared = x.numpy()
+    first, second = (x * w).sum(), (x[:2] * w[:2]).sum()
+    x.add_(1)
+    for each in (z, first, second):
+        refused(each)
+    z = (x * w).sum()
+    shared += 1  # what NumPy does is not counted
+    z.backward()
+    y = torch.exp(w)
+    z = (y * y).sum()
+    y.detach().numpy()
+    y.add_(1)
+    refused(z)
+    x = torch.from_numpy(np.ones(3, np.float32))
+    z = (x * w).sum()
+    x.add_(1)
+    refused(z)

@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Any:
 
         if name in _SUBMODULES:
             return importlib.import_module(f"{__package__}.{name}")
-        for module in ("_answers", "_keys"):
+        for module in ("_answers", "_keys", "_convolutions"):
             found = importlib.import_module(f"{__package__}.{module}")
             if hasattr(found, name):
                 return getattr(found, name)

@@ -107,6 +107,8 @@ class Dual(Lifted):
         outs: tuple[Aval, ...] = (shapes,) if type(shapes) is Aval else shapes  # type: ignore[assignment]
         if not any(a.differentiable for a in outs):
             return out
+        if call.extra.op.refusal is not None:
+            raise _without_forward(call.extra.op.refusal)
         tangents = [v.tangent for v, m in zip(ins, mine, strict=True) if m]  # type: ignore[union-attr]
         found = iter(record(jvp_of(call, mine, outs), primals + tangents, numbers))
         if type(shapes) is Aval:
@@ -177,6 +179,47 @@ def leave(t: Tensor, level: Level) -> tuple[Tensor, Tensor | None]:
 def tangent_of(v: Value) -> Tensor | None:
     """The tangent of a value whose level has not ended."""
     return from_value(v.tangent) if type(v) is Dual and v.level.alive else None
+
+
+def has_tangent(t: Tensor) -> bool:
+    """Whether forward derivatives are being computed through a tensor."""
+    v = t._v
+    if v is not None and v.trace is not SPECIAL:
+        return False
+    v = t._read()
+    return type(v) is Dual and bool(v.level.alive) and FORWARD.enabled
+
+
+def with_tangent_of(t: Tensor, made: Tensor) -> Tensor:
+    """What was made of a tensor's value alone, with the tensor's tangent."""
+    v: Any = t._read()
+    return from_value(dual(made._read(), v.tangent, v.level))
+
+
+#: What torch says of functions that are to get a forward derivative.
+NOT_YET = (
+    "because it has not been implemented yet.\nPlease file an issue to PyTorch at "
+    "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can prioritize its implementation or submit a "
+    "PR adding the implementation to derivatives.yaml"
+)
+
+
+def _without_forward(refusal: Exception) -> NotImplementedError:
+    """torch's error for an operation without a derivative, from that of the backward pass."""
+    words = str(refusal)
+    if isinstance(refusal, NotImplementedError) and "'" in words:
+        return NotImplementedError(f"Trying to use forward AD with {words.split(chr(39))[1]} that does not support it {NOT_YET}")
+    name = words.removeprefix("derivative for ").removesuffix(" is not implemented")
+    return NotImplementedError(f"Trying to use forward AD with {name} that does not support it.")
+
+
+def refuse_tangents(what: str, *tensors: Tensor) -> None:
+    """Raises torch's error for a function without a forward derivative, if one of its operands has a tangent.
+
+    ``what`` names it as the message does: ``aten::binomial that does not support it.``
+    """
+    if any(has_tangent(t) for t in tensors):
+        raise NotImplementedError(f"Trying to use forward AD with {what}")
 
 
 class _Entering(Node):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..core import Tensor, from_value
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
 from ..engine import SPECIAL, Laid, Value, record
+from ..layouts import is_dense
 from ..module_state import check_state
 from ..ops._declare import OPS
 from ..ops._kernel import T, call_of
@@ -331,7 +332,7 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
     with LOCK:
         have = leaf._grad
         if have is None:
-            leaf._grad = t
+            leaf._grad = t if leaf._strides is None else _laid_out_as(leaf, t)
         elif create_graph:
             leaf._grad = _tensor(_add_pairs(_item(have, True), _item(t, True)), True)
         elif type(have) in LAYOUTS:
@@ -342,6 +343,20 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
         _run_post_hooks(leaf)
     if rare is not None and rare.hooks:
         _Hooks.after_all(rare.hooks, [], [t])
+
+
+def _laid_out_as(leaf: Tensor, t: Tensor) -> Tensor:
+    """A gradient with the strides of its leaf, if the leaf's elements are all that lies in its memory."""
+    if type(t) in LAYOUTS or not is_dense(leaf._aval.shape, leaf._strides):  # type: ignore[arg-type]
+        return t
+    if t._al is not None:
+        al, node, number = t._al, t._node, t._nr
+        if al.storage.detach is not None:
+            return t
+        t = from_value(t._read())
+        t._node, t._nr, t._rg = node, number, node is not None
+    t._strides = leaf._strides
+    return t
 
 
 def _run_post_hooks(leaf: Tensor) -> None:

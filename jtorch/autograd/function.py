@@ -15,7 +15,8 @@ from typing import Any
 from ..core import Tensor, detached, from_value, same_memory
 from ..dispatch import LAYOUTS
 from ..engine import Lifted
-from ..writing import bump
+from ..warned_once import outside
+from ..writing import assign, bump, check_inplace
 from .dual import Dual, Level, enter, leave, zeros_like
 from .function_node import FunctionCtx as FunctionCtx
 from .function_node import FunctionNode, context_class
@@ -178,7 +179,7 @@ def _run(function: type[Function], args: tuple[Any, ...], tensors: Sequence[Any]
         MODE.enabled = enabled
     several = isinstance(output, (tuple, list))
     outputs = list(output) if several else [output]
-    _check_dirty(ctx, outputs, tensors)
+    _check_dirty(ctx, outputs, tensors, tracked)
     marked = (ctx._dirty, ctx._non_differentiable)
     if tracked:
         made = _record(function, ctx, args, tensors, outputs)
@@ -194,16 +195,41 @@ def _plain(o: Any, ctx: Any, tensors: Sequence[Any]) -> Any:
     return o
 
 
-def _check_dirty(ctx: Any, outputs: list[Any], inputs: Sequence[Any]) -> None:
+def _check_dirty(ctx: Any, outputs: list[Any], inputs: Sequence[Any], tracked: bool) -> None:
     for t in ctx._dirty:
         if not any(o is t for o in outputs):
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
                 "inplace must all be outputs of the Function."
             )
-        if MODE.enabled and t._rg and t._node is None and any(t is x for x in inputs):
+        if not any(t is x for x in inputs):
+            warnings.warn(
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
+                "ctx.mark_dirty().",
+                stacklevel=outside(),
+            )
+        elif MODE.enabled and t._rg and t._node is None:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-        bump(t)
+        if not (tracked and _is_view(t)):
+            bump(t)
+            continue
+        check_inplace(t)
+        if len(outputs) > 1:
+            raise RuntimeError(SEVERAL)
+
+
+SEVERAL = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This "
+    "is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or "
+    "make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single "
+    "Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do "
+    "this change."
+)
+
+
+def _is_view(t: Any) -> bool:
+    """Whether a tensor's history is that of a part of another's memory."""
+    return type(t) not in LAYOUTS and t._al is not None and t._al.base is not None
 
 
 def _shares(t: Any, storage: Any) -> bool:
@@ -229,7 +255,9 @@ def _record(function: type[Function], ctx: Any, args: tuple[Any, ...], tensors: 
             elif o._al is not None and o._al.storage.detach is None and not quiet:
                 source = next((t for t in tensors if _shares(t, o._al.storage)), None)
                 o = detached(o) if source is None else same_memory(o, source, "function")
-        if not quiet:
+        if dirty and _is_view(o):
+            assign(o, o._read(), None if quiet else (node, j))  # the base's history goes through the function as well
+        elif not quiet:
             o._node, o._nr, o._rg = node, j, True
         made.append(o)
     node.keep(ctx._to_save, outputs, made)

@@ -224,6 +224,21 @@ class Node(Shown):
             SAVING.hooks = inner
         self.saved = []
 
+    def kept_values(self) -> list[Value]:
+        """What was saved, as the derivative may use it.
+
+        Raises:
+            RuntimeError: if it was freed, or changed in place since.
+        """
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        if self.hooked is not None:
+            return self.unpack()
+        for v in self.saved:
+            if v.meta is not None:
+                _check_version(self, v)
+        return self.saved
+
     def unpack(self) -> list[Value]:
         """What was saved, as the hooks give it back."""
         return [unpack(packed)._read() for packed, unpack in self.hooked or ()]

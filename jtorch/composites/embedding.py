@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..applying import inplace
+from ..autograd.dual import has_tangent, with_tangent_of
 from ..autograd.grad_mode import is_grad_enabled
 from ..binding import composite
 from ..functional import _C, PUBLIC
@@ -17,7 +18,8 @@ from ..writing import check_inplace
 def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
     from .. import _C as internals
 
-    internals._swap_([weight], [_C._embedding_renorm(weight, input, float(max_norm), float(norm_type))])
+    made = _C._embedding_renorm(weight.detach(), input, float(max_norm), float(norm_type))
+    internals._swap_([weight], [with_tangent_of(weight, made) if has_tangent(weight) else made])
 
 
 def _sparse_gradient(weight: Any) -> bool:

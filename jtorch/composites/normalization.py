@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..applying import write_out
+from ..autograd.dual import has_tangent
 from ..autograd.names import named
 from ..binding import composite
 from ..errors import canonical_dim
@@ -73,6 +74,16 @@ def batch_norm(
         raise RuntimeError("running_mean must be defined in evaluation mode")
     if running_var is None:
         raise RuntimeError("running_var must be defined in evaluation mode")
+    return _evaluated(input, running_mean, running_var, weight, bias, eps)
+
+
+def _evaluated(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float) -> Any:
+    if has_tangent(running_mean) or has_tangent(running_var):
+        if any(t is not None and has_tangent(t) for t in (input, weight, bias)):
+            raise RuntimeError(
+                "batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined"
+            )
+        running_mean, running_var = running_mean.detach(), running_var.detach()
     return _C._batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
 
 

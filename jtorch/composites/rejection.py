@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _key_sampling, _rejection, dtypes
+from ..autograd.dual import NOT_YET, has_tangent, refuse_tangents
 from ..autograd.grad_mode import MODE
 from ..autograd.names import named
 from ..binding import composite
@@ -26,7 +27,8 @@ def _check(kernel: str, input: Any, *more: dtypes.dtype) -> None:
 
 
 def _tracked(*tensors: Any) -> list[Any]:
-    return [t for t in tensors if t._rg] if MODE.enabled else []
+    """The operands through which derivatives are being computed."""
+    return [t for t in tensors if (t._rg and MODE.enabled) or has_tangent(t)]
 
 
 def _poisson(twister: Any, rates: np.ndarray) -> np.ndarray:
@@ -105,6 +107,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     _check("binomial_cpu", count)
     if count.dtype is not prob.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
+    refuse_tangents("aten::binomial that does not support it.", count, prob)
     if count._aval.device == META:
         return PUBLIC["empty_like"](count)
     made = sampled(_binomial, _key_sampling.binomial, generator, count, prob.expand(count.shape))
@@ -126,6 +129,7 @@ def _standard_gamma(self: Any, generator: Any = None) -> Any:
         tensor([ 2.8824, 96.7659])
     """
     _check("gamma_cpu", self)
+    refuse_tangents(f"_standard_gamma that does not support it {NOT_YET}", self)
     if self._aval.device == META:
         return PUBLIC["empty_like"](self)
     made = sampled(_gamma, _key_sampling.gamma, generator, self)
@@ -146,6 +150,7 @@ def _sample_dirichlet(self: Any, generator: Any = None) -> Any:
         tensor([True])
     """
     _check("dirichlet", self)
+    refuse_tangents("aten::_sample_dirichlet that does not support it.", self)
     if self._aval.device == META:
         return PUBLIC["empty_like"](self)
     made = sampled(_dirichlet, _key_sampling.dirichlet, generator, self)

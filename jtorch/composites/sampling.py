@@ -10,6 +10,7 @@ import numpy as np
 from .. import _key_sampling, _sampling, devices, dtypes
 from ..applying import write_out
 from ..arguments import sizes, whole
+from ..autograd.dual import has_tangent, refuse_tangents
 from ..autograd.grad_mode import MODE
 from ..autograd.names import named
 from ..binding import composite
@@ -304,7 +305,7 @@ def _finished(name: str, node: str, made: Any, out: Any, *parameters: Any) -> An
     """The result; it requires grad if a parameter does, whose gradient is zero, as in torch."""
     if out is not None:
         return write_out(made, out, name)
-    tracked = [p for p in parameters if isinstance(p, Tensor) and p._rg] if MODE.enabled else []
+    tracked = [p for p in parameters if isinstance(p, Tensor) and ((p._rg and MODE.enabled) or has_tangent(p))]
     return named(_C._drawn(made, tracked), node) if tracked else made
 
 
@@ -370,6 +371,8 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     if isinstance(p, Tensor):
         raise TypeError("bernoulli() received an invalid combination of arguments - got (Tensor, Tensor)")
     refuse_out(out)
+    if p is not None:
+        refuse_tangents("aten::bernoulli that does not support it.", input)
     source = input.detach()
     twister_of(generator)
     refuse_same(source)

@@ -229,6 +229,25 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
 
 
 @composite(namespace="Tensor", operands=("self",))
+def to_mkldnn(self: Any, dtype: Any = None) -> Any:
+    """A copy in the opaque layout ``torch._mkldnn``, for the operations that PyTorch gives to MKL-DNN. XLA lays out its elements.
+
+    Shapes: that of the tensor.
+
+    Raises:
+        RuntimeError: for dtypes other than float32, bfloat16, float16, uint8 and int8.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones(2).to_mkldnn() * 3
+        tensor([3., 3.], layout=torch._mkldnn)
+    """
+    from .. import opaque
+
+    return opaque.to_mkldnn(self, dtype)
+
+
+@composite(namespace="Tensor", operands=("self",))
 def to_sparse(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The tensor in a sparse layout: COO, or ``layout``; ``to_sparse(sparse_dim)`` leaves the last dimensions dense.
 

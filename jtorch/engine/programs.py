@@ -513,11 +513,11 @@ _told = _Told()
 @contextlib.contextmanager
 def told() -> Iterator[None]:
     """While it lasts a kernel is traced that has warned: it does not warn again in this thread."""
-    _told.already = True
+    before, _told.already = _told.already, True
     try:
         yield
     finally:
-        _told.already = False
+        _told.already = before
 
 
 def warn(*args: Any, **kwargs: Any) -> None:

@@ -56,6 +56,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     if isinstance(obj, (ScriptModule, ScriptFunction)):
         return obj
     if isinstance(obj, nn.Module):
+        _script.check_initialised(obj)
         return _script.scripted(obj)
     if isinstance(obj, type):
         if issubclass(obj, nn.Module):

@@ -12,12 +12,25 @@ from typing import Any, NoReturn
 
 import jtorch as torch
 from jtorch import nn
+from jtorch.nn.parameter import is_lazy
 
 from ..errors import not_offered
 
 NO_PROGRAM = "TorchScript is a program format of its own; functions and modules run as the Python that they are"
 #: Names of modules that hold others or tensors, of which each copy needs its own.
 _HELD = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+
+
+def check_initialised(module: nn.Module) -> None:
+    """Raises torch's error for a lazy module whose tensors have no sizes yet."""
+    for what, tensors in (("parameters", module._parameters), ("buffers", module._buffers)):
+        for name, tensor in tensors.items():
+            if is_lazy(tensor):
+                raise RuntimeError(
+                    f"'{torch.typename(module)}' has uninitialized {what} {name}. Did you forget to run a forward pass?"
+                )
+    for child in module.children():
+        check_initialised(child)
 
 
 class ScriptModule(nn.Module):

@@ -90,6 +90,7 @@ class Op(Facts):
     returns: str | None = None
     fields: tuple[str, ...] = ()
     itself: Callable[[Any], bool] | None = None
+    laid: str | None = None
     unrecorded: bool = False
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None

@@ -65,7 +65,8 @@ def _check(function: str, input: Array, out: tuple[int, ...], n: int) -> None:
     elif input.ndim not in (n + 1, n + 2):
         colon = ":" if "max" in function else ""
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{colon} {list(input.shape)}")
-    _check_filled(name, input.shape, n)
+    channels = input.ndim == n + 2 and ("max" in function or n == 3)  # must be there too
+    _check_filled(name, input.shape, n + channels)
     if any(o < 0 for o in out):
         bad = next(o for o in out if o < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {[*input.shape[:-n], *(1,) * (n == 1), *out]}")

@@ -91,16 +91,17 @@ def along(x: Array, dim: int, positions: Array) -> Array:
     return jnp.take_along_axis(x, positions, dim, mode="promise_in_bounds")
 
 
-@shape(saves=("index",), out=True, aten="gather", out_dtype="expected", out_apart="wholly")
+@shape(saves=("index",), out=True, aten="gather", out_dtype="expected", out_apart="wholly", laid="sparse_grad")
 def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix.
 
     Shapes: ``index`` has as many dimensions as ``input`` and is not larger but in ``dim``; the result has its shape.
     Dtypes: that of ``input``; the index is int64 or int32.
 
+    Gradient: with ``sparse_grad`` a COO tensor of the elements that were taken, each as often as it was.
+
     Raises:
         RuntimeError: if the shapes do not fit, the index is no int32 or int64 tensor, or a position is out of range or negative.
-        NotImplementedError: for ``sparse_grad``: gradients are dense.
 
     Example:
         >>> import jtorch as torch
@@ -108,8 +109,6 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
         tensor([[1, 1],
                 [4, 3]])
     """
-    if sparse_grad:
-        raise NotImplementedError("gather: sparse_grad=True is not offered by jtorch: gradients are dense")
     axis = canonical_dim(dim, input.ndim)
     if index.size == 0:
         return jnp.zeros(index.shape, input.dtype)

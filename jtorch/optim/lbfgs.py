@@ -225,7 +225,8 @@ class LBFGS(Optimizer):
                 al = state.setdefault("al", [None] * history_size)  # torch keeps this list between steps, and saves it
                 d = _two_loops(flat_grad, old_dirs, old_stps, ro, h_diag, al)
             prev_flat_grad, prev_loss = flat_grad.clone(), loss
-            t = min(1.0, 1.0 / flat_grad.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
+            size = flat_grad.abs().sum().item()
+            t = (min(1.0, 1.0 / size) if size else 1.0) * lr if state["n_iter"] == 1 else lr
             gtd = flat_grad.dot(d).item()
             if gtd > -tolerance_change:
                 break

@@ -1,4 +1,4 @@
-"""Sparse gradients of tables: only the rows that were looked up."""
+"""Sparse gradients: only the rows of a table that were looked up, only the elements that were gathered."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any
 
 import jtorch
 
+from ..autograd.engine import _item, _tensor
 from ..autograd.function import Function
+from ..autograd.tape import FREED, Node
+from ..core import from_value
 from ..functional import _C, PUBLIC
 from ._tensor import coo
 
@@ -87,3 +90,33 @@ class EmbeddingBag(Function):
             )
             rows = rows / counts.index_select(0, indices).to(rows.dtype).unsqueeze(1)
         return _rows(indices, rows, size, padding_idx), None, None, to_samples, None, None, None, None
+
+
+class Gather(Node):
+    """The node of ``gather`` with ``sparse_grad``, whose gradient names the elements that were taken, each as often as it was."""
+
+    __slots__ = ()
+
+    def apply(self, grads: list[Any]) -> list[Any]:
+        """A COO gradient of the input."""
+        with torch.no_grad():
+            return [_item(self._gradient(from_value(grads[0])), False), None]
+
+    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+        """The same, with the history of its values."""
+        return [_item(self._gradient(_tensor(grads[0], True)), True), None]
+
+    def _gradient(self, grad: Any) -> Any:
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        size, taken = self.avals[0].shape, self.avals[1].shape or (1,)
+        if not size or 0 in taken:  # no dimension to look at, or nothing to look for: no index is kept
+            return coo(torch.zeros((len(size), grad.numel()), dtype=torch.int64), grad.reshape(-1), size)
+        index = from_value(self.kept_values()[0])
+        at = list(torch.ones(taken, dtype=torch.bool).nonzero().t())
+        at[self.call.extra.layout[1].value] = index.reshape(-1).to(torch.int64)  # type: ignore[union-attr]
+        return coo(torch.stack(at), grad.reshape(-1), size)
+
+
+#: The nodes of operations with a flag that asks for a sparse gradient.
+LAID = {"gather": Gather}

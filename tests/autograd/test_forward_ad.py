@@ -155,3 +155,41 @@ def test_custom_functions() -> None:
         assert tangent(Square.apply(d)).tolist() == [2.0, -4.0, 12.0]
         with pytest.raises(NotImplementedError, match="must implement the jvp function"):
             Silent.apply(d)
+
+
+def test_draws_have_tangents_that_are_zero_or_none_at_all() -> None:
+    p = torch.full((3,), 0.5)
+    with fwAD.dual_level():
+        d = fwAD.make_dual(p, torch.ones(3))
+        draws = [torch.bernoulli, torch.poisson, lambda x: torch.normal(x, 1.0), lambda x: torch.normal(1.0, x)]
+        for f in [*draws, lambda x: torch.normal(x, x)]:
+            assert fwAD.unpack_dual(f(d)).tangent.tolist() == [0.0, 0.0, 0.0]
+        for words, f in {
+            "aten::bernoulli that does not support it.": lambda: torch.bernoulli(d, 0.5),
+            "aten::binomial that": lambda: torch.binomial(d, p),
+            "aten::_sample_dirichlet that": lambda: torch._sample_dirichlet(d),
+            "_standard_gamma that does not support it because it has not been implemented yet": lambda: torch._standard_gamma(d),
+            "aten::heaviside that": lambda: torch.heaviside(d, d),
+            "geqrf that does not support it because": lambda: torch.geqrf(d.expand(3, 3)),
+        }.items():
+            with pytest.raises(NotImplementedError, match=f"Trying to use forward AD with {words}"):
+                f()
+
+
+def test_running_statistics_take_no_tangents() -> None:
+    x, p = torch.tensor([[1.0], [3.0]]), torch.ones(1)
+    with fwAD.dual_level():
+        d, s = fwAD.make_dual(x, x), fwAD.make_dual(p, p)
+        with pytest.raises(RuntimeError, match="batch_norm is not differentiable wrt running_mean and running_var"):
+            torch.nn.functional.batch_norm(d, s, p)
+        with pytest.raises(RuntimeError, match="batch_norm is not differentiable wrt running_mean and running_var"):
+            torch.nn.functional.batch_norm(x, p, s, weight=s)
+        assert fwAD.unpack_dual(torch.nn.functional.batch_norm(x, s, p)).tangent is None
+
+
+def test_a_table_scaled_down_keeps_its_tangent() -> None:
+    weight = torch.full((4, 2), 3.0)
+    with fwAD.dual_level():
+        d = fwAD.make_dual(weight, torch.ones(4, 2))
+        found = fwAD.unpack_dual(torch.nn.functional.embedding(torch.tensor([1]), d, max_norm=1.0))
+        assert found.primal.norm() < 1.0001 and found.tangent.tolist() == [[1.0, 1.0]]

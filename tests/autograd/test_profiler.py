@@ -77,3 +77,10 @@ def test_nothing_is_noted_outside_or_where_it_is_not_enabled() -> None:
         pass
     torch.ones(2).exp()
     assert len(prof.events()) == 0 and prof.key_averages().table() == ""
+
+
+def test_whether_a_profile_runs() -> None:
+    assert not torch.autograd._profiler_enabled()
+    with torch.autograd.profiler.profile():
+        assert torch.autograd._profiler_enabled()
+    assert not torch.autograd._profiler_enabled()

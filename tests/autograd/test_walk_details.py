@@ -317,3 +317,91 @@ def test_views_in_inference_mode_require_no_gradients():
     y = torch.ones(2, 3, requires_grad=True)
     with torch.inference_mode():
         assert y.view(-1).requires_grad
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        x.mul_(factor)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 5, g * 7
+
+
+def test_what_a_function_does_to_a_view_becomes_part_of_the_base():
+    a, factor = torch.ones(4, requires_grad=True), torch.full((2,), 3.0, requires_grad=True)
+    base = a.clone()
+    part, other = base[1:3], base[:2]
+    assert Scaled.apply(part, factor) is part
+    assert (base.grad_fn.name(), part.grad_fn.name()) == ("CopySlices", "AsStridedBackward0")
+    (base * torch.arange(1.0, 5.0)).sum().backward(retain_graph=True)
+    assert a.grad.tolist() == [1.0, 10.0, 15.0, 4.0]
+    assert factor.grad.tolist() == [14.0, 21.0]
+    (other * 2).sum().backward()  # views of the base follow
+    assert a.grad.tolist() == [3.0, 20.0, 15.0, 4.0]
+    assert factor.grad.tolist() == [28.0, 21.0]
+    plain = torch.ones(3)
+    Scaled.apply(plain[1:], factor)
+    assert plain.grad_fn.name() == "CopySlices"
+
+
+def test_what_a_function_may_not_do_to_a_view():
+    leaf = torch.ones(4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        Scaled.apply(leaf[:2], torch.ones(2))
+    with pytest.raises(RuntimeError, match="is the output of a function that returns multiple views"):
+        Scaled.apply((leaf * 1).split(2)[0], torch.ones(2))
+
+    class Two(Scaled):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.mark_dirty(x)
+            return x, x * factor
+
+    with pytest.raises(RuntimeError, match="cannot return more than one Tensor"):
+        Two.apply((leaf * 1)[:2], torch.ones(2))
+
+    class Stray(Scaled):
+        @staticmethod
+        def forward(ctx, x, factor):
+            y = x * factor
+            ctx.mark_dirty(y)
+            return y
+
+    with pytest.warns(UserWarning, match="a tensor that was not an input"):
+        Stray.apply(leaf, torch.ones(4))
+
+
+def test_other_data_leave_the_count_of_writes():
+    x, y = torch.ones(2), torch.zeros(2)
+    x.add_(1)
+    view = x[:1]
+    y.add_(1).add_(1).add_(1)
+    x.data = y
+    assert (x._version, y._version, view._version) == (1, 3, 1)
+    y.add_(1)
+    assert (x.tolist(), x._version) == ([4.0, 4.0], 1)
+    w = torch.ones(2, requires_grad=True)
+    z = (x * w).sum()
+    x.add_(1)
+    assert (x._version, y._version, view._version) == (2, 4, 2)
+    with pytest.raises(RuntimeError, match="is at version 2; expected version 1"):
+        z.backward()
+    del y
+    view.add_(1)
+    assert (x.tolist(), x._version) == ([5.0, 5.0], 3)
+
+
+def test_gradients_of_leaves_have_their_strides():
+    for x in (torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last), torch.ones(3, 4).t()):
+        x.requires_grad_()
+        for _ in range(2):
+            (x.sin() * 2).sum().backward()
+            assert x.grad.stride() == x.stride()
+        assert torch.equal(x.grad, 4 * x.detach().cos())
+    gaps = torch.ones(4, 4)[:, ::2].requires_grad_()
+    gaps.sum().backward()
+    assert gaps.grad.is_contiguous()

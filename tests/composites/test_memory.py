@@ -98,5 +98,5 @@ def test_from_file_shares_memory(tmp_path: Path) -> None:
 def test_what_is_left_out_says_why() -> None:
     with pytest.raises(NotImplementedError, match=r"torch\.quantize_per_tensor is not offered by jtorch: quantised tensors are left out"):
         torch.quantize_per_tensor(torch.ones(2), 0.1, 0, None)
-    with pytest.raises(NotImplementedError, match=r"Tensor\.to_mkldnn is not offered by jtorch"):
-        torch.ones(2).to_mkldnn()
+    with pytest.raises(NotImplementedError, match=r"torch\.mkldnn_max_pool2d is not offered by jtorch"):
+        torch.mkldnn_max_pool2d(torch.ones(1, 1, 2, 2), 2)

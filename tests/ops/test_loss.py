@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -139,3 +140,12 @@ def test_numbered_reductions_of_the_torch_namespace() -> None:
     x, t = torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0])
     assert torch.hinge_embedding_loss(x, t, 1.0, 0).tolist() == [1, 3]
     assert torch.hinge_embedding_loss(x, t, 1.0, 2).item() == 4
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+def test_sizes_that_differ_are_warned_of_once(name: str) -> None:
+    x, y = torch.ones((11, 1), requires_grad=True), torch.ones(11)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        getattr(torch.nn.functional, name)(x, y).backward()
+    assert [str(w.message)[:41] for w in seen] == ["Using a target size (torch.Size([11])) th"]

@@ -246,3 +246,9 @@ def test_subclasses_of_tensors_are_asked() -> None:
 @pytest.mark.parametrize("name", torch.optim.__all__)
 def test_signatures_have_docstrings(name: str) -> None:
     assert getattr(torch.optim, name).__doc__
+
+
+def test_lbfgs_without_gradients_takes_its_first_step() -> None:
+    x = torch.ones(2)
+    opt = torch.optim.LBFGS([x], 0.1, tolerance_grad=-1.0)
+    assert opt.step(lambda: torch.tensor([3])).tolist() == [3] and x.tolist() == [1.0, 1.0]

@@ -191,3 +191,39 @@ def test_a_function_of_a_sparse_and_a_dense_tensor() -> None:
     y = Product.apply(matrix, x)
     y.sum().backward()
     assert y.tolist() == [4.0, 3.0] and x.grad.tolist() == [[3.0], [2.0]]
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_gather_names_the_elements_that_were_taken(dim: int) -> None:
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    index = torch.tensor([[1, 0, 1], [1, 1, 0]])
+    torch.gather(x, dim, index, sparse_grad=True).mul(torch.arange(1.0, 7.0).reshape(2, 3)).sum().backward()
+    assert x.grad.layout is torch.sparse_coo and x.grad._nnz() == 6
+    y = x.detach().requires_grad_()
+    torch.gather(y, dim, index).mul(torch.arange(1.0, 7.0).reshape(2, 3)).sum().backward()
+    assert torch.equal(x.grad.to_dense(), y.grad)
+    x.gather(dim, index, sparse_grad=True).sum().backward()  # adds up
+    y.gather(dim, index).sum().backward()
+    assert torch.equal(x.grad.to_dense(), y.grad)
+
+
+def test_gather_of_one_number_or_nothing() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    torch.gather(x, 0, torch.tensor(0), sparse_grad=True).backward()
+    assert x.grad._indices().shape == (0, 1) and x.grad.to_dense().item() == 1
+    z = torch.zeros(2, 3, requires_grad=True)
+    torch.gather(z, 0, torch.zeros(0, 3, dtype=torch.int64), sparse_grad=True).sum().backward()
+    assert z.grad._nnz() == 0 and z.grad._indices().shape == (2, 0)
+
+
+def test_gather_twice_derived_and_with_a_changed_index() -> None:
+    x = torch.tensor([[0.5, 1.0, 2.0]], requires_grad=True)
+    index = torch.tensor([[2, 2, 0]])
+    y = torch.gather(x, 1, index, sparse_grad=True)
+    (g,) = torch.autograd.grad((y**3).sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad(g.to_dense().sum(), x)
+    assert torch.equal(h.to_dense() if h.is_sparse else h, torch.tensor([[3.0, 0.0, 24.0]]))
+    y = torch.gather(x, 1, index, sparse_grad=True)
+    index.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -121,11 +122,22 @@ def _functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Calls ``module`` with the given tensors in place of its own; ``args`` is a tuple or the only argument."""
+    """Calls ``module`` with the given tensors in place of its own; ``args`` is a tuple or the only argument.
+
+    Raises:
+        RuntimeError: for scripted and traced modules, and ``DataParallel``.
+        TypeError: for a value that is no tensor.
+    """
     from ..parallel import DataParallel
 
     if isinstance(module, DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
+    jit = sys.modules.get("jtorch.jit")  # without it there are no such modules
+    if jit is not None and isinstance(module, jit.ScriptModule):
+        raise RuntimeError("The stateless API can't be used with Jitted modules")
+    for value in parameters_and_buffers.values():
+        if not isinstance(value, Tensor) and value is not None:
+            raise TypeError(f"{value} is not an instance of torch.Tensor")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _reparametrize_module(module, parameters_and_buffers, tie_weights=tie_weights, strict=strict):
         return module(*args, **(kwargs or {}))
