@@ -18,7 +18,10 @@ from typing import Any
 
 from jtorch.install import install
 
-_USAGE = "usage: python -m jtorch [-m module | -c code | script.py | -] [arguments]\n   or: python -m jtorch cache [--clear]\n   or: python -m jtorch typings [folder]"
+_USAGE = (
+    "usage: python -m jtorch [-m module | -c code | script.py | -] [arguments]\n   or: python -m jtorch cache [--clear]\n"
+    "   or: python -m jtorch typings [folder]"
+)
 
 
 def _fresh_main() -> dict[str, Any]:

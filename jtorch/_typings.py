@@ -1,6 +1,6 @@
 """``python -m jtorch typings``: writes stubs that tell type checkers and editors what ``import torch`` is under jtorch. Floor 5.
 
-The stubs hold no types of their own: each module of the namespace names what the module of the same name in this package has, which is where
+The stubs hold no types of their own: each module of the namespace names what the module of the same name in this package has, and there
 checkers find the types.
 """
 

@@ -520,7 +520,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                 if self._retains and self._node is not None:
                     from .writing import retain_again
 
-                    retain_again(self)
+                    retain_again(self)  # type: ignore[arg-type]
             elif not self._rg and self._aval.differentiable and not base._inference:
                 # The base was told to require grad after this view was made: torch says that the view does too, and gives it no gradient.
                 self._rg = self._borrowed = True

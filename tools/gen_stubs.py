@@ -69,7 +69,8 @@ OPEN_RESULTS = {
         "tuple[Tensor, ...]",
     ),
     **dict.fromkeys(
-        """unique unique_consecutive histogram histogramdd tolist native_batch_norm native_group_norm native_layer_norm lu multi_head_attention_forward fractional_max_pool2d
+        """unique unique_consecutive histogram histogramdd tolist native_batch_norm native_group_norm native_layer_norm lu
+        multi_head_attention_forward fractional_max_pool2d
         fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices ldl_factor ldl_factor_ex lstsq
         __reduce_ex__ __dlpack__ __dlpack_device__ storage untyped_storage
         grad_fn embedding_bag record_stream""".split(),
@@ -89,7 +90,8 @@ OPEN_RESULTS = {
     **dict.fromkeys("register_hook register_post_accumulate_grad_hook".split(), "_RemovableHandle"),
     **dict.fromkeys("std_mean var_mean".split(), "tuple[Tensor, Tensor]"),
     **dict.fromkeys("numpy __array__".split(), "_np.ndarray[Any, _np.dtype[Any]]"),
-    "__float__": "_float", "__complex__": "_complex", "__iter__": "Iterator[Tensor]", "item": "_int | _float | _bool", "dim_order": "tuple[_int, ...]",
+    "__float__": "_float", "__complex__": "_complex", "__iter__": "Iterator[Tensor]", "item": "_int | _float | _bool",
+    "dim_order": "tuple[_int, ...]",
     "broadcast_shapes": "Size", "jax": "_jax.Array",
 }  # fmt: skip
 PROPERTIES = {
@@ -98,14 +100,14 @@ PROPERTIES = {
     "T": "Tensor", "mT": "Tensor", "H": "Tensor", "mH": "Tensor", "real": "Tensor", "imag": "Tensor", "_base": "Tensor | None",
     "retains_grad": "_bool", "names": "tuple[None, ...]",
 }  # fmt: skip
-#: Functions of several forms, whose results have types of their own: each form's parameters after ``input`` (methods have ``self``) and its
-#: result. ``{out}`` is where functions have ``out=``.
+#: Functions of several forms, whose results have types of their own: each form's parameters after ``input`` (methods have ``self``)
+#: and its result. ``{out}`` is where functions have ``out=``.
 _EXTREMES = [
     ("{out: Tensor | None}", "Tensor"),
     ("dim: _int, keepdim: _bool = False, {out: Any}", "_return_values"),
 ]
 FORMS = {
-    **dict.fromkeys("max min".split(), [*_EXTREMES, ("other: Tensor, {out: Tensor | None}", "Tensor")]),
+    **{name: [*_EXTREMES, ("other: Tensor, {out: Tensor | None}", "Tensor")] for name in ("max", "min")},
     **dict.fromkeys("median nanmedian".split(), _EXTREMES),
     "Tensor.size": [("dim: None = None", "Size"), ("dim: _int", "_int")],
     "Tensor.view": [("dtype: _dtype", "Tensor"), ("size: Sequence[_int]", "Tensor"), ("*size: _int", "Tensor")],
@@ -118,10 +120,14 @@ FORMS = {
         ("condition: Tensor", "tuple[Tensor, ...]"),
         ("condition: Tensor, input: Tensor | Number, other: Tensor | Number, {out: Tensor | None}", "Tensor"),
     ],
-    **dict.fromkeys(
-        "atleast_1d atleast_2d atleast_3d".split(),
-        [("input: Tensor, /", "Tensor"), ("tensors: Sequence[Tensor], /", "tuple[Tensor, ...]"), ("*tensors: Tensor", "tuple[Tensor, ...]")],
-    ),
+    **{
+        name: [
+            ("input: Tensor, /", "Tensor"),
+            ("tensors: Sequence[Tensor], /", "tuple[Tensor, ...]"),
+            ("first: Tensor, second: Tensor, /, *others: Tensor", "tuple[Tensor, ...]"),
+        ]
+        for name in ("atleast_1d", "atleast_2d", "atleast_3d")
+    },
 }
 
 
@@ -414,7 +420,8 @@ def core_stub() -> str:
 
     So annotations mean the same on all floors, and nowhere is a tensor a thing that has every attribute.
     """
-    lines = [HEADER.format(doc="``Tensor`` as all floors see it, and what makes tensors."), IMPORTS.strip(), "", "from . import Tensor as Tensor"]
+    lines = [HEADER.format(doc="``Tensor`` as all floors see it, and what makes tensors."), IMPORTS.strip(), ""]
+    lines += ["from . import Tensor as Tensor"]
     lines += ["from .size import Size", "from .dtypes import dtype as _dtype", "from .devices import device as _device", ""]
     for node in ast.parse((PACKAGE / "core.py").read_text()).body:
         if isinstance(node, ast.ImportFrom):
@@ -427,7 +434,8 @@ def core_stub() -> str:
             lines.append(f"{node.targets[0].id}: Any")
         elif isinstance(node, ast.FunctionDef):
             for p in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
-                p.annotation = ast.Name(stub_type(ast.unparse(p.annotation).replace("np.ndarray", "Any"), parameter=True) if p.annotation else "Any")
+                said = ast.unparse(p.annotation).replace("np.ndarray", "Any") if p.annotation else "Any"
+                p.annotation = ast.Name(stub_type(said, parameter=True))
             result = stub_type(ast.unparse(node.returns), parameter=False) if node.returns else "Any"
             lines.append(f"def {node.name}({ast.unparse(node.args)}) -> {result}: ...")
     return "\n".join(lines) + "\n"
@@ -435,7 +443,11 @@ def core_stub() -> str:
 
 def stubs() -> dict[Path, str]:
     """Every stub's text by its file."""
-    return {PACKAGE / "__init__.pyi": main_stub(), PACKAGE / "core.pyi": core_stub(), **{PACKAGE / file: namespace_stub(prefix) for prefix, file in NAMESPACES.items()}}
+    return {
+        PACKAGE / "__init__.pyi": main_stub(),
+        PACKAGE / "core.pyi": core_stub(),
+        **{PACKAGE / file: namespace_stub(prefix) for prefix, file in NAMESPACES.items()},
+    }
 
 
 def _difference(path: Path, old: str, new: str) -> str:

@@ -59,7 +59,7 @@ class Adafactor(Optimizer):
         self._set_group_defaults(foreach=None)
 
     def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
-        grad = p.grad
+        grad: Any = p.grad
         state = {"step": new_step(group)}
         if grad.dim() > 1:
             state["row_var"] = grad.new_zeros([*grad.shape[:-1], 1])

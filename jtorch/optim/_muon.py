@@ -93,7 +93,8 @@ class Muon(Optimizer):
                     raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
 
     def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
-        return {"momentum_buffer": torch.zeros_like(p.grad, memory_format=torch.preserve_format)}
+        grad: Any = p.grad
+        return {"momentum_buffer": torch.zeros_like(grad, memory_format=torch.preserve_format)}
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -54,7 +54,8 @@ class Rprop(Optimizer):
 
     def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
         lr = _to_scalar(group["lr"])
-        size = torch.full_like(p.grad, complex(lr, lr)) if p.dtype.is_complex else torch.full_like(p.grad, lr)
+        grad: Any = p.grad
+        size = torch.full_like(grad, complex(lr, lr)) if p.dtype.is_complex else torch.full_like(grad, lr)
         return {"step": new_step(group), "prev": zeros(p), "step_size": size}
 
     @_use_grad_for_differentiable
