@@ -1167,7 +1167,7 @@ class Tensor:
     def int(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.int32; itself if it has that dtype."""
     def int_repr(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def inverse(self) -> Tensor:
         """The inverses of square matrices: ``linalg.inv``."""
     def ipu(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: _memory_format | None = None) -> Tensor:
@@ -1492,19 +1492,19 @@ class Tensor:
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """In-place form of ``put``."""
     def q_per_channel_axis(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def q_per_channel_scales(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def q_per_channel_zero_points(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def q_scale(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def q_zero_point(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def qr(self, some: _bool = True) -> _return_qr:
         """The factors of ``linalg.qr``, complete unless ``some``."""
     def qscheme(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def quantile(self, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
         """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one."""
     def rad2deg(self) -> Tensor:
@@ -1854,6 +1854,8 @@ def _conj(input: Tensor) -> Tensor:
     """``conj`` of a complex tensor; a view."""
 def _conj_physical(input: Tensor) -> Tensor:
     """``conj_physical``; real tensors are returned as they are."""
+def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int) -> Tensor:
+    """Packs a matrix of int32 from 0 to 15, two to a byte: the even columns in the lower half."""
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``, divided by ``1 - x``."""
 def _foreach_abs(self: Any) -> Tensor:
@@ -2056,6 +2058,10 @@ def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations ``self``."""
 def _sym_sqrt(a: Any) -> Tensor:
     """The square root of a number."""
+def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _int, qScaleAndZeros: Tensor) -> Tensor:
+    """``input @ weight.T`` for a weight of four bits ``q``: in groups of ``qGroupSize`` columns it is ``(q - 8) * scale + ..."""
+def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
+    """``input @ (mat2 * scales[:, None]).T`` for a matrix ``mat2`` of int8, whose rows have a scale each."""
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers the magnitude, which is real."""
 def abs_(input: Tensor) -> Tensor:
@@ -2292,7 +2298,7 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``."""
 def choose_qparams_optimized(input: Tensor, numel: Any, n_bins: Any, ratio: Any, bit_width: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal size along a dimension (the last may be smaller)."""
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -2469,7 +2475,7 @@ def empty_like(input: Tensor, *, memory_format: _memory_format | None = ..., dty
 def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
 def empty_quantized(size: Any, qtensor: Any, *, memory_format: _memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here)."""
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -2573,7 +2579,7 @@ def full(size: Sequence[_int], fill_value: Number, *, out: Tensor | None = None,
 def full_like(input: Tensor, fill_value: Number, *, memory_format: _memory_format | None = ..., dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """One number in the form of another tensor."""
 def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Any, fake_quant_on: Any, running_min: Any, running_max: Any, scale: Any, zero_point: Any, averaging_const: Any, quant_min: Any, quant_max: Any, ch_axis: Any, per_row_fake_quant: Any = False, symmetric_quant: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix."""
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2669,7 +2675,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """``nn.functional.instance_norm``, without its check for single elements."""
 def int_repr(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices: ``linalg.inv``."""
 def is_complex(input: Tensor) -> _bool:
@@ -3010,45 +3016,45 @@ def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtyp
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``."""
 def q_per_channel_axis(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def q_per_channel_scales(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def q_per_channel_zero_points(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def q_scale(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def q_zero_point(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> _return_qr:
     """The factors of ``linalg.qr``, complete unless ``some``."""
 def quantile(input: Tensor, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one."""
 def quantize_per_channel(input: Tensor, scales: Any, zero_points: Any, axis: Any, dtype: _dtype | None) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype | None) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype | None, reduce_range: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, var: Any, eps: Any, output_scale: Any, output_zero_point: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_gru(*args: Any, **kwargs: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_lstm(*args: Any, **kwargs: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_max_pool1d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_rnn_relu_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians to degrees."""
 def rad2deg_(input: Tensor) -> Tensor:

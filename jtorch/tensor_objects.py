@@ -124,12 +124,18 @@ def __reduce_ex__(self: Any, protocol: Any) -> Any:
         >>> pickle.loads(pickle.dumps(torch.tensor([1, 2])))
         tensor([1, 2])
     """
+    attributes = {k: v for k, v in self.__dict__.items() if k not in Tensor.__annotations__}
+    if self._al is not None and self._al.storage.detach is not None:  # a wrapper: what it stands for are its attributes
+        from . import _utils
+
+        shape = tuple(self.size()), tuple(self.stride()), self.storage_offset()
+        made = (type(self), self.dtype, *shape, self.layout, self.device, self.requires_grad)
+        return _utils._rebuild_from_type_v2, (_utils._rebuild_wrapper_subclass, type(self), made, attributes)
     bits = lazy_bits(self)
     plain = with_bits(detached(self), (False, False)) if any(bits) else self
     array = np.array(_data(plain, "pickle"))
     if array.dtype.kind not in "biufc":
         array = array.view(f"u{array.dtype.itemsize}")
-    attributes = {k: v for k, v in self.__dict__.items() if k not in Tensor.__annotations__}
     # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
     cls = None if type(self) is Tensor else type(self)
     return _rebuild, (array, self.dtype, self.requires_grad, cls, attributes, *(bits if any(bits) else ()))

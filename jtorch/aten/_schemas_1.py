@@ -42,6 +42,7 @@ _cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor ; =ou
 _coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)
 _conj(Tensor(a) self) -> Tensor(a)
 _conj_physical(Tensor self) -> Tensor ; =out
+_convert_weight_to_int4pack_for_cpu(Tensor self, int innerKTiles) -> Tensor
 _convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool \
   transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor
 _convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, \
@@ -136,6 +137,8 @@ _unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_c
 _unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor
 _unsafe_view(Tensor self, SymInt[] size) -> Tensor ; =out
 _values(Tensor(a) self) -> Tensor(a)
+_weight_int4pack_mm_for_cpu(Tensor self, Tensor mat2, int qGroupSize, Tensor qScaleAndZeros) -> Tensor
+_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor
 _weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor) ; =out:out0,out1
 abs(Tensor self) -> Tensor ; _ =out
 absolute(Tensor self) -> Tensor ; _ =out
