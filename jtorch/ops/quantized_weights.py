@@ -67,7 +67,9 @@ def _weight_int8pack_mm(input: Array, mat2: Array, scales: Array) -> Array:
 def _convert_weight_to_int4pack_for_cpu(input: Array, innerKTiles: int) -> Array:
     """Packs a matrix of int32 from 0 to 15, two to a byte: the even columns in the lower half.
 
-    Shapes: (N, K) -> (N, K / 2) of uint8; N divisible by 16, K by 2. ``innerKTiles`` is of no consequence.
+    Shapes: (N, K) -> (N, K / 2); N divisible by 16, K by 2. ``innerKTiles`` is of no consequence.
+
+    Dtypes: int32 to uint8.
 
     Raises:
         RuntimeError: for other shapes and dtypes.

@@ -14,7 +14,18 @@ __all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(Optimizer):
-    """Adafactor: second moments of matrices kept as row and column sums (https://arxiv.org/abs/1804.04235)."""
+    """Adafactor: second moments of matrices kept as row and column sums (https://arxiv.org/abs/1804.04235).
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        beta2_decay: the power with which the old average of squares loses weight.
+        eps: what is added to squares, and the smallest root mean square of a parameter; None for the smallest step of the dtype.
+        d: the largest root mean square of a step.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+    """
 
     __module__ = "jtorch.optim"  # the name that files know it by
 
