@@ -2,6 +2,7 @@
 
 Also ``-m module [args]``, ``-c code [args]``, ``-`` for a program on standard input, and the interactive prompt without arguments.
 ``cache`` shows what is kept on disk between runs, and ``cache --clear`` removes it; a program of that name runs as ``./cache``.
+``typings`` writes stubs with which type checkers know ``import torch``.
 ``--version`` says what versions this is and follows.
 """
 
@@ -17,7 +18,10 @@ from typing import Any
 
 from jtorch.install import install
 
-_USAGE = "usage: python -m jtorch [-m module | -c code | script.py | -] [arguments]\n   or: python -m jtorch cache [--clear]"
+_USAGE = (
+    "usage: python -m jtorch [-m module | -c code | script.py | -] [arguments]\n   or: python -m jtorch cache [--clear]\n"
+    "   or: python -m jtorch typings [folder]"
+)
 
 
 def _fresh_main() -> dict[str, Any]:
@@ -133,6 +137,10 @@ def _run(arguments: list[str]) -> None:
             _interact()
     elif first == "cache":
         from jtorch._cache_command import run
+
+        sys.exit(run(arguments[1:]))
+    elif first == "typings":
+        from jtorch._typings import run
 
         sys.exit(run(arguments[1:]))
     elif first.startswith("-"):

@@ -14,7 +14,7 @@ from .dtypes import bfloat16
 from .errors import not_offered
 from .overridable import specialise
 
-_QUANTISED = "quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the program"
+_QUANTISED = "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers in 8 or 4 bits"
 _FBGEMM = "it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors"
 _MKLDNN = "it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix"
 _CUDNN = "it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix"

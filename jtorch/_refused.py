@@ -12,7 +12,7 @@ _SHARDED = "tensors spread over processes are not offered; collectives and Distr
 _PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
 _CHECKPOINT = "checkpoints are written to and read from folders, piece by piece as torch.save writes; use FileSystemWriter and FileSystemReader"
 _EXPORT = "PyTorch's exporter and its graphs are left out; jax.export exports programs of JAX"
-_QUANTISATION = "quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the program"
+_QUANTISATION = "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers in 8 or 4 bits"
 _TORCHSCRIPT = "there is no TorchScript, nor its graphs; torch.fx traces functions"
 _COMPILER = "it is a part of PyTorch's compiler, whose place XLA takes"
 _DISPATCH = "it is a part of PyTorch's C++ dispatcher, which is not there"
@@ -166,7 +166,7 @@ _LINES: dict[str, str] = {
         _subclasses.meta_utils: MetaConverter(meta_tensor)
     """,
     _MM: """
-        : _scaled_mm _weight_int4pack_mm _weight_int8pack_mm _convert_weight_to_int4pack _dyn_quant_matmul_4bit
+        : _scaled_mm _weight_int4pack_mm _convert_weight_to_int4pack _dyn_quant_matmul_4bit
     """,
     _NESTED: """
         : _nested_compute_contiguous_strides_offsets _nested_view_from_buffer

@@ -92,6 +92,7 @@ def _get_allowed_globals() -> dict[str, Any]:
         from . import _utils, devices, dtypes, serialization
         from .nested._internal import nested_tensor
         from .wrappers.nested import StridedNestedTensor
+        from .wrappers.quantized import Int8Tensor, UInt4Tensor
 
         table: dict[str, Any] = {
             "collections.OrderedDict": OrderedDict,
@@ -106,6 +107,7 @@ def _get_allowed_globals() -> dict[str, Any]:
             "builtins.set": set,
             "builtins.complex": complex,
             "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
+            "torch._utils._rebuild_wrapper_subclass": _rebuild_wrapper,
             "torch.storage.UntypedStorage": UntypedStorageType(),
         }
         for name in (
@@ -115,7 +117,8 @@ def _get_allowed_globals() -> dict[str, Any]:
             table[f"torch._utils.{name}"] = getattr(_utils, name)
         for name in ("NestedTensor", "_rebuild_njt"):
             table[f"torch.nested._internal.nested_tensor.{name}"] = getattr(nested_tensor, name)
-        table[public_name(StridedNestedTensor)] = StridedNestedTensor
+        for kind in (StridedNestedTensor, Int8Tensor, UInt4Tensor):
+            table[public_name(kind)] = kind
         table.update({f"torch.{name}": dtype for name, dtype in dtypes.BY_NAME.items()})
         table.update({f"torch.{name}": StorageType(name) for name in DTYPE_OF})
         _allowed.update(table)
@@ -158,11 +161,21 @@ def _encode(text: Any, encoding: Any = None) -> bytes:
 
 def _rebuild_from_type(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     """What rebuilds tensors of subclasses: it takes a function and a class from the file, so both must be what they seem."""
-    if getattr(func, "__module__", None) != "jtorch._utils" or not _is_allowed(func):
+    if func is not _rebuild_wrapper and (getattr(func, "__module__", None) != "jtorch._utils" or not _is_allowed(func)):
         raise UnpicklingError(f"Trying to call reduce for unrecognized function {brief(func)}")
-    if not (isinstance(new_type, type) and issubclass(new_type, torch.Tensor) and _is_allowed(new_type)):
-        raise UnpicklingError(f"Can only rebuild tensors of allowed classes, but got {brief(new_type)}")
+    _check_class(new_type)
     return torch._utils._rebuild_from_type_v2(func, new_type, args, state)
+
+
+def _rebuild_wrapper(cls: Any, *args: Any) -> Any:
+    """What rebuilds wrappers, whose class a program has allowed: one without its attributes, which come as state."""
+    _check_class(cls)
+    return torch._utils._rebuild_wrapper_subclass(cls, *args)
+
+
+def _check_class(cls: Any) -> None:
+    if not (isinstance(cls, type) and issubclass(cls, torch.Tensor) and _is_allowed(cls)):
+        raise UnpicklingError(f"Can only rebuild tensors of allowed classes, but got {brief(cls)}")
 
 
 def _bytes(*args: Any) -> bytearray:

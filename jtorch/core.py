@@ -66,8 +66,18 @@ _attributes = without(INTERNAL)
 class Tensor(TensorBase, metaclass=TensorMeta):
     """A multi-dimensional array with torch's semantics on a JAX array.
 
-    ``_v`` is the value of a tensor that shares its data with no other; otherwise it is None and ``_al`` says which storage is looked at
-    and how. The other attributes have class-level defaults, so that making a result costs one attribute.
+    A tensor has elements of one type (``dtype``) in a number of dimensions (``shape``) on one device (``device``). It is made by
+    ``torch.tensor`` of numbers, by factories such as ``torch.zeros`` and ``torch.randn``, by ``torch.as_tensor`` of an array of NumPy or
+    JAX, and by operations on tensors, which are functions of ``torch``, methods and operators.
+
+    - *Views*: indexing with numbers and slices, ``view``, ``transpose`` and others give tensors that look at the same memory. What is
+      written into one, by methods ending in ``_`` and by assignment to indices, is seen in all.
+    - *Gradients*: of what is computed from a tensor with ``requires_grad=True``, ``backward`` adds the derivatives to its ``grad``.
+    - *When it runs*: operations are recorded, and run when a value is read: by ``item``, ``tolist``, ``numpy``, ``jax``, printing, or
+      where Python needs a number or truth value. ``torch.synchronize`` runs what is pending.
+
+    ``Tensor(2, 3)`` has undefined numbers, ``Tensor([1, 2])`` those of the list, of the default dtype; prefer ``torch.empty`` and
+    ``torch.tensor``.
 
     Example:
         >>> import jtorch as torch
@@ -78,6 +88,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                 [6., 8.]])
     """
 
+    # ``_v`` is the value of a tensor that shares its data with no other; otherwise it is None and ``_al`` says which storage is looked at
+    # and how. The other attributes have class-level defaults, so that making a result costs one attribute.
     _v: Value | None = None
     _al: Alias | None = None
     _rg: bool = False
@@ -526,7 +538,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                 if self._retains and self._node is not None:
                     from .writing import retain_again
 
-                    retain_again(self)
+                    retain_again(self)  # type: ignore[arg-type]
             elif not self._rg and self._aval.differentiable and not base._inference:
                 # The base was told to require grad after this view was made: torch says that the view does too, and gives it no gradient.
                 self._rg = self._borrowed = True

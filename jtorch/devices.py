@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .dispatch import ACTIVE, MISSING, TorchFunctionMode, add_plain, mode_stack, override, push_mode, remove_mode
 
@@ -24,6 +24,8 @@ _PLATFORMS = {"cpu": ("cpu",), "cuda": ("cuda", "rocm"), "hip": ("rocm",), "tpu"
 #: JAX platform (``device.platform``) -> device type.
 _TYPE_OF = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "rocm": "cuda", "tpu": "tpu", "METAL": "mps", "mps": "mps"}
 META = "meta"
+
+_Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 _new = object.__new__
 _interned: dict[tuple[str, int | None], device] = {}
@@ -57,12 +59,24 @@ class device:
     type: str
     index: int | None
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: D102
-        if ACTIVE.modes:
-            answer = override(device, (), args, kwargs or None)
-            if answer is not MISSING:
-                return answer
-        return _construct(args, kwargs)
+    if TYPE_CHECKING:  # what a checker sees of the constructor
+
+        @overload
+        def __init__(self, device: device | str | int, /) -> None: ...
+        @overload
+        def __init__(self, *, device: device | str | int) -> None: ...
+        @overload
+        def __init__(self, type: str, index: int) -> None: ...
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+    else:
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: D102
+            if ACTIVE.modes:
+                answer = override(device, (), args, kwargs or None)
+                if answer is not MISSING:
+                    return answer
+            return _construct(args, kwargs)
 
     def __init_subclass__(cls) -> None:
         raise TypeError("type 'torch.device' is not an acceptable base type")
@@ -104,9 +118,9 @@ class device:
             raise RuntimeError(f"the device context {self!r} is left in a thread or block that has not entered it")
         remove_mode(entered)
 
-    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, func: _Callable) -> _Callable:
         """Decorator: ``func`` runs with this device as the default."""
-        return _decorated(self, func)
+        return _decorated(self, func)  # type: ignore[return-value]
 
 
 def _decorated(place: device, func: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,12 +13,14 @@ import numpy as _np
 from jtorch import Generator, Number, Size, Tensor
 from jtorch.devices import device as _device
 from jtorch.dtypes import dtype as _dtype
+from jtorch.layouts import layout as _layout
+from jtorch.layouts import memory_format as _memory_format
 
 def fft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points."""
 def fft2(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """``fftn`` over two dimensions."""
-def fftfreq(n: _int, d: _float = 1.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def fftfreq(n: _int, d: _float = 1.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The frequencies of the ``n`` points of ``fft`` for samples that are ``d`` apart: from 0 up, then the negative ones."""
 def fftn(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``."""
@@ -54,7 +56,7 @@ def rfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None 
     """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative."""
 def rfft2(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """``rfftn`` over two dimensions."""
-def rfftfreq(n: _int, d: _float = 1.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def rfftfreq(n: _int, d: _float = 1.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The frequencies of the ``n // 2 + 1`` points of ``rfft`` for samples that are ``d`` apart."""
 def rfftn(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative."""

@@ -290,7 +290,10 @@ def typename(obj: Any, /) -> str:
 
 
 def synchronize() -> None:
-    """Runs what is pending in this thread and waits for it.
+    """Runs what is pending in this thread and waits until the devices have computed all arrays that there are.
+
+    To measure how long something takes, call it before the clock is read each time, and keep the results until then: what nothing refers
+    to any more is not computed.
 
     Example:
         >>> import jtorch as torch
@@ -298,6 +301,8 @@ def synchronize() -> None:
         >>> torch.synchronize()
     """
     flush()
+    if jax.default_backend() != "cpu" or jax.config.read("jax_cpu_enable_async_dispatch"):
+        jax.block_until_ready(jax.live_arrays())
     jax.effects_barrier()
 
 

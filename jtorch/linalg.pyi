@@ -13,6 +13,8 @@ import numpy as _np
 from jtorch import Generator, Number, Size, Tensor
 from jtorch.devices import device as _device
 from jtorch.dtypes import dtype as _dtype
+from jtorch.layouts import layout as _layout
+from jtorch.layouts import memory_format as _memory_format
 from jtorch.errors import LinAlgError as LinAlgError
 
 class _return_linalg_cholesky_ex(NamedTuple):

@@ -1,16 +1,16 @@
 """Names of ``torch.profiler``: operators timed one by one, in the steps that a schedule names."""
 
-
-
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Callable
 from typing import Any
 
 from . import _refusals
 from .autograd.profiler import profile as _timed
 from .autograd.profiler import record_function as record_function
+from .errors import not_offered
 
 __all__ = [
     "ProfilerAction",
@@ -81,7 +81,18 @@ def schedule(
 class profile(_timed):
     """A block whose operators run one by one, each timed, in the steps that ``schedule`` names (otherwise in all).
 
-    ``on_trace_ready`` is called with the profiler where a recording ends. See ``torch.autograd.profiler.profile``.
+    See ``torch.autograd.profiler.profile`` for what is measured.
+
+    Args:
+        activities: what to look at; everything that there is is, whatever it says.
+        schedule: which action each step takes, by its number; see ``schedule``. The program says by ``step()`` where steps end.
+        on_trace_ready: called with the profiler where a recording ends.
+        record_shapes, profile_memory, with_stack, with_flops, programs: as for ``torch.autograd.profiler.profile``.
+        with_modules: without effect; PyTorch's notes modules of TorchScript only.
+        experimental_config, acc_events, use_cuda, custom_trace_id_callback: without effect; they choose how PyTorch's library measures.
+
+    Raises:
+        NotImplementedError: for an ``execution_trace_observer``.
 
     Example:
         >>> import jtorch as torch
@@ -108,12 +119,23 @@ class profile(_timed):
         acc_events: bool = False,
         use_cuda: bool | None = None,
         custom_trace_id_callback: Any = None,
+        programs: bool = False,
     ) -> None:
-        super().__init__(True, record_shapes=record_shapes)
+        super().__init__(
+            True,
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            programs=programs,
+        )
+        if execution_trace_observer is not None:
+            raise not_offered("profile(execution_trace_observer=...)", "nothing here writes PyTorch's execution traces")
         self.activities = set(activities) if activities else supported_activities()
         self.schedule, self.on_trace_ready = schedule or _default_schedule_fn, on_trace_ready
         self._scheduled = schedule is not None
-        self.profile_memory, self.with_stack, self.with_flops, self.with_modules = profile_memory, with_stack, with_flops, with_modules
+        self.with_modules = with_modules
+        self._metadata: dict[str, Any] = {}
         self.step_num = 0
         self.current_action = self.schedule(0)
         self._step: Any = None
@@ -163,14 +185,35 @@ class profile(_timed):
             self._step.__exit__(None, None, None)
             self._step = None
 
+    def add_metadata(self, key: str, value: str) -> None:
+        """Adds a text to the trace."""
+        self._metadata[key] = value
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Adds what a JSON text says to the trace."""
+        self._metadata[key] = json.loads(value)
+
+    def preset_metadata_json(self, key: str, value: str) -> None:
+        """As ``add_metadata_json``, also before the recording begins."""
+        self.add_metadata_json(key, value)
+
+    def export_chrome_trace(self, path: Any) -> None:
+        """Writes the events as a file for Perfetto (ui.perfetto.dev) and ``chrome://tracing``; compressed if it is named ``.gz``."""
+        self._measured().export_chrome_trace(path, self._metadata)
+
     def events(self) -> Any:
         """The events of the last recording."""
         return self._measured()
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[Any], None]:
-    """What writes each recording as a file of the folder, for ``on_trace_ready``."""
-    import gzip
+    """What writes each recording as a file of the folder, for ``on_trace_ready``.
+
+    Args:
+        dir_name: the folder, which is made if it is not there.
+        worker_name: how the files' names begin; the host and the process if it is not given.
+        use_gzip: whether the files are compressed.
+    """
     import os
     import socket
     import time
@@ -178,12 +221,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
     def handler(prof: Any) -> None:
         os.makedirs(dir_name, exist_ok=True)
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
-        path = os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json")
-        prof.export_chrome_trace(path)
-        if use_gzip:
-            with open(path, "rb") as plain, gzip.open(path + ".gz", "wb") as packed:
-                packed.write(plain.read())
-            os.remove(path)
+        prof.export_chrome_trace(os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip))
 
     return handler
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Iterator
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 from .dispatch import STATIC
 
@@ -28,7 +28,7 @@ class SymBool:
     __slots__ = ()
 
 
-class Size(tuple[Any, ...]):
+class Size(tuple[int, ...]):
     """The sizes of a tensor's dimensions: a tuple of ints that stays a Size when it is sliced, added to or repeated.
 
     Example:
@@ -53,7 +53,11 @@ class Size(tuple[Any, ...]):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(repr, self))}])"
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload  # type: ignore[override]
+    def __getitem__(self, index: SupportsIndex, /) -> int: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Size: ...
+    def __getitem__(self, index: Any, /) -> Any:
         found = tuple.__getitem__(self, index)
         return tuple.__new__(Size, found) if type(index) is slice else found
 

@@ -13,6 +13,8 @@ import numpy as _np
 from jtorch import Generator, Number, Size, Tensor
 from jtorch.devices import device as _device
 from jtorch.dtypes import dtype as _dtype
+from jtorch.layouts import layout as _layout
+from jtorch.layouts import memory_format as _memory_format
 
 def airy_ai(x: Any, *, out: Tensor | None = None) -> Tensor:
     """Airy's function Ai."""

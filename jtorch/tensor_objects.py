@@ -131,6 +131,12 @@ def __reduce_ex__(self: Any, protocol: Any) -> Any:
         >>> pickle.loads(pickle.dumps(torch.tensor([1, 2])))
         tensor([1, 2])
     """
+    if self._al is not None and self._al.storage.detach is not None:  # a wrapper: what it stands for are its attributes
+        from . import _utils
+
+        shape = tuple(self.size()), tuple(self.stride()), self.storage_offset()
+        made = (type(self), self.dtype, *shape, self.layout, self.device, self.requires_grad)
+        return _utils._rebuild_from_type_v2, (_utils._rebuild_wrapper_subclass, type(self), made, state_of(self))
     # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
     cls = None if type(self) is Tensor else type(self)
     if cls is not None and self.is_meta:  # no data of its own

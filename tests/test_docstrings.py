@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import jtorch
@@ -90,3 +91,46 @@ def test_only_what_is_refused_says_that_it_always_raises() -> None:
 def test_methods_show_the_docstring_of_the_function() -> None:
     assert ">>> torch.sqrt(" in (jtorch.sqrt.__doc__ or "")
     assert jtorch.Tensor.sqrt.__doc__ == jtorch.sqrt.__doc__
+
+
+def _classes() -> list[type]:
+    from jtorch import nn, optim
+    from jtorch.optim import lr_scheduler
+    from jtorch.utils.data import DataLoader
+
+    found = [DataLoader]
+    for space, base in ((nn, nn.Module), (optim, optim.Optimizer), (lr_scheduler, lr_scheduler.LRScheduler)):
+        members = [getattr(space, name) for name in dir(space) if not name.startswith("_")]
+        found += [kind for kind in members if isinstance(kind, type) and issubclass(kind, base)]
+    return sorted(set(found), key=lambda kind: kind.__name__)
+
+
+def _described(doc: str) -> set[str]:
+    """The names that the section of arguments of a docstring has something to say about."""
+    section = re.search(r"^( *)Args:\n((?:\1 +.*\n?)+)", inspect.cleandoc(doc), re.MULTILINE)
+    entries = re.findall(r"^    ([\w*][\w*, ]*): +\S.{3,}", section[2] if section else "", re.MULTILINE)
+    return {name.strip("* ") for entry in entries for name in entry.split(",")}
+
+
+def test_classes_describe_every_argument() -> None:
+    silent = {}
+    for kind in _classes():
+        arguments = list(inspect.signature(kind.__init__).parameters)[1:]
+        if missing := set(arguments) - _described(kind.__dict__.get("__doc__") or ""):
+            silent[kind.__name__] = sorted(missing)
+    assert silent == {}
+    assert len(_classes()) > 180
+
+
+def test_no_argument_is_described_that_is_not_there() -> None:
+    invented = {}
+    for kind in _classes():
+        arguments = set(inspect.signature(kind.__init__).parameters)
+        if extra := _described(kind.__doc__ or "") - arguments:
+            invented[kind.__name__] = sorted(extra)
+    assert invented == {}
+
+
+def test_help_says_what_a_tensor_is() -> None:
+    assert {"dtype", "shape", "device", "requires_grad", "recorded"} <= set(re.findall(r"\w+", jtorch.Tensor.__doc__ or ""))
+    assert "_v" not in (jtorch.Tensor.__doc__ or "")

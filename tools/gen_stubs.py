@@ -53,7 +53,13 @@ NAMES = {
 #: Types of parameters that composites leave open, by name.
 OPEN_PARAMETERS = {
     "input": "Tensor", "dtype": "_dtype | None", "device": "_device | str | _int | None", "generator": "Generator | None",
-    "pin_memory": "_bool", "requires_grad": "_bool", "other": "Tensor | Number",
+    "pin_memory": "_bool", "requires_grad": "_bool", "other": "Tensor | Number", "layout": "_layout | None",
+    "memory_format": "_memory_format | None", "exponent": "Tensor | Number",
+    **dict.fromkeys("weight bias running_mean running_var attn_mask".split(), "Tensor | None"),
+    **dict.fromkeys(
+        "target input1 input2 mask grid logits query key anchor positive negative mat1 mat2 src x1 x2 log_probs theta".split(), "Tensor"
+    ),
+    **dict.fromkeys("dim0 dim1 axis0 axis1".split(), "_int"),
 }  # fmt: skip
 #: Results of composites and methods that leave them open; Tensor where nothing is said here.
 OPEN_RESULTS = {
@@ -63,11 +69,11 @@ OPEN_RESULTS = {
         "tuple[Tensor, ...]",
     ),
     **dict.fromkeys(
-        """atleast_1d atleast_2d atleast_3d max min median nanmedian unique unique_consecutive histogram histogramdd tolist std_mean
-        var_mean native_batch_norm native_group_norm native_layer_norm lu multi_head_attention_forward fractional_max_pool2d
-        fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices ldl_factor ldl_factor_ex lstsq where
-        __reduce_ex__ __dlpack__ __dlpack_device__ register_hook register_post_accumulate_grad_hook storage untyped_storage type
-        backward stride grad_fn embedding_bag record_stream size""".split(),
+        """unique unique_consecutive histogram histogramdd tolist native_batch_norm native_group_norm native_layer_norm lu
+        multi_head_attention_forward fractional_max_pool2d
+        fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices ldl_factor ldl_factor_ex lstsq
+        __reduce_ex__ __dlpack__ __dlpack_device__ storage untyped_storage
+        grad_fn embedding_bag record_stream""".split(),
         "Any",
     ),
     **dict.fromkeys(
@@ -80,17 +86,49 @@ OPEN_RESULTS = {
         "_int",
     ),
     **dict.fromkeys("__repr__ __format__".split(), "str"),
-    **dict.fromkeys("retain_grad __setitem__".split(), "None"),
+    **dict.fromkeys("retain_grad __setitem__ backward".split(), "None"),
+    **dict.fromkeys("register_hook register_post_accumulate_grad_hook".split(), "_RemovableHandle"),
+    **dict.fromkeys("std_mean var_mean".split(), "tuple[Tensor, Tensor]"),
     **dict.fromkeys("numpy __array__".split(), "_np.ndarray[Any, _np.dtype[Any]]"),
-    "__float__": "_float", "__complex__": "_complex", "__iter__": "Iterator[Tensor]", "item": "Any", "dim_order": "tuple[_int, ...]",
+    "__float__": "_float", "__complex__": "_complex", "__iter__": "Iterator[Tensor]", "item": "_int | _float | _bool",
+    "dim_order": "tuple[_int, ...]",
     "broadcast_shapes": "Size", "jax": "_jax.Array",
 }  # fmt: skip
 PROPERTIES = {
     "shape": "Size", "dtype": "_dtype", "device": "_device", "ndim": "_int", "itemsize": "_int", "nbytes": "_int", "is_leaf": "_bool",
-    "grad_fn": "Any", "output_nr": "_int", "requires_grad": "_bool", "grad": "Any", "data": "Tensor", "_version": "_int",
+    "grad_fn": "Any", "output_nr": "_int", "requires_grad": "_bool", "grad": "Tensor | None", "data": "Tensor", "_version": "_int",
     "T": "Tensor", "mT": "Tensor", "H": "Tensor", "mH": "Tensor", "real": "Tensor", "imag": "Tensor", "_base": "Tensor | None",
     "retains_grad": "_bool", "names": "tuple[None, ...]",
 }  # fmt: skip
+#: Functions of several forms, whose results have types of their own: each form's parameters after ``input`` (methods have ``self``)
+#: and its result. ``{out}`` is where functions have ``out=``.
+_EXTREMES = [
+    ("{out: Tensor | None}", "Tensor"),
+    ("dim: _int, keepdim: _bool = False, {out: Any}", "_return_values"),
+]
+FORMS = {
+    **{name: [*_EXTREMES, ("other: Tensor, {out: Tensor | None}", "Tensor")] for name in ("max", "min")},
+    **dict.fromkeys("median nanmedian".split(), _EXTREMES),
+    "Tensor.size": [("dim: None = None", "Size"), ("dim: _int", "_int")],
+    "Tensor.view": [("dtype: _dtype", "Tensor"), ("size: Sequence[_int]", "Tensor"), ("*size: _int", "Tensor")],
+    "Tensor.stride": [("dim: None = None", "tuple[_int, ...]"), ("dim: _int", "_int")],
+    "Tensor.type": [
+        ("dtype: None = None, non_blocking: _bool = False", "str"),
+        ("dtype: _dtype | str | type[Any], non_blocking: _bool = False", "Tensor"),
+    ],
+    "where": [
+        ("condition: Tensor", "tuple[Tensor, ...]"),
+        ("condition: Tensor, input: Tensor | Number, other: Tensor | Number, {out: Tensor | None}", "Tensor"),
+    ],
+    **{
+        name: [
+            ("input: Tensor, /", "Tensor"),
+            ("tensors: Sequence[Tensor], /", "tuple[Tensor, ...]"),
+            ("first: Tensor, second: Tensor, /, *others: Tensor", "tuple[Tensor, ...]"),
+        ]
+        for name in ("atleast_1d", "atleast_2d", "atleast_3d")
+    },
+}
 
 
 class _Types(ast.NodeTransformer):
@@ -210,8 +248,25 @@ class Function:
                 return said.replace("Tensor | tuple[Tensor, Tensor]", "Any")
         return "Tensor"
 
+    def _forms(self, forms: list[tuple[str, str]], indent: str) -> Iterator[str]:
+        own = self.name not in ("where", "atleast_1d", "atleast_2d", "atleast_3d")
+        first = "self" if self.method else "input: Tensor" if own else ""
+        for i, (said, result) in enumerate(forms):
+            # ``out`` is keyword-only, and functions alone have it.
+            said, _, out = said.partition("{")
+            kind = out.removeprefix("out: ").removesuffix("}")
+            after = f"*, out: {kind} = None" if out and not self.method else ""
+            head = f"{indent}def {self.name}({', '.join(filter(None, [first, said.rstrip(', '), after]))}) -> {result}:"
+            yield f"{indent}@overload"
+            yield f'{head}\n{indent}    """{self.doc}"""' if self.doc and i == 0 else f"{head} ..."
+
     def render(self, indent: str) -> Iterator[str]:
         """The stub's lines."""
+        forms = FORMS.get(f"Tensor.{self.name}") if self.method else None
+        forms = forms or (None if self.method and self.name == "where" else FORMS.get(self.name))
+        if forms:
+            yield from self._forms(forms, indent)
+            return
         params = list(self.signature.parameters.values())
         if self.method and params and params[0].kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
             params = params[1:]
@@ -276,6 +331,8 @@ def functions(prefix: str) -> list[Function]:
 def named_tuples(used: Iterable[Function]) -> list[str]:
     """Classes for the named results of functions."""
     found = {f.op.returns: f.op.fields for f in used if f.op is not None and f.op.returns}
+    if any(f.name in FORMS for f in used):
+        found["values"] = ("values", "indices")
     return [
         f"class _return_{name}(NamedTuple):\n" + "".join(f"    {field}: Tensor\n" for field in fields)
         for name, fields in sorted(found.items())
@@ -284,8 +341,7 @@ def named_tuples(used: Iterable[Function]) -> list[str]:
 
 def tensor_class(methods: list[Function]) -> list[str]:
     """The stub of Tensor."""
-    # Below the bindings, the package itself knows the class of ``core.py`` without bound methods.
-    lines = ["class Tensor(_CoreTensor):", f'    """{first_line(jtorch.Tensor.__doc__)}"""', ""]
+    lines = ["class Tensor:", f'    """{first_line(jtorch.Tensor.__doc__)}"""', ""]
     lines.append("    def __init__(self, *args: Any, **kwargs: Any) -> None: ...")
     bound = {f.name for f in methods}
     for name, value in sorted(jtorch.Tensor.__dict__.items()):
@@ -325,7 +381,9 @@ def main_stub() -> str:
     """``jtorch/__init__.pyi``."""
     methods, public = functions("Tensor"), functions("")
     lines = [HEADER.format(doc="jtorch's public namespace."), IMPORTS.strip(), "", *exports()]
-    lines += ["from .core import Tensor as _CoreTensor", "from .devices import device as _device", "from .dtypes import dtype as _dtype"]
+    lines += ["from .utils.hooks import RemovableHandle as _RemovableHandle"]
+    lines += ["from .devices import device as _device", "from .dtypes import dtype as _dtype"]
+    lines += ["from .layouts import layout as _layout", "from .layouts import memory_format as _memory_format"]
     if not any(" Generator " in line or line.endswith("random import *") for line in lines):
         lines.append("from .random import Generator")
     lines += ["", "Number: TypeAlias = _int | _float | _bool | _complex", ""]
@@ -346,6 +404,8 @@ def namespace_stub(prefix: str) -> str:
         "from jtorch import Generator, Number, Size, Tensor",
         "from jtorch.devices import device as _device",
         "from jtorch.dtypes import dtype as _dtype",
+        "from jtorch.layouts import layout as _layout",
+        "from jtorch.layouts import memory_format as _memory_format",
     ]
     if prefix == "linalg":
         lines.append("from jtorch.errors import LinAlgError as LinAlgError")
@@ -355,9 +415,39 @@ def namespace_stub(prefix: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def core_stub() -> str:
+    """The stub of ``core.py``: to checkers, its class *is* the public one, with the methods that are bound to it.
+
+    So annotations mean the same on all floors, and nowhere is a tensor a thing that has every attribute.
+    """
+    lines = [HEADER.format(doc="``Tensor`` as all floors see it, and what makes tensors."), IMPORTS.strip(), ""]
+    lines += ["from . import Tensor as Tensor"]
+    lines += ["from .size import Size", "from .dtypes import dtype as _dtype", "from .devices import device as _device", ""]
+    for node in ast.parse((PACKAGE / "core.py").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            lines += [f"from .{node.module} import {a.name} as {a.name}" for a in node.names if a.asname == a.name]
+        elif isinstance(node, ast.ClassDef) and node.name != "Tensor":
+            lines.append(f"class {node.name}({', '.join(ast.unparse(base) for base in node.bases)}): ...")
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            lines.append(f"{node.target.id}: Any")
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            lines.append(f"{node.targets[0].id}: Any")
+        elif isinstance(node, ast.FunctionDef):
+            for p in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
+                said = ast.unparse(p.annotation).replace("np.ndarray", "Any") if p.annotation else "Any"
+                p.annotation = ast.Name(stub_type(said, parameter=True))
+            result = stub_type(ast.unparse(node.returns), parameter=False) if node.returns else "Any"
+            lines.append(f"def {node.name}({ast.unparse(node.args)}) -> {result}: ...")
+    return "\n".join(lines) + "\n"
+
+
 def stubs() -> dict[Path, str]:
     """Every stub's text by its file."""
-    return {PACKAGE / "__init__.pyi": main_stub(), **{PACKAGE / file: namespace_stub(prefix) for prefix, file in NAMESPACES.items()}}
+    return {
+        PACKAGE / "__init__.pyi": main_stub(),
+        PACKAGE / "core.pyi": core_stub(),
+        **{PACKAGE / file: namespace_stub(prefix) for prefix, file in NAMESPACES.items()},
+    }
 
 
 def _difference(path: Path, old: str, new: str) -> str:

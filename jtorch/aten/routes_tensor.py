@@ -233,6 +233,14 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
     return made
 
 
+@route("Tensor.__reduce_ex__")
+def __reduce_ex__(self: Any, protocol: Any) -> Any:
+    from .state import Kernel
+
+    with Kernel():  # a wrapper's attributes are pickled after this, as the operands that they are
+        return Tensor.__reduce_ex__(self, protocol)
+
+
 @route("Tensor.detach_", "detach_")
 def detach_(self: Any) -> Any:
     """Cuts the history, which belongs to the wrapper itself."""

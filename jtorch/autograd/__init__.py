@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .grad_mode import enable_grad as enable_grad
 from .grad_mode import enforce_grad_layout_policy as enforce_grad_layout_policy
@@ -17,6 +17,23 @@ from .grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
+
+if TYPE_CHECKING:  # what ``__getattr__`` finds
+    from . import forward_ad as forward_ad
+    from . import function as function
+    from . import functional as functional
+    from . import graph as graph
+    from . import profiler as profiler
+    from .anomaly_mode import detect_anomaly as detect_anomaly
+    from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
+    from .asking import backward as backward
+    from .asking import grad as grad
+    from .function import Function as Function
+    from .function import FunctionCtx as FunctionCtx
+    from .function import NestedIOFunction as NestedIOFunction
+    from .gradcheck import gradcheck as gradcheck
+    from .gradcheck import gradgradcheck as gradgradcheck
+    from .variable import Variable as Variable
 
 __all__ = [
     "Variable", "Function", "NestedIOFunction", "backward", "grad_mode", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from jtorch import Tensor
 from jtorch.overrides import TorchFunctionMode
+from jtorch.utils import _pytree as pytree
 from jtorch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
@@ -47,9 +49,24 @@ class Operators(TorchDispatchMode):
         around = recorder.innermost
         if around is not None and around.name == name and not around.is_user_annotation:
             around.is_operator = True
-            return recorder.ran(func(*args, **(kwargs or {})))
+            return self._measured(around, func, args, kwargs or {})
         event = recorder.begin(name, args)
         try:
-            return recorder.ran(func(*args, **(kwargs or {})))
+            return self._measured(event, func, args, kwargs or {})
         finally:
             recorder.end(event)
+
+    def _measured(self, event: Any, func: Any, args: Any, kwargs: Any) -> Any:
+        recorder = self.recorder
+        result = recorder.ran(func(*args, **kwargs))
+        if recorder.memory:
+            made = [t for t in pytree.tree_leaves(result) if isinstance(t, Tensor) and t._base is None]
+            given = {id(t) for t in pytree.tree_leaves((args, kwargs))}
+            event.self_cpu_memory_usage += sum(t.nbytes for t in made if id(t) not in given)
+        if recorder.flops:
+            from jtorch.utils.flop_counter import flop_registry
+
+            formula = flop_registry.get(func.overloadpacket)
+            if formula is not None:
+                event.flops += formula(*args, **kwargs, out_val=result)
+        return result

@@ -87,7 +87,7 @@ class Function(metaclass=FunctionMeta):
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any, **kwargs: Any) -> Any:  # ``kwargs`` lets checkers accept overrides of any number of them
         """One gradient for each argument of ``forward``, None where there is none."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
@@ -96,12 +96,12 @@ class Function(metaclass=FunctionMeta):
     vjp = backward
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+    def jvp(ctx: Any, *grad_inputs: Any, **kwargs: Any) -> Any:
         """The derivative in forward mode: one tangent for each output, of one (or None) for each argument."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+    def vmap(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
         """Computes the results for a batch: ``(output, out_dims)`` of arguments whose examples lie along ``in_dims``."""
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."

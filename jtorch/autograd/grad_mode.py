@@ -7,7 +7,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Self, TypeVar, overload
 
 from ..dispatch import set_marking
 
@@ -44,6 +44,9 @@ class _Mode(threading.local):
 MODE = _Mode()
 
 
+_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
+
+
 class _Decorating(contextlib.ContextDecorator):
     """A context manager that also decorates functions, generators and classes, entering anew for each call or resumption."""
 
@@ -51,7 +54,10 @@ class _Decorating(contextlib.ContextDecorator):
         """Another one like it, for one more entering."""
         return type(self)()
 
-    def __call__(self, func: Any) -> Any:
+    def __call__(self, func: _Decorated) -> _Decorated:
+        return self._decorated(func)
+
+    def _decorated(self, func: Any) -> Any:
         if inspect.isclass(func):
             func.__init__ = self(func.__init__)
             return func
@@ -106,6 +112,10 @@ class no_grad(_Decorating):
     def __init__(self, orig_func: Any = None) -> None:
         self.previous = True
 
+    @overload
+    def __new__(cls, orig_func: None = None) -> Self: ...
+    @overload
+    def __new__(cls, orig_func: _Decorated) -> _Decorated: ...
     def __new__(cls, orig_func: Any = None) -> Any:
         """The manager, or the decorated function if one is given."""
         if orig_func is not None:  # ``@no_grad`` without parentheses
@@ -159,7 +169,7 @@ class set_grad_enabled(_Decorating):
         self.mode = mode
         MODE.set(mode)
 
-    def __call__(self, func: Any) -> Any:
+    def __call__(self, func: _Decorated) -> _Decorated:
         """Decorates; merely making the decorator changes nothing."""
         MODE.set(self.previous)
         return super().__call__(func)
@@ -201,6 +211,10 @@ class inference_mode(_Decorating):
         (False, True)
     """
 
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: _Decorated) -> _Decorated: ...
     def __new__(cls, mode: Any = True) -> Any:
         """The manager, or the decorated function if one is given."""
         if isinstance(mode, bool):

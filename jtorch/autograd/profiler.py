@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
+import threading
 import time
 from typing import Any
 
@@ -15,6 +18,8 @@ from .profiler_util import EventList, FunctionEvent
 
 __all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 #: Recorders at work, the innermost last.
 _RECORDING: list[Recorder] = []
 
@@ -22,17 +27,28 @@ _RECORDING: list[Recorder] = []
 class Recorder:
     """Notes the calls of functions and operators while it is at work."""
 
-    def __init__(self, shapes: bool) -> None:
-        self.shapes = shapes
+    def __init__(
+        self, shapes: bool, memory: bool = False, stacks: bool = False, flops: bool = False, programs: bool = False
+    ) -> None:
+        from ._profiler_phases import Phases
+
+        self.shapes, self.memory, self.stacks, self.flops, self.programs = shapes, memory, stacks, flops, programs
+        self.on_device = jax.default_backend() != "cpu"
         self.events: list[FunctionEvent] = []
+        self.phases: list[Any] = []
+        self.thread = threading.get_ident()
+        self._engine = Phases(self._ended)
         self._open: list[FunctionEvent] = []
         self._modes: list[Any] = []
 
     def start(self) -> None:
-        """Begins: from now on, operators run one by one."""
+        """Begins: from now on, operators run one by one, unless the programs that they are part of are looked at."""
+        from ..engine import flush
         from ._profiler_modes import Functions, Operators
 
-        self._modes = [Functions(self), Operators(self)]
+        flush()  # what is pending is none of the block's
+        self._modes = [] if self.programs else [Functions(self), Operators(self)]
+        self._engine.start()
         for mode in self._modes:
             mode.__enter__()
         _RECORDING.append(self)
@@ -42,11 +58,30 @@ class Recorder:
         _RECORDING.remove(self)
         for mode in reversed(self._modes):
             mode.__exit__(None, None, None)
+        try:
+            self.ran(None)  # what is pending is the block's
+        finally:
+            self._engine.stop()
+
+    def _ended(self, phase: Any) -> None:
+        """The engine has done something, for the innermost event if that is this thread's."""
+        self.phases.append(phase)
+        if self.programs:  # there are no operators that this is a part of
+            event = self.begin(f"{phase.kind}: {phase.name}")
+            event.is_phase, event.self_phases = True, {phase.kind: phase.self_time}
+            self.end(event)
+            event.time_range.start, event.time_range.end = phase.start, phase.start + phase.self_time
+        elif self._open and phase.thread == self.thread:
+            spent = self._open[-1].self_phases
+            spent[phase.kind] = spent.get(phase.kind, 0.0) + phase.self_time
 
     def begin(self, name: str, operands: Any = (), annotation: bool = False) -> FunctionEvent:
         """An event that has begun, inside of those that have not ended."""
         shapes = [list(getattr(x, "shape", ())) for x in operands] if self.shapes else None
         event = FunctionEvent(len(self.events), name, time.perf_counter_ns() / 1e3, shapes, annotation)
+        event.on_device = self.on_device
+        if self.stacks:
+            event.stack = _stack()
         if self._open:
             event.cpu_parent = self._open[-1]
             self._open[-1].cpu_children.append(event)
@@ -78,6 +113,18 @@ class Recorder:
     def innermost(self) -> FunctionEvent | None:
         """The event that has not ended."""
         return self._open[-1] if self._open else None
+
+
+def _stack() -> list[str]:
+    """The lines of the program that led here, the innermost first, without those of this package."""
+    found = []
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith((_PACKAGE, "<")):
+            found.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
+        frame = frame.f_back
+    return found
 
 
 class record_function:
@@ -116,10 +163,23 @@ class record_function:
 class profile:
     """A block whose operators run one by one, each timed.
 
-    Outside of such blocks operators are fused into programs, which are faster than the sum of their parts. Use ``jax.profiler.trace`` to
-    look into those.
+    Outside of such blocks operators are fused into programs, which are faster than the sum of their parts. ``programs=True`` leaves it at
+    that: nothing runs otherwise than outside, and the events are kernels, programs and what else the engine did.
 
-    Differs from torch: memory, floating-point operations, stacks and times of other devices than the host are given as zero or empty.
+    Each event says how long the engine compiled for it, ran kernels by NumPy, ran compiled programs (until their results were there) and
+    moved arrays: ``self_compile_time_total``, ``self_host_time_total``, ``self_program_time_total``, ``self_transfer_time_total``.
+
+    Args:
+        enabled: whether anything is measured.
+        record_shapes: whether events have the shapes of operands (``input_shapes``).
+        profile_memory: whether events have the bytes of the results they made (``cpu_memory_usage``), and tables show them.
+        with_stack: whether events have the lines of the program that led to them (``stack``).
+        with_flops: whether operators of matrices have their floating-point operations (``flops``).
+        programs: whether operators are left to be fused.
+        options: ``use_cpu``, ``use_cuda``, ``use_device``, ``use_kineto`` and others of PyTorch's, which choose between its own backends.
+
+    Differs from torch: memory is that of results when they are made; what is freed is not counted. The time of another device is that of
+    compiled programs, not of single kernels of theirs, which ``jax.profiler.trace`` shows.
 
     Example:
         >>> import jtorch as torch
@@ -129,8 +189,19 @@ class profile:
         ['aten::ones', 'aten::exp']
     """
 
-    def __init__(self, enabled: bool = True, *, record_shapes: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        programs: bool = False,
+        **options: Any,
+    ) -> None:
         self.enabled, self.record_shapes, self.options = enabled, record_shapes, options
+        self.profile_memory, self.with_stack, self.with_flops, self.programs = profile_memory, with_stack, with_flops, programs
         self.entered = False
         self._recorder: Recorder | None = None
         self._events: EventList | None = None
@@ -145,13 +216,14 @@ class profile:
         return self
 
     def _record(self) -> None:
-        self._recorder = Recorder(self.record_shapes)
+        self._recorder = Recorder(self.record_shapes, self.profile_memory, self.with_stack, self.with_flops, self.programs)
         self._recorder.start()
 
     def _finish(self) -> None:
         if self._recorder is not None:
             self._recorder.stop()
-            self._events, self._recorder = EventList(self._recorder.events), None
+            found, self._recorder = self._recorder, None
+            self._events = EventList(found.events, phases=found.phases, memory=found.memory, flops=found.flops)
 
     def __exit__(self, *exc: object) -> None:
         self._finish()
@@ -181,7 +253,14 @@ class profile:
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
         """The averages of the events of each name (and shapes of operands)."""
-        return self._measured().key_averages(group_by_input_shape)
+        return self._measured().key_averages(group_by_input_shape, group_by_stack_n)
+
+    def phase_times(self) -> dict[str, float]:
+        """How long, in microseconds, the engine compiled, ran kernels by NumPy (``host``) and compiled programs, and moved arrays.
+
+        An addition to PyTorch's.
+        """
+        return self._measured().phase_times()
 
     def total_average(self) -> Any:
         """All events as one."""
@@ -192,8 +271,14 @@ class profile:
         return self._measured().table(sort_by=sort_by, row_limit=row_limit, **options)
 
     def export_chrome_trace(self, path: Any) -> None:
-        """Writes the events as a file for ``chrome://tracing``."""
+        """Writes the events as a file for Perfetto and ``chrome://tracing``."""
         self._measured().export_chrome_trace(path)
+
+    def export_stacks(self, path: Any, metric: str = "self_cpu_time_total") -> None:
+        """Writes the time of each place in the program, for tools that draw flame graphs; needs ``with_stack=True``."""
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True.")
+        self._measured().export_stacks(path, metric)
 
 
 def _not_per_op(name: str) -> NotImplementedError:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
+
+#: What the engine did, as events and tables call it: the attribute of its time, and the column.
+PHASES = {"compile": "Compile", "host": "Host tier", "program": "Programs", "transfer": "Transfers"}
 
 _COLUMNS = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
 
@@ -17,6 +21,14 @@ def _format_time(us: float) -> str:
     if us >= 1e6:
         return f"{us / 1e6:.3f}s"
     return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+
+
+def _format_memory(nbytes: int) -> str:
+    """A number of bytes as text, in the unit that suits."""
+    for unit, size in (("Gb", 1 << 30), ("Mb", 1 << 20), ("Kb", 1 << 10)):
+        if abs(nbytes) >= size:
+            return f"{nbytes / size:.2f} {unit}"
+    return f"{nbytes} b"
 
 
 def _format_share(part: float, whole: float) -> str:
@@ -40,15 +52,64 @@ class _Times:
     count: int
     cpu_time_total: float
     self_cpu_time_total: float
-    #: What is not measured here: times of other devices, memory, operations per second.
-    device_time_total = self_device_time_total = device_time = 0.0
-    cpu_memory_usage = self_cpu_memory_usage = device_memory_usage = self_device_memory_usage = 0
+    #: By kind of phase (``PHASES``), the time that the engine spent for this itself, and with the calls it made; in microseconds.
+    self_phases: dict[str, float]
+    phases: dict[str, float]
+    #: Of results of its own; those of what it called included without ``self``.
+    cpu_memory_usage = self_cpu_memory_usage = 0
     flops = 0
+    #: Whether compiled programs run on another device than the host.
+    on_device = False
     is_async = is_remote = is_legacy = False
     node_id = -1
     scope = 0
     overload_name = ""
     stack: list[str] = []
+
+    @property
+    def device_time_total(self) -> float:
+        """The time of compiled programs on another device than the host."""
+        return self.phases.get("program", 0.0) if self.on_device else 0.0
+
+    @property
+    def self_device_time_total(self) -> float:
+        """``device_time_total`` without the calls it made."""
+        return self.self_phases.get("program", 0.0) if self.on_device else 0.0
+
+    @property
+    def device_time(self) -> float:
+        """The mean of ``device_time_total``."""
+        return self.device_time_total / self.count if self.count else 0.0
+
+    @property
+    def device_memory_usage(self) -> int:
+        """The memory of results on another device than the host."""
+        return self.cpu_memory_usage if self.on_device else 0
+
+    @property
+    def self_device_memory_usage(self) -> int:
+        """``device_memory_usage`` without the calls it made."""
+        return self.self_cpu_memory_usage if self.on_device else 0
+
+    @property
+    def self_compile_time_total(self) -> float:
+        """The time of tracing, lowering and compiling kernels and programs."""
+        return self.self_phases.get("compile", 0.0)
+
+    @property
+    def self_host_time_total(self) -> float:
+        """The time of kernels that NumPy ran."""
+        return self.self_phases.get("host", 0.0)
+
+    @property
+    def self_program_time_total(self) -> float:
+        """The time of compiled kernels and programs, until their results were there."""
+        return self.self_phases.get("program", 0.0)
+
+    @property
+    def self_transfer_time_total(self) -> float:
+        """The time of moving arrays between the host and JAX."""
+        return self.self_phases.get("transfer", 0.0)
 
     @property
     def cpu_time(self) -> float:
@@ -82,12 +143,30 @@ class FunctionEvent(_Times):
         self.cpu_parent: FunctionEvent | None = None
         self.cpu_children: list[FunctionEvent] = []
         self.thread = 1
+        self.self_phases = {}
+        self.self_cpu_memory_usage = 0
+        self.stack = []
+        self.is_phase = False  # of the engine, which traces show in rows of its own
         self.is_operator = False  # whether the call is that of the operator itself
 
     @property
     def key(self) -> str:
         """The name."""
         return self.name
+
+    @property
+    def phases(self) -> dict[str, float]:  # type: ignore[override]
+        """The times of the engine, with those of the calls it made."""
+        found = dict(self.self_phases)
+        for child in self.cpu_children:
+            for kind, time in child.phases.items():
+                found[kind] = found.get(kind, 0.0) + time
+        return found
+
+    @property
+    def cpu_memory_usage(self) -> int:  # type: ignore[override]
+        """The bytes of results, with those of the calls it made."""
+        return self.self_cpu_memory_usage + sum(child.cpu_memory_usage for child in self.cpu_children)
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
@@ -117,12 +196,22 @@ class FunctionEventAvg(_Times):
         self.is_user_annotation = False
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None
+        self.self_phases, self.phases = {}, {}
+        self.cpu_memory_usage = self.self_cpu_memory_usage = self.flops = 0
+        self.stack = []
 
     def add(self, other: Any) -> FunctionEventAvg:
         """Takes in an event or another average."""
         if self.key is None:
             self.key, self.input_shapes, self.is_user_annotation = other.key, other.input_shapes, other.is_user_annotation
             self.cpu_parent, self.cpu_children = other.cpu_parent, other.cpu_children
+            self.stack, self.on_device = other.stack, other.on_device
+        for mine, theirs in ((self.self_phases, other.self_phases), (self.phases, other.phases)):
+            for kind, time in theirs.items():
+                mine[kind] = mine.get(kind, 0.0) + time
+        self.cpu_memory_usage += other.cpu_memory_usage
+        self.self_cpu_memory_usage += other.self_cpu_memory_usage
+        self.flops += other.flops
         self.count += other.count
         self.cpu_time_total += other.cpu_time_total
         self.self_cpu_time_total += other.self_cpu_time_total
@@ -133,16 +222,29 @@ class FunctionEventAvg(_Times):
     def __repr__(self) -> str:
         return (
             f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str}  "
-            f"self_cuda_time=0.000us cuda_time=0.000us input_shapes={self.input_shapes} cpu_memory_usage=0 cuda_memory_usage=0>"
+            f"self_cuda_time={_format_time(self.self_device_time_total)} cuda_time={_format_time(self.device_time)} "
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} cuda_memory_usage={self.device_memory_usage}>"
         )
 
 
 class EventList(list[Any]):
     """Events, or averages of them."""
 
-    def __init__(self, events: Iterable[Any] = (), *, by_shape: bool = False, total: float | None = None) -> None:
+    def __init__(
+        self,
+        events: Iterable[Any] = (),
+        *,
+        by_shape: bool = False,
+        by_stack: int = 0,
+        total: float | None = None,
+        phases: Iterable[Any] = (),
+        memory: bool = False,
+        flops: bool = False,
+    ) -> None:
         super().__init__(events)
-        self._by_shape, self._total = by_shape, total
+        self._by_shape, self._by_stack, self._total, self._memory, self._flops = by_shape, by_stack, total, memory, flops
+        #: What the engine did meanwhile, in the order in which it ended.
+        self.phases = list(phases)
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -152,15 +254,33 @@ class EventList(list[Any]):
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """The averages of events of the same name (and shapes of operands). Stacks and overloads are not noted."""
+        """The averages of events of the same name (and shapes of operands, and innermost lines of the stack). Overloads are not noted."""
         found: dict[Any, FunctionEventAvg] = {}
         for event in self:
-            key = (event.key, str(event.input_shapes) if group_by_input_shapes else "")
+            lines = tuple(event.stack[:group_by_stack_n]) if group_by_stack_n else ()
+            key = (event.key, str(event.input_shapes) if group_by_input_shapes else "", lines)
             found.setdefault(key, FunctionEventAvg()).add(event)
         if not group_by_input_shapes:
             for average in found.values():
                 average.input_shapes = ""
-        return EventList(found.values(), by_shape=group_by_input_shapes, total=self.self_cpu_time_total)
+        for (_, _, lines), average in found.items():
+            average.stack = list(lines)
+        return EventList(
+            found.values(),
+            by_shape=group_by_input_shapes,
+            by_stack=group_by_stack_n,
+            total=self.self_cpu_time_total,
+            phases=self.phases,
+            memory=self._memory,
+            flops=self._flops,
+        )
+
+    def phase_times(self) -> dict[str, float]:
+        """The time that the engine spent in each kind of phase, in microseconds."""
+        found = dict.fromkeys(PHASES, 0.0)
+        for phase in self.phases:
+            found[phase.kind] += phase.self_time
+        return found
 
     def total_average(self) -> FunctionEventAvg:
         """All events as one, called ``Total``."""
@@ -192,7 +312,12 @@ class EventList(list[Any]):
                 raise AttributeError(f"'{type(events[0]).__name__}' object has no attribute '{by}'")
             events.sort(key=lambda e: getattr(e, by), reverse=True)
         whole = self.self_cpu_time_total
-        columns = (*_COLUMNS, "Input Shapes") if self._by_shape else _COLUMNS
+        shown = [kind for kind in PHASES if any(e.phases.get(kind) for e in self)]
+        columns = [*_COLUMNS, *(PHASES[kind] for kind in shown)]
+        columns += ["CPU Mem", "Self CPU Mem"] if self._memory else []
+        columns += ["Total FLOPs"] if self._flops else []
+        columns += ["Input Shapes"] if self._by_shape else []
+        columns += ["Source Location"] if self._by_stack else []
         rows = []
         for e in events[: row_limit if row_limit >= 0 else None]:
             name = str(e.key)
@@ -200,23 +325,80 @@ class EventList(list[Any]):
                 name = name[: max_name_column_width - 3] + "..."
             share, total = _format_share(e.self_cpu_time_total, whole), _format_share(e.cpu_time_total, whole)
             row = [name, share, e.self_cpu_time_total_str, total, e.cpu_time_total_str, e.cpu_time_str, str(e.count)]
-            rows.append([*row, str(e.input_shapes)[:max_shapes_column_width]] if self._by_shape else row)
+            row += [_format_time(e.self_phases.get(kind, 0.0)) for kind in shown]
+            row += [_format_memory(e.cpu_memory_usage), _format_memory(e.self_cpu_memory_usage)] if self._memory else []
+            row += [str(e.flops) if e.flops else "--"] if self._flops else []
+            row += [str(e.input_shapes)[:max_shapes_column_width]] if self._by_shape else []
+            row += [(e.stack[0] if e.stack else "")[-max_src_column_width:]] if self._by_stack else []
+            rows.append(row)
         widths = [max(12, len(c), *(len(r[i]) for r in rows)) + 2 for i, c in enumerate(columns)]
         rule = "  ".join("-" * w for w in widths) + "  "
         lines = [rule, *("  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) + "  " for row in (columns, *rows)), rule]
         lines[1:3] = [lines[1], rule, lines[2]] if rows else [lines[1], rule]
         if header is not None:
             lines = ["=" * len(rule), header, *lines]
-        return "\n".join(lines) + f"\nSelf CPU time total: {_format_time(whole)}\n"
+        text = "\n".join(lines) + f"\nSelf CPU time total: {_format_time(whole)}\n"
+        spent = {kind: time for kind, time in self.phase_times().items() if time}
+        return text + "".join(f"{PHASES[kind]} time total: {_format_time(time)}\n" for kind, time in spent.items())
 
     def __str__(self) -> str:
         return self.table()
 
-    def export_chrome_trace(self, path: Any) -> None:
-        """Writes the events as a file for ``chrome://tracing``."""
-        events = [
-            {"name": e.name, "ph": "X", "cat": "user_annotation" if e.is_user_annotation else "cpu_op", "pid": 0, "tid": e.thread}
-            | {"ts": e.time_range.start, "dur": e.cpu_time_total, "args": {"Input Dims": e.input_shapes}}
-            for e in self
-        ]
-        Path(path).write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    def export_chrome_trace(self, path: Any, metadata: dict[str, Any] | None = None) -> None:
+        """Writes the events as a file for Perfetto (ui.perfetto.dev) and ``chrome://tracing``; compressed if it is named ``.gz``.
+
+        What the engine did has rows of its own below those of the program: compiling, the host tier, compiled programs, transfers.
+        """
+        import gzip
+
+        process = os.getpid()
+        rows = {kind: 1001 + i for i, kind in enumerate(PHASES)}
+        events: list[dict[str, Any]] = [_named(process, None, "process_name", "python")]
+        events += [_named(process, thread, "thread_name", f"thread {thread}") for thread in sorted({e.thread for e in self})]
+        events += [_named(process, row, "thread_name", PHASES[kind]) for kind, row in rows.items()]
+        for e in self:
+            if e.is_phase:
+                continue
+            about = {"Input Dims": e.input_shapes} | ({"Call stack": ";".join(e.stack)} if e.stack else {})
+            about |= {f"{PHASES[kind]} (us)": time for kind, time in e.self_phases.items()}
+            category = "user_annotation" if e.is_user_annotation else "cpu_op"
+            events.append(_span(e.name, category, process, e.thread, e.time_range.start, e.cpu_time_total, about))
+        for p in self.phases:
+            about = {"Bytes": p.nbytes} if p.nbytes else {}
+            events.append(_span(p.name, p.kind, process, rows[p.kind], p.start, p.end - p.start, about))
+        made = 0
+        for e in sorted(self, key=lambda e: e.time_range.end):
+            if self._memory and e.self_cpu_memory_usage:
+                made += e.self_cpu_memory_usage
+                at = {"pid": process, "ts": e.time_range.end}
+                events.append({"name": "memory of results", "ph": "C", **at, "args": {"bytes made": made}})
+        text = json.dumps({"schemaVersion": 1, "displayTimeUnit": "ms", **(metadata or {}), "traceEvents": events})
+        if str(path).endswith(".gz"):
+            with gzip.open(path, "wt") as file:
+                file.write(text)
+        else:
+            Path(path).write_text(text)
+
+    def export_stacks(self, path: Any, metric: str = "self_cpu_time_total") -> None:
+        """Writes a line ``outermost;...;innermost microseconds`` for each place in the program, which tools for flame graphs read.
+
+        Raises:
+            ValueError: for another ``metric`` than ``self_cpu_time_total`` and ``self_cuda_time_total``.
+        """
+        if metric not in ("self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"):
+            raise ValueError("metric should be one of: " + str(["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total"]))
+        by = metric if metric == "self_cpu_time_total" else "self_device_time_total"
+        found: dict[str, int] = {}
+        for e in self:
+            if e.stack and int(getattr(e, by)) > 0:
+                line = ";".join(entry.replace(" ", "_").replace(";", "_") for entry in reversed(e.stack))
+                found[line] = found.get(line, 0) + int(getattr(e, by))
+        Path(path).write_text("".join(f"{line} {time}\n" for line, time in found.items()))
+
+
+def _span(name: str, category: str, process: int, row: int, start: float, taken: float, about: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "ph": "X", "cat": category, "pid": process, "tid": row, "ts": start, "dur": taken, "args": about}
+
+
+def _named(process: int, row: int | None, kind: str, name: str) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": process, "args": {"name": name}} | ({} if row is None else {"tid": row})

@@ -7,8 +7,6 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from .. import engine as _engine
-
 
 class Stream:
     """The host's only stream."""
@@ -83,8 +81,10 @@ def stream(stream: Any) -> Any:
 
 
 def synchronize(device: Any = None) -> None:
-    """Runs what is pending."""
-    _engine.flush()
+    """Runs what is pending in this thread and waits for it, as ``jtorch.synchronize`` does."""
+    from ..interop import synchronize as wait
+
+    wait()
 
 
 def get_capabilities() -> dict[str, Any]:

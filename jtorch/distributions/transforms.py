@@ -85,7 +85,7 @@ class PowerTransform(Transform):
         return self.exponent.sign()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PowerTransform) and self.exponent.eq(other.exponent).all().item()
+        return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all())
 
     def _call(self, x: Any) -> Any:
         return x.pow(self.exponent)

@@ -481,7 +481,8 @@ def _function_of(op: UserOp) -> Any:
     plain: dict[str, Any] = {"forward": forward, "setup_context": setup_context, "backward": backward, "vmap": vmap}
     name = f"GeneratedBackwardFor_{overload._namespace}_{overload._opname}_{overload._overloadname}"
     methods = {n: staticmethod(f) for n, f in plain.items()}
-    return type(torch.autograd.Function)(name, (torch.autograd.Function,), methods)
+    kind: Any = type(torch.autograd.Function)
+    return kind(name, (torch.autograd.Function,), methods)
 
 
 def _grouped(op: UserOp, counts: Sequence[int | None], flat: Sequence[Any]) -> tuple[Any, ...]:

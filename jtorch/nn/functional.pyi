@@ -13,6 +13,8 @@ import numpy as _np
 from jtorch import Generator, Number, Size, Tensor
 from jtorch.devices import device as _device
 from jtorch.dtypes import dtype as _dtype
+from jtorch.layouts import layout as _layout
+from jtorch.layouts import memory_format as _memory_format
 
 def _sym_int(a: Any) -> Tensor:
     """``int(a)``: towards zero."""
@@ -34,7 +36,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None]
     """The maxima of a volume over windows that cover it evenly, with ``return_indices`` also their places, counted in row- ..."""
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool3d`` that always returns the indices too."""
-def affine_grid(theta: Any, size: Any, align_corners: _bool | None = None) -> Tensor:
+def affine_grid(theta: Tensor, size: Any, align_corners: _bool | None = None) -> Tensor:
     """The grid, for ``grid_sample``, of the affine maps ``theta`` applied to the places of an output of ``size``."""
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs."""
@@ -44,7 +46,7 @@ def avg_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int |
     """The average of each window of an image, or its sum divided by ``divisor_override``."""
 def avg_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
     """The average of each window of a volume, or its sum divided by ``divisor_override``."""
-def batch_norm(input: Tensor, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
     """Normalises each channel (dimension 1) and applies its parameters: in training by the batch's own moments, towards ..."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every ``k``."""
@@ -78,7 +80,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
     """The cross entropy between ``target`` and the softmax of the scores ``input``."""
-def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: str = 'mean', zero_infinity: _bool = False) -> Tensor:
+def ctc_loss(log_probs: Tensor, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: str = 'mean', zero_infinity: _bool = False) -> Tensor:
     """The negative log likelihood of label sequences, summed over their alignments to the frames, with ``blank`` between ..."""
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ..."""
@@ -92,9 +94,9 @@ def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """``input`` where positive, else ``alpha * expm1(input)``."""
 def elu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """In-place form of ``elu``."""
-def embedding(input: Tensor, weight: Any, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
+def embedding(input: Tensor, weight: Tensor | None, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of ``weight`` at the indices ``input``; those longer than ``max_norm`` are first scaled down in place."""
-def embedding_bag(input: Tensor, weight: Any, offsets: Any = None, max_norm: _float | None = None, norm_type: _float = 2, scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
+def embedding_bag(input: Tensor, weight: Tensor | None, offsets: Any = None, max_norm: _float | None = None, norm_type: _float = 2, scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
     """The sum, mean or maximum (``mode``) of the rows of ``weight`` in each bag of indices, without keeping the rows."""
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels."""
@@ -114,13 +116,13 @@ def gelu(input: Tensor, *, approximate: str = 'none', out: Tensor | None = None)
     """``input * Phi(input)`` with the normal distribution's ``Phi``, or with ``approximate="tanh"`` a formula near it."""
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """The first half along ``dim`` times the sigmoid of the second half."""
-def grid_sample(input: Tensor, grid: Any, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: _bool | None = None) -> Tensor:
+def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: _bool | None = None) -> Tensor:
     """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first; see ``torch.grid_sampler``."""
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
     """Normalises each sample's channels in ``num_groups`` groups to mean 0 and (biased) variance 1, then applies the ..."""
-def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Tensor:
+def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Tensor | None = None, out_dtype: Any = None) -> Tensor:
     """One matrix product for each group: a dimension of a 2-d operand is cut into groups that end at ``offs``."""
-def gumbel_softmax(logits: Any, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
+def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
     """A sample of the Gumbel-softmax distribution along ``dim``; with ``hard`` one-hot, with the gradient of the soft sample."""
 def hardshrink(input: Tensor, lambd: _int | _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 within ``[-lambd, lambd]``, ``input`` outside."""
@@ -136,7 +138,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, si
     """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1."""
 def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor:
     """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond."""
-def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
     """Normalises each channel of each sample by its own moments and applies the channel's parameters."""
 def interpolate(input: Tensor, size: _int | Sequence[_int] | None = None, scale_factor: _float | Sequence[_float] | None = None, mode: str = 'nearest', align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None, antialias: _bool = False) -> Tensor:
     """Resizes the spatial dimensions to ``size``, or by ``scale_factor``."""
@@ -152,7 +154,7 @@ def leaky_relu_(input: Tensor, negative_slope: Number = 0.01, inplace: _bool = F
     """In-place form of ``leaky_relu``."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``."""
-def linear_cross_entropy(input: Tensor, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None, reduction: str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: Any = None) -> Tensor:
+def linear_cross_entropy(input: Tensor, linear_weight: Any, target: Tensor, *, linear_bias: Any = None, weight: Tensor | None = None, reduction: str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: Any = None) -> Tensor:
     """``cross_entropy(linear(input, linear_weight, linear_bias), target)``."""
 def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0) -> Tensor:
     """Divides each element by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``."""
@@ -190,7 +192,7 @@ def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """``input * tanh(softplus(input))``."""
 def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
     """The squared differences, averaged (over the weights, if given), summed or as they are."""
-def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Any, out_proj_bias: Any, training: _bool = True, key_padding_mask: Any = None, need_weights: _bool = True, attn_mask: Any = None, use_separate_proj_weight: _bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> Any:
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Any, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Any, out_proj_bias: Any, training: _bool = True, key_padding_mask: Any = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> Any:
     """Projects query, key and value, attends with ``num_heads`` heads, and projects the heads' results; also returns the ..."""
 def multi_margin_loss(input: Tensor, target: Tensor, p: _int | _float = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The mean over all wrong classes of ``max(0, margin - input[target] + input[class]) ** p``, times the weight of the ..."""
@@ -208,7 +210,7 @@ def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host."""
 def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: Number | None = None) -> Tensor:
     """Pads the last dimensions: with ``value`` (``"constant"``), mirrored (``"reflect"``), by the edge (``"replicate"``), ..."""
-def pairwise_distance(x1: Any, x2: Any, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """The ``p``-norms over the last dimension of ``x1 - x2 + eps``."""
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to those after it, ..."""
@@ -232,11 +234,11 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.33333333333333
     """``rrelu``, written into ``input`` if ``inplace``."""
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
     """In-place form of ``rrelu``."""
-def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: _float = 0.0, is_causal: _bool = False, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Any, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
     """``softmax(query @ key.T * scale + attn_mask) @ value``, the probabilities dropped out with ``dropout_p``."""
-def scaled_grouped_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Any = None, offs: Any = None, output_dtype: Any = ..., contraction_dim: Any = (), use_fast_accum: Any = False) -> Tensor:
+def scaled_grouped_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Tensor | None = None, offs: Any = None, output_dtype: Any = ..., contraction_dim: Any = (), use_fast_accum: Any = False) -> Tensor:
     """Not offered: it multiplies float8 blocks by their scales in one CUDA kernel; multiply by the scales and use matmul ..."""
-def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Any = None, output_dtype: Any = ..., contraction_dim: Any = (), use_fast_accum: Any = False) -> Tensor:
+def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Tensor | None = None, output_dtype: Any = ..., contraction_dim: Any = (), use_fast_accum: Any = False) -> Tensor:
     """Not offered: it multiplies float8 blocks by their scales in one CUDA kernel; multiply by the scales and use matmul ..."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1."""
@@ -268,9 +270,9 @@ def threshold(input: Tensor, threshold: Number, value: Number, inplace: _bool = 
     """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``."""
 def threshold_(input: Tensor, threshold: Number, value: Number, inplace: _bool = False) -> Tensor:
     """In-place form of ``threshold``."""
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """``max(0, distance(anchor, positive) - distance(anchor, negative) + margin)`` with ``p``-norm distances."""
-def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[..., Any] | None = None, margin: _float = 1.0, swap: _bool = False, reduction: str = 'mean') -> Tensor:
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[..., Any] | None = None, margin: _float = 1.0, swap: _bool = False, reduction: str = 'mean') -> Tensor:
     """``triplet_margin_loss`` with any distance, the Euclidean one by default."""
 def unfold(input: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, stride: _int | Sequence[_int] = 1) -> Tensor:
     """Copies the sliding windows of images into columns."""

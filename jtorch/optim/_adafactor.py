@@ -14,7 +14,18 @@ __all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(Optimizer):
-    """Adafactor: second moments of matrices kept as row and column sums (https://arxiv.org/abs/1804.04235)."""
+    """Adafactor: second moments of matrices kept as row and column sums (https://arxiv.org/abs/1804.04235).
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        beta2_decay: the power with which the old average of squares loses weight.
+        eps: what is added to squares, and the smallest root mean square of a parameter; None for the smallest step of the dtype.
+        d: the largest root mean square of a step.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+    """
 
     __module__ = "jtorch.optim"  # the name that files know it by
 
@@ -59,7 +70,7 @@ class Adafactor(Optimizer):
         self._set_group_defaults(foreach=None)
 
     def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
-        grad = p.grad
+        grad: Any = p.grad
         state = {"step": new_step(group)}
         if grad.dim() > 1:
             state["row_var"] = grad.new_zeros([*grad.shape[:-1], 1])

@@ -85,7 +85,12 @@ def _flag(scheduler: Any, name: str) -> Iterator[None]:
 
 
 class LRScheduler:
-    """Base class of schedules: ``get_lr`` gives the rates at ``last_epoch``."""
+    """Base class of schedules: ``get_lr`` gives the rates at ``last_epoch``.
+
+    Args:
+        optimizer: whose learning rates are set.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     __module__ = "jtorch.optim.lr_scheduler"  # the name that files know it by
 

@@ -37,7 +37,23 @@ class _CyclesMomentum(LRScheduler):
 
 
 class CyclicLR(_CyclesMomentum):
-    """Rates that go up and down between ``base_lr`` and ``max_lr`` (https://arxiv.org/abs/1506.01186)."""
+    """Rates that go up and down between ``base_lr`` and ``max_lr`` (https://arxiv.org/abs/1506.01186).
+
+    Args:
+        optimizer: whose learning rates are set.
+        base_lr: the smallest learning rate, for all groups or one for each.
+        max_lr: the largest one.
+        step_size_up: steps from the smallest to the largest.
+        step_size_down: steps back; as many if None.
+        mode: ``"triangular"``, ``"triangular2"`` (each cycle half as high) or ``"exp_range"`` (lower by ``gamma`` each step).
+        gamma: for ``"exp_range"``.
+        scale_fn: the height of a cycle, in place of ``mode``.
+        scale_mode: ``"cycle"`` or ``"iterations"``: what ``scale_fn`` is given.
+        cycle_momentum: whether the momentum goes the other way meanwhile.
+        base_momentum: the smallest momentum, where the learning rate is largest; for all groups or one for each.
+        max_momentum: the largest momentum, where the learning rate is smallest; for all groups or one for each.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     __module__ = "jtorch.optim.lr_scheduler"  # the name that files know it by
 
@@ -139,7 +155,24 @@ class CyclicLR(_CyclesMomentum):
 
 
 class OneCycleLR(_CyclesMomentum):
-    """One rise to ``max_lr`` and one long fall far below the start (https://arxiv.org/abs/1708.07120)."""
+    """One rise to ``max_lr`` and one long fall far below the start (https://arxiv.org/abs/1708.07120).
+
+    Args:
+        optimizer: whose learning rates are set.
+        max_lr: the largest learning rate, for all groups or one for each.
+        total_steps: how many steps there are; or ``epochs`` and ``steps_per_epoch``.
+        epochs: epochs.
+        steps_per_epoch: steps of each.
+        pct_start: which share of them the learning rate rises.
+        anneal_strategy: ``"cos"`` or ``"linear"``.
+        cycle_momentum: whether the momentum goes the other way meanwhile.
+        base_momentum: the smallest momentum, where the learning rate is largest; for all groups or one for each.
+        max_momentum: the largest momentum, where the learning rate is smallest; for all groups or one for each.
+        div_factor: the largest learning rate divided by the first.
+        final_div_factor: the first divided by the last.
+        three_phase: whether it falls to the first before it falls to the last.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     __module__ = "jtorch.optim.lr_scheduler"  # the name that files know it by
 

@@ -51,7 +51,19 @@ def _adjust_lr(lr: Any, adjust_lr_fn: str | None, param_shape: Sequence[int]) ->
 
 
 class Muon(Optimizer):
-    """Muon, for matrices only (https://kellerjordan.github.io/posts/muon/)."""
+    """Muon, for matrices only (https://kellerjordan.github.io/posts/muon/).
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        momentum: how much of the last step is repeated.
+        nesterov: whether the gradient is taken ahead of the momentum.
+        ns_coefficients: the coefficients of the Newton-Schulz iteration.
+        eps: added to the denominator, so that it is never zero.
+        ns_steps: how many of its steps are made.
+        adjust_lr_fn: how the learning rate follows from a matrix's shape: ``"original"`` (also None) or ``"match_rms_adamw"``.
+    """
 
     __module__ = "jtorch.optim"  # the name that files know it by
 
@@ -93,7 +105,8 @@ class Muon(Optimizer):
                     raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
 
     def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
-        return {"momentum_buffer": torch.zeros_like(p.grad, memory_format=torch.preserve_format)}
+        grad: Any = p.grad
+        return {"momentum_buffer": torch.zeros_like(grad, memory_format=torch.preserve_format)}
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -16,6 +16,17 @@ __all__ = ["Adadelta", "adadelta"]
 class Adadelta(Optimizer):
     """Adadelta: steps of the size of recent updates (https://arxiv.org/abs/1212.5701).
 
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        rho: how much of the old averages is kept.
+        eps: added to the denominator, so that it is never zero.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        capturable: accepted; nothing is read on the host either way.
+        maximize: whether to climb instead of to descend.
+        differentiable: whether autograd records the step, so that gradients go through it.
+
     Differs from torch:
         ``capturable=True`` works on every device.
     """

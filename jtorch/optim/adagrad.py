@@ -14,7 +14,20 @@ __all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(Optimizer):
-    """Adagrad: steps scaled by the root of the sum of squared gradients (https://jmlr.org/papers/v12/duchi11a.html)."""
+    """Adagrad: steps scaled by the root of the sum of squared gradients (https://jmlr.org/papers/v12/duchi11a.html).
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        lr_decay: how fast the learning rate falls.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        initial_accumulator_value: the sum of squares to begin with.
+        eps: added to the denominator, so that it is never zero.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+        differentiable: whether autograd records the step, so that gradients go through it.
+        fused: accepted; one operation for each group takes all parameters either way.
+    """
 
     _sparse_grads = True
 

@@ -45,6 +45,20 @@ class Adam(Optimizer):
     ``foreach``, ``fused`` and ``capturable`` are accepted: every way is fused and never reads a value on the host, except for
     ``differentiable=True``.
 
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        betas: how much of the old averages of the gradient and of its square is kept.
+        eps: added to the denominator, so that it is never zero.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        amsgrad: whether the largest average of squares so far is divided by.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+        capturable: accepted; nothing is read on the host either way.
+        differentiable: whether autograd records the step, so that gradients go through it.
+        fused: accepted; one operation for each group takes all parameters either way.
+        decoupled_weight_decay: whether the decay is taken off the parameters instead of being added to their gradients.
+
     Differs from torch:
         ``capturable=True`` works on every device.
     """

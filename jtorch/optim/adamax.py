@@ -16,6 +16,17 @@ __all__ = ["Adamax", "adamax"]
 class Adamax(Optimizer):
     """Adamax: Adam with the infinity norm of past gradients (https://arxiv.org/abs/1412.6980).
 
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        betas: how much of the old averages of the gradient and of its square is kept.
+        eps: added to the denominator, so that it is never zero.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+        differentiable: whether autograd records the step, so that gradients go through it.
+        capturable: accepted; nothing is read on the host either way.
+
     Differs from torch:
         ``capturable=True`` works on every device.
     """

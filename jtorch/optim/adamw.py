@@ -13,7 +13,21 @@ __all__ = ["AdamW", "adamw"]
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters directly (https://arxiv.org/abs/1711.05101)."""
+    """Adam whose weight decay shrinks the parameters directly (https://arxiv.org/abs/1711.05101).
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        betas: how much of the old averages of the gradient and of its square is kept.
+        eps: added to the denominator, so that it is never zero.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        amsgrad: whether the largest average of squares so far is divided by.
+        maximize: whether to climb instead of to descend.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        capturable: accepted; nothing is read on the host either way.
+        differentiable: whether autograd records the step, so that gradients go through it.
+        fused: accepted; one operation for each group takes all parameters either way.
+    """
 
     def __init__(
         self,

@@ -16,6 +16,18 @@ __all__ = ["ASGD", "asgd"]
 class ASGD(Optimizer):
     """Averaged stochastic gradient descent; the average is the state's ``ax`` (https://dl.acm.org/citation.cfm?id=131098).
 
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        lambd: how fast the parameters decay.
+        alpha: the power with which the learning rate falls.
+        t0: the step at which averaging begins.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+        differentiable: whether autograd records the step, so that gradients go through it.
+        capturable: accepted; nothing is read on the host either way.
+
     Differs from torch:
         ``capturable=True`` works on every device.
     """

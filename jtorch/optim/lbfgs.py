@@ -120,7 +120,18 @@ def _strong_wolfe(
 
 
 class LBFGS(Optimizer):
-    """L-BFGS. ``step`` needs a closure; there is one parameter group only. Each evaluation reads its loss on the host."""
+    """L-BFGS. ``step`` needs a closure; there is one parameter group only. Each evaluation reads its loss on the host.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        max_iter: iterations in a step.
+        max_eval: evaluations in a step; 5/4 of the iterations if None.
+        tolerance_grad: gradients smaller than this end the step.
+        tolerance_change: changes smaller than this end the step.
+        history_size: how many past steps are remembered.
+        line_search_fn: ``"strong_wolfe"``, or None for steps of length ``lr``.
+    """
 
     def __init__(
         self,

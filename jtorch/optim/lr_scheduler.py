@@ -74,7 +74,13 @@ class _LambdaStates(LRScheduler):
 
 
 class LambdaLR(_LambdaStates):
-    """``base_lr * lr_lambda(epoch)``."""
+    """``base_lr * lr_lambda(epoch)``.
+
+    Args:
+        optimizer: whose learning rates are set.
+        lr_lambda: gives the factor of the first learning rate for a step's number; one function, or one for each group.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Callable[[int], float]], last_epoch: int = -1
@@ -88,7 +94,13 @@ class LambdaLR(_LambdaStates):
 
 
 class MultiplicativeLR(_LambdaStates):
-    """The last rate times ``lr_lambda(epoch)``."""
+    """The last rate times ``lr_lambda(epoch)``.
+
+    Args:
+        optimizer: whose learning rates are set.
+        lr_lambda: gives the factor of the last learning rate for a step's number; one function, or one for each group.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Callable[[int], float]], last_epoch: int = -1
@@ -109,7 +121,14 @@ class MultiplicativeLR(_LambdaStates):
 
 
 class StepLR(LRScheduler):
-    """The rate times ``gamma`` every ``step_size`` epochs."""
+    """The rate times ``gamma`` every ``step_size`` epochs.
+
+    Args:
+        optimizer: whose learning rates are set.
+        step_size: how many steps lie between.
+        gamma: by what the learning rate is multiplied.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
@@ -128,7 +147,14 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times ``gamma`` at each milestone."""
+    """The rate times ``gamma`` at each milestone.
+
+    Args:
+        optimizer: whose learning rates are set.
+        milestones: the steps at which it is multiplied.
+        gamma: by what the learning rate is multiplied.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.milestones = Counter(milestones)
@@ -148,7 +174,14 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times ``factor`` for the first ``total_iters`` epochs."""
+    """The rate times ``factor`` for the first ``total_iters`` epochs.
+
+    Args:
+        optimizer: whose learning rates are set.
+        factor: by what the learning rate is multiplied until it ends.
+        total_iters: after how many steps it ends.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if factor > 1.0 or factor < 0:
@@ -172,7 +205,15 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes linearly from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs."""
+    """The rate times a factor that goes linearly from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs.
+
+    Args:
+        optimizer: whose learning rates are set.
+        start_factor: the factor to begin with.
+        end_factor: the factor at the end.
+        total_iters: after how many steps it ends.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1
@@ -202,7 +243,13 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times ``gamma`` every epoch."""
+    """The rate times ``gamma`` every epoch.
+
+    Args:
+        optimizer: whose learning rates are set.
+        gamma: by what the learning rate is multiplied.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -218,7 +265,14 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The rate times ``(1 - epoch / total_iters) ** power``."""
+    """The rate times ``(1 - epoch / total_iters) ** power``.
+
+    Args:
+        optimizer: whose learning rates are set.
+        total_iters: after how many steps it ends.
+        power: the power of the polynomial.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
@@ -239,7 +293,14 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine wave from the base rate to ``eta_min`` in ``T_max`` epochs (https://arxiv.org/abs/1608.03983, no restarts)."""
+    """Half a cosine wave from the base rate to ``eta_min`` in ``T_max`` epochs (https://arxiv.org/abs/1608.03983, no restarts).
+
+    Args:
+        optimizer: whose learning rates are set.
+        T_max: steps from the largest learning rate to the smallest.
+        eta_min: the smallest learning rate.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max
@@ -265,7 +326,15 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine waves of ``T_0`` epochs, each ``T_mult`` times as long as the one before (https://arxiv.org/abs/1608.03983)."""
+    """Cosine waves of ``T_0`` epochs, each ``T_mult`` times as long as the one before (https://arxiv.org/abs/1608.03983).
+
+    Args:
+        optimizer: whose learning rates are set.
+        T_0: steps until the first restart.
+        T_mult: by what the steps between restarts are multiplied.
+        eta_min: the smallest learning rate.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
@@ -351,7 +420,14 @@ class _Composed(LRScheduler):
 
 
 class SequentialLR(_Composed):
-    """One schedule after the other; ``milestones`` are the epochs at which the next begins."""
+    """One schedule after the other; ``milestones`` are the epochs at which the next begins.
+
+    Args:
+        optimizer: whose learning rates are set.
+        schedulers: the schedulers, all of one optimizer.
+        milestones: the steps at which the next scheduler begins.
+        last_epoch: the number of the last step that was made; -1 to begin.
+    """
 
     def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
@@ -396,7 +472,12 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """Several schedules at once, each on the rate the one before left."""
+    """Several schedules at once, each on the rate the one before left.
+
+    Args:
+        schedulers: the schedulers, all of one optimizer.
+        optimizer: the optimizer, if it is not that of the schedulers.
+    """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
@@ -415,7 +496,19 @@ class ChainedScheduler(_Composed):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times ``factor`` after ``patience`` epochs without a better metric."""
+    """The rate times ``factor`` after ``patience`` epochs without a better metric.
+
+    Args:
+        optimizer: whose learning rates are set.
+        mode: ``"min"`` where the metric shall fall, ``"max"`` where it shall rise.
+        factor: by what the learning rate is multiplied.
+        patience: how many steps without improvement are borne.
+        threshold: by how much it must improve to count.
+        threshold_mode: ``"rel"`` where that is a share of the best, ``"abs"`` where it is a difference.
+        cooldown: how many steps to wait after a reduction.
+        min_lr: the smallest learning rate, for all groups or one for each.
+        eps: smaller changes of the learning rate are not made.
+    """
 
     def __init__(
         self,

@@ -16,6 +16,19 @@ __all__ = ["NAdam", "nadam"]
 class NAdam(Optimizer):
     """Adam with Nesterov momentum (https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ).
 
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        betas: how much of the old averages of the gradient and of its square is kept.
+        eps: added to the denominator, so that it is never zero.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        momentum_decay: how fast the momentum grows.
+        decoupled_weight_decay: whether the decay is taken off the parameters instead of being added to their gradients.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+        capturable: accepted; nothing is read on the host either way.
+        differentiable: whether autograd records the step, so that gradients go through it.
+
     Differs from torch:
         ``capturable=True`` works on every device.
     """

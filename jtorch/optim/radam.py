@@ -16,6 +16,18 @@ __all__ = ["RAdam", "radam"]
 class RAdam(Optimizer):
     """Adam with its adaptive rate rectified in the first steps (https://arxiv.org/abs/1908.03265).
 
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        betas: how much of the old averages of the gradient and of its square is kept.
+        eps: added to the denominator, so that it is never zero.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        decoupled_weight_decay: whether the decay is taken off the parameters instead of being added to their gradients.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+        capturable: accepted; nothing is read on the host either way.
+        differentiable: whether autograd records the step, so that gradients go through it.
+
     Differs from torch:
         ``capturable=True`` works on every device.
     """

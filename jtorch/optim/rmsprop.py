@@ -16,6 +16,19 @@ __all__ = ["RMSprop", "rmsprop"]
 class RMSprop(Optimizer):
     """RMSprop, optionally with momentum and centred by the mean gradient (https://arxiv.org/abs/1308.0850).
 
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        alpha: how much of the old average of squares is kept.
+        eps: added to the denominator, so that it is never zero.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        momentum: how much of the last step is repeated.
+        centered: whether the mean of the gradients is taken off before it is squared.
+        capturable: accepted; nothing is read on the host either way.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+        differentiable: whether autograd records the step, so that gradients go through it.
+
     Differs from torch:
         ``capturable=True`` works on every device.
     """

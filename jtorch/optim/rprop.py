@@ -16,6 +16,16 @@ __all__ = ["Rprop", "rprop"]
 class Rprop(Optimizer):
     """Resilient backpropagation: each element has a step size of its own, and only signs of gradients count.
 
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        etas: by what step sizes are multiplied where the sign of the gradient changes, and where it stays.
+        step_sizes: the smallest and the largest step.
+        capturable: accepted; nothing is read on the host either way.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        maximize: whether to climb instead of to descend.
+        differentiable: whether autograd records the step, so that gradients go through it.
+
     Differs from torch:
         ``capturable=True`` works on every device.
     """
@@ -54,7 +64,8 @@ class Rprop(Optimizer):
 
     def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
         lr = _to_scalar(group["lr"])
-        size = torch.full_like(p.grad, complex(lr, lr)) if p.dtype.is_complex else torch.full_like(p.grad, lr)
+        grad: Any = p.grad
+        size = torch.full_like(grad, complex(lr, lr)) if p.dtype.is_complex else torch.full_like(grad, lr)
         return {"step": new_step(group), "prev": zeros(p), "step_size": size}
 
     @_use_grad_for_differentiable

@@ -18,6 +18,18 @@ class SGD(Optimizer):
     """Stochastic gradient descent, optionally with momentum, by one recorded operation for each group.
 
     ``foreach`` and ``fused`` are accepted: every way is the fused one, except for ``differentiable=True``.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        momentum: how much of the last step is repeated.
+        dampening: how much of the gradient does not enter the momentum.
+        weight_decay: how much of each parameter is taken off it, as a penalty on its square.
+        nesterov: whether the gradient is taken ahead of the momentum.
+        maximize: whether to climb instead of to descend.
+        foreach: accepted; one operation for each group takes all parameters either way.
+        differentiable: whether autograd records the step, so that gradients go through it.
+        fused: accepted; one operation for each group takes all parameters either way.
     """
 
     _sparse_grads = True

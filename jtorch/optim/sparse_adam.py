@@ -15,7 +15,15 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam that updates moments and parameters at the entries of sparse gradients only. Parameters are dense."""
+    """Adam that updates moments and parameters at the entries of sparse gradients only. Parameters are dense.
+
+    Args:
+        params: tensors, ``(name, tensor)`` pairs, or dicts with ``"params"`` and options of their own.
+        lr: the learning rate, a number or a tensor.
+        betas: how much of the old averages of the gradient and of its square is kept.
+        eps: added to the denominator, so that it is never zero.
+        maximize: whether to climb instead of to descend.
+    """
 
     _sparse_grads = True
 

@@ -119,7 +119,7 @@ def _sparse_sum(a: SparseTensor, b: SparseTensor, alpha: Any) -> SparseTensor:
     both = a._sorted and b._sorted
     if nnz(b) == 0:
         dtype = torch.result_type(a._vals, b._vals)
-        return a.to(dtype) if a.dtype is not dtype else coo(a._at[0], a._vals.clone(), a._dims, a._sorted)
+        return a.to(dtype) if a.dtype is not dtype else coo(a._at[0], a._vals.clone(), a._dims, a._sorted)  # type: ignore[return-value]
     if _same_positions(a, b):
         return coo(a._at[0], a._vals + _scaled(b._vals, alpha), a._dims, both)
     dtype = torch.result_type(a._vals, b._vals)

@@ -100,3 +100,28 @@ def test_refusals() -> None:
         Timer("1").collect_callgrind()
     with pytest.raises(NameError, match="missing"):
         Timer("missing").timeit(1)
+
+
+@pytest.mark.parametrize("stmt", ["x.exp()", "y = x.exp()", "for _ in range(1):\n    y = x.exp()", "y = 1; x.exp()"])
+def test_what_a_run_records_is_computed_in_it(stmt: str) -> None:
+    from jtorch.engine import stats, values
+
+    x = torch.ones(3)
+    before = values.tier, stats.flushes
+    with torch.execution("deferred"):
+        values.tier = "xla"
+        try:
+            Timer(stmt, globals={"x": x}).timeit(100)
+        finally:
+            values.tier = before[0]
+    assert stats.flushes - before[1] >= 102
+
+
+def test_statements_keep_their_meaning() -> None:
+    seen: list[int] = []
+    Timer("seen.append(1)\nseen.append(2)", globals={"seen": seen}).timeit(1)
+    assert seen == [1, 2] * 3
+    Timer("  if True:\n    seen.clear()  # all\n", globals={"seen": seen}).timeit(1)
+    assert seen == []
+    with pytest.raises(SyntaxError):
+        Timer("1 +").timeit(1)

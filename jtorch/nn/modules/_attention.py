@@ -18,6 +18,19 @@ from .module import Module
 class MultiheadAttention(Module):
     """Attention with ``num_heads`` heads: ``concat(softmax(q kᵀ / sqrt(d)) v) @ out_proj`` of projected query, key and value.
 
+    Args:
+        embed_dim: features of query and result.
+        num_heads: heads, among which the features are divided.
+        dropout: the probability with which a weight of the attention is set to zero in training.
+        bias: whether the projections have biases.
+        add_bias_kv: whether a learnt key and value are added to the sequence.
+        add_zero_attn: whether a key and value of zeros are added to the sequence.
+        kdim: features of the keys; ``embed_dim`` if None.
+        vdim: features of the values; ``embed_dim`` if None.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+
     Shapes: ``query (L, N, embed_dim)``, ``key (S, N, kdim)``, ``value (S, N, vdim)``, N first if ``batch_first``, or all without N ->
     output like ``query``, and weights ``(N, L, S)``, ``(N, num_heads, L, S)`` if not averaged, None unless ``need_weights``.
     In boolean masks True means: not attended to. Source: Vaswani et al. (2017).

@@ -76,7 +76,12 @@ class Moving:
             with torch.no_grad():
                 applied = fn(param)
             grad = param.grad
-            if _same_kind(param, applied) and not _future.get_overwrite_module_params_on_conversion():
+            if hasattr(type(applied), "__tensor_flatten__"):  # a wrapper: ``data`` does not exchange what it is made of
+                made = Parameter(applied, param.requires_grad)
+                param.__class__ = made.__class__
+                set_everything(param, everything(made))
+                kept = param
+            elif _same_kind(param, applied) and not _future.get_overwrite_module_params_on_conversion():
                 param.data = applied
                 kept = param
             elif _future.get_swap_module_params_on_conversion():

@@ -40,7 +40,13 @@ def _and_inplace(module: Any) -> str:
 
 
 class Threshold(Module):
-    """``x`` where ``x > threshold``, else ``value``."""
+    """``x`` where ``x > threshold``, else ``value``.
+
+    Args:
+        threshold: inputs that are not greater are replaced.
+        value: by this.
+        inplace: whether the input is overwritten by the result.
+    """
 
     __constants__ = ["threshold", "value", "inplace"]
 
@@ -60,7 +66,11 @@ class Threshold(Module):
 
 
 class ReLU(_Inplace):
-    """``max(x, 0)``."""
+    """``max(x, 0)``.
+
+    Args:
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -68,7 +78,13 @@ class ReLU(_Inplace):
 
 
 class RReLU(Module):
-    """``x`` where positive, else ``a·x`` with ``a`` drawn from U(lower, upper) in training, their mean in evaluation."""
+    """``x`` where positive, else ``a·x`` with ``a`` drawn from U(lower, upper) in training, their mean in evaluation.
+
+    Args:
+        lower: the smallest slope for negative inputs.
+        upper: the largest one.
+        inplace: whether the input is overwritten by the result.
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -88,7 +104,14 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """``x`` clamped to [min_val, max_val]."""
+    """``x`` clamped to [min_val, max_val].
+
+    Args:
+        min_val: the smallest result.
+        max_val: the largest result.
+        inplace: whether the input is overwritten by the result.
+        min_value, max_value: deprecated names of the same.
+    """
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
@@ -121,7 +144,11 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """``min(max(x, 0), 6)``."""
+    """``min(max(x, 0), 6)``.
+
+    Args:
+        inplace: whether the input is overwritten by the result.
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -132,7 +159,11 @@ class ReLU6(Hardtanh):
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    Args:
+        *args, **kwargs: none.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -140,7 +171,11 @@ class Sigmoid(Module):
 
 
 class Hardsigmoid(_Inplace):
-    """``min(max(x + 3, 0), 6) / 6``."""
+    """``min(max(x + 3, 0), 6) / 6``.
+
+    Args:
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -152,7 +187,11 @@ class Hardsigmoid(_Inplace):
 
 
 class Tanh(Module):
-    """``tanh(x)``."""
+    """``tanh(x)``.
+
+    Args:
+        *args, **kwargs: none.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -160,7 +199,11 @@ class Tanh(Module):
 
 
 class SiLU(_Inplace):
-    """``x · sigmoid(x)``."""
+    """``x · sigmoid(x)``.
+
+    Args:
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -168,7 +211,11 @@ class SiLU(_Inplace):
 
 
 class Mish(_Inplace):
-    """``x · tanh(softplus(x))``."""
+    """``x · tanh(softplus(x))``.
+
+    Args:
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -176,7 +223,11 @@ class Mish(_Inplace):
 
 
 class Hardswish(_Inplace):
-    """``x · min(max(x + 3, 0), 6) / 6``."""
+    """``x · min(max(x + 3, 0), 6) / 6``.
+
+    Args:
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -188,7 +239,12 @@ class Hardswish(_Inplace):
 
 
 class ELU(Module):
-    """``x`` where positive, else ``alpha·(exp(x) - 1)``."""
+    """``x`` where positive, else ``alpha·(exp(x) - 1)``.
+
+    Args:
+        alpha: where negative inputs go to, with its sign changed.
+        inplace: whether the input is overwritten by the result.
+    """
 
     __constants__ = ["alpha", "inplace"]
 
@@ -207,7 +263,12 @@ class ELU(Module):
 
 
 class CELU(Module):
-    """``max(0, x) + min(0, alpha·(exp(x/alpha) - 1))``."""
+    """``max(0, x) + min(0, alpha·(exp(x/alpha) - 1))``.
+
+    Args:
+        alpha: where negative inputs go to, with its sign changed.
+        inplace: whether the input is overwritten by the result.
+    """
 
     __constants__ = ["alpha", "inplace"]
 
@@ -226,7 +287,11 @@ class CELU(Module):
 
 
 class SELU(_Inplace):
-    """``scale · ELU(x, alpha)`` with the constants that keep mean 0 and variance 1."""
+    """``scale · ELU(x, alpha)`` with the constants that keep mean 0 and variance 1.
+
+    Args:
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -234,7 +299,11 @@ class SELU(_Inplace):
 
 
 class GLU(Module):
-    """``a · sigmoid(b)``, a and b the halves of the input along ``dim``. Shapes: ``(*, 2n, *)`` -> ``(*, n, *)``."""
+    """``a · sigmoid(b)``, a and b the halves of the input along ``dim``. Shapes: ``(*, 2n, *)`` -> ``(*, n, *)``.
+
+    Args:
+        dim: the dimension that is halved.
+    """
 
     __constants__ = ["dim"]
 
@@ -252,7 +321,11 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """``x · Φ(x)``, Φ the normal distribution function; ``approximate="tanh"`` approximates it."""
+    """``x · Φ(x)``, Φ the normal distribution function; ``approximate="tanh"`` approximates it.
+
+    Args:
+        approximate: ``"none"``, or ``"tanh"`` for the approximation by that function.
+    """
 
     __constants__ = ["approximate"]
 
@@ -270,7 +343,11 @@ class GELU(Module):
 
 
 class Hardshrink(Module):
-    """``x`` where ``|x| > lambd``, else 0."""
+    """``x`` where ``|x| > lambd``, else 0.
+
+    Args:
+        lambd: inputs between its negative and it become zero.
+    """
 
     __constants__ = ["lambd"]
 
@@ -288,7 +365,12 @@ class Hardshrink(Module):
 
 
 class LeakyReLU(Module):
-    """``x`` where positive, else ``negative_slope·x``."""
+    """``x`` where positive, else ``negative_slope·x``.
+
+    Args:
+        negative_slope: the slope for negative inputs.
+        inplace: whether the input is overwritten by the result.
+    """
 
     __constants__ = ["inplace", "negative_slope"]
 
@@ -307,7 +389,11 @@ class LeakyReLU(Module):
 
 
 class LogSigmoid(Module):
-    """``log(sigmoid(x))``."""
+    """``log(sigmoid(x))``.
+
+    Args:
+        *args, **kwargs: none.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -315,7 +401,12 @@ class LogSigmoid(Module):
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta·x)) / beta``, and ``x`` where ``beta·x > threshold``."""
+    """``log(1 + exp(beta·x)) / beta``, and ``x`` where ``beta·x > threshold``.
+
+    Args:
+        beta: how sharp the bend is.
+        threshold: where ``input * beta`` is greater, the result is the input.
+    """
 
     __constants__ = ["beta", "threshold"]
 
@@ -334,7 +425,11 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """``x`` moved towards 0 by ``lambd``, and 0 where ``|x| <= lambd``."""
+    """``x`` moved towards 0 by ``lambd``, and 0 where ``|x| <= lambd``.
+
+    Args:
+        lambd: what is taken off the absolute value.
+    """
 
     __constants__ = ["lambd"]
 
@@ -352,7 +447,14 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """``x`` where positive, else ``weight·x``; ``weight`` is learned, one for all or one per channel (dimension 1)."""
+    """``x`` where positive, else ``weight·x``; ``weight`` is learned, one for all or one per channel (dimension 1).
+
+    Args:
+        num_parameters: how many slopes there are: one, or one for each channel.
+        init: the slope to begin with.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     __constants__ = ["num_parameters"]
 
@@ -377,7 +479,11 @@ class PReLU(Module):
 
 
 class Softsign(Module):
-    """``x / (1 + |x|)``."""
+    """``x / (1 + |x|)``.
+
+    Args:
+        *args, **kwargs: none.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -385,7 +491,11 @@ class Softsign(Module):
 
 
 class Tanhshrink(Module):
-    """``x - tanh(x)``."""
+    """``x - tanh(x)``.
+
+    Args:
+        *args, **kwargs: none.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -411,7 +521,11 @@ class _AlongDim(Module):
 
 
 class Softmin(_AlongDim):
-    """``softmax(-x)`` along ``dim``."""
+    """``softmax(-x)`` along ``dim``.
+
+    Args:
+        dim: along which to normalise.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -419,7 +533,11 @@ class Softmin(_AlongDim):
 
 
 class Softmax(_AlongDim):
-    """``exp(x) / sum(exp(x))`` along ``dim``."""
+    """``exp(x) / sum(exp(x))`` along ``dim``.
+
+    Args:
+        dim: along which to normalise.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -427,7 +545,11 @@ class Softmax(_AlongDim):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of images. Shapes: ``(N, C, H, W)`` or ``(C, H, W)`` -> the same."""
+    """Softmax over the channels of images. Shapes: ``(N, C, H, W)`` or ``(C, H, W)`` -> the same.
+
+    Args:
+        *args, **kwargs: none.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, H, W)`` -> the same."""
@@ -437,7 +559,11 @@ class Softmax2d(Module):
 
 
 class LogSoftmax(_AlongDim):
-    """``log(softmax(x))`` along ``dim``."""
+    """``log(softmax(x))`` along ``dim``.
+
+    Args:
+        dim: along which to normalise.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""

@@ -23,6 +23,15 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log softmax in two steps: a head for the most frequent classes and one entry per cluster, and a small tail per cluster.
 
+    Args:
+        in_features: features of the input.
+        n_classes: the number of classes.
+        cutoffs: the classes at which clusters begin, from the frequent to the rare.
+        div_value: by what the features of each cluster are fewer than those of the one before.
+        head_bias: whether the frequent classes have a bias.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+
     Shapes: ``input (N, in_features)``, ``target (N)`` (classes sorted by frequency) -> ``output (N)``, the log probability of the target,
     and ``loss``, minus its mean. Source: Grave et al. (2016).
     """

@@ -186,6 +186,16 @@ class BatchNorm1d(_BatchNorm):
     In training, mean and biased variance are the batch's, and the running ones move by ``momentum`` towards them (None: the plain average,
     and the variance unbiased); in evaluation the running ones are used.
 
+    Args:
+        num_features: the number of channels, C.
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+
     Shapes: ``input (N, num_features)`` or ``(N, num_features, L)`` -> the same. Source: Ioffe and Szegedy (2015).
     """
 
@@ -194,7 +204,17 @@ class BatchNorm1d(_BatchNorm):
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """A ``BatchNorm1d`` whose ``num_features`` is taken from the first input."""
+    """A ``BatchNorm1d`` whose ``num_features`` is taken from the first input.
+
+    Args:
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     cls_to_become = BatchNorm1d  # type: ignore[assignment]
 
@@ -203,14 +223,35 @@ class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Normalizes each channel over the batch and two dimensions, like ``BatchNorm1d``. Shapes: ``input (N, num_features, H, W)``."""
+    """Normalizes each channel over the batch and two dimensions, like ``BatchNorm1d``. Shapes: ``input (N, num_features, H, W)``.
+
+    Args:
+        num_features: the number of channels, C.
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 4)
 
 
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """A ``BatchNorm2d`` whose ``num_features`` is taken from the first input."""
+    """A ``BatchNorm2d`` whose ``num_features`` is taken from the first input.
+
+    Args:
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     cls_to_become = BatchNorm2d  # type: ignore[assignment]
 
@@ -219,14 +260,35 @@ class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Normalizes each channel over the batch and three dimensions, like ``BatchNorm1d``. Shapes: ``input (N, num_features, D, H, W)``."""
+    """Normalizes each channel over the batch and three dimensions, like ``BatchNorm1d``. Shapes: ``input (N, num_features, D, H, W)``.
+
+    Args:
+        num_features: the number of channels, C.
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 5)
 
 
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """A ``BatchNorm3d`` whose ``num_features`` is taken from the first input."""
+    """A ``BatchNorm3d`` whose ``num_features`` is taken from the first input.
+
+    Args:
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     cls_to_become = BatchNorm3d  # type: ignore[assignment]
 
@@ -238,6 +300,17 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalization over all processes of a group.
 
     With one process, or in evaluation, it is ordinary batch normalization.
+
+    Args:
+        num_features: the number of channels, C.
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        process_group: the processes whose batches count as one; all if None.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
     """
 
     def __init__(

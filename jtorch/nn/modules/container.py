@@ -21,7 +21,11 @@ Self = TypeVar("Self", bound=Module)
 
 
 class Container(Module):
-    """The deprecated base class of models with children given by keyword."""
+    """The deprecated base class of models with children given by keyword.
+
+    Args:
+        **kwargs: the children by name.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         warnings.warn(
@@ -62,7 +66,11 @@ def _each_pair(what: str, items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 class Sequential(Module):
-    """Calls its modules one after the other. They are given as arguments, or named in one OrderedDict."""
+    """Calls its modules one after the other. They are given as arguments, or named in one OrderedDict.
+
+    Args:
+        *args: the modules in order, or one dict of them by name.
+    """
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 
@@ -164,7 +172,11 @@ class Sequential(Module):
 
 
 class ModuleList(Module):
-    """A list of modules, all of them registered."""
+    """A list of modules, all of them registered.
+
+    Args:
+        modules: the modules to begin with.
+    """
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 
@@ -249,7 +261,11 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules in order of insertion, all of them registered."""
+    """A dictionary of modules in order of insertion, all of them registered.
+
+    Args:
+        modules: the modules by name: a mapping or pairs.
+    """
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 
@@ -322,7 +338,11 @@ def _summary(key: Any, value: Any, kind: Callable[[Tensor], Any]) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters, all of them registered. Tensors become Parameters; other values are kept as they are."""
+    """A list of parameters, all of them registered. Tensors become Parameters; other values are kept as they are.
+
+    Args:
+        values: the parameters in order.
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -377,7 +397,11 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters in order of insertion, all registered. Tensors become Parameters; other values are kept."""
+    """A dictionary of parameters in order of insertion, all registered. Tensors become Parameters; other values are kept.
+
+    Args:
+        parameters: the parameters by name: a mapping or pairs.
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

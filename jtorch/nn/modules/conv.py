@@ -145,6 +145,19 @@ class _ConvNd(Module):
 class Conv1d(_ConvNd):
     """Convolves over one dimension.
 
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next.
+        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
+        dilation: how far the elements of the window lie apart.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+
     Shapes: ``input (N, in_channels, L)`` or ``(in_channels, L)``, ``weight (out_channels, in_channels / groups, kernel_size)``
     -> ``(N, out_channels, L')``, L' = floor((L + 2·padding - dilation·(kernel_size - 1) - 1) / stride + 1).
     """
@@ -181,6 +194,19 @@ class Conv1d(_ConvNd):
 class Conv2d(_ConvNd):
     """Convolves over two dimensions.
 
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next.
+        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
+        dilation: how far the elements of the window lie apart.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+
     Shapes: ``input (N, in_channels, H, W)`` or ``(in_channels, H, W)``, ``weight (out_channels, in_channels / groups, *kernel_size)``
     -> ``(N, out_channels, H', W')``, each size as in ``Conv1d``.
     """
@@ -216,6 +242,19 @@ class Conv2d(_ConvNd):
 
 class Conv3d(_ConvNd):
     """Convolves over three dimensions.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next.
+        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
+        dilation: how far the elements of the window lie apart.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
 
     Shapes: ``input (N, in_channels, D, H, W)`` or without N, ``weight (out_channels, in_channels / groups, *kernel_size)``
     -> ``(N, out_channels, D', H', W')``, each size as in ``Conv1d``.
@@ -328,6 +367,20 @@ _ConvTransposeMixin = _ConvTransposeNd
 class ConvTranspose1d(_ConvTransposeNd):
     """The transpose (gradient) of ``Conv1d``; ``output_padding`` or ``output_size`` chooses among the lengths that fit.
 
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves in the output from one input to the next.
+        padding: how much is taken off both sides of each dimension of the output.
+        output_padding: how much is added to one side of the output, where several sizes have the same input size.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        dilation: how far the elements of the window lie apart.
+        padding_mode: ``"zeros"``, the only one there is.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+
     Shapes: ``input (N, in_channels, L)`` or ``(in_channels, L)``, ``weight (in_channels, out_channels / groups, kernel_size)``
     -> ``(N, out_channels, (L - 1)·stride - 2·padding + dilation·(kernel_size - 1) + output_padding + 1)``.
     """
@@ -360,6 +413,20 @@ class ConvTranspose1d(_ConvTransposeNd):
 class ConvTranspose2d(_ConvTransposeNd):
     """The transpose (gradient) of ``Conv2d``; ``output_padding`` or ``output_size`` chooses among the sizes that fit.
 
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves in the output from one input to the next.
+        padding: how much is taken off both sides of each dimension of the output.
+        output_padding: how much is added to one side of the output, where several sizes have the same input size.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        dilation: how far the elements of the window lie apart.
+        padding_mode: ``"zeros"``, the only one there is.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+
     Shapes: ``input (N, in_channels, H, W)`` or ``(in_channels, H, W)`` -> ``(N, out_channels, H', W')``, as in ``ConvTranspose1d``.
     """
 
@@ -390,6 +457,20 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 class ConvTranspose3d(_ConvTransposeNd):
     """The transpose (gradient) of ``Conv3d``; ``output_padding`` or ``output_size`` chooses among the sizes that fit.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves in the output from one input to the next.
+        padding: how much is taken off both sides of each dimension of the output.
+        output_padding: how much is added to one side of the output, where several sizes have the same input size.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        dilation: how far the elements of the window lie apart.
+        padding_mode: ``"zeros"``, the only one there is.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
 
     Shapes: ``input (N, in_channels, D, H, W)`` or without N -> ``(N, out_channels, D', H', W')``, as in ``ConvTranspose1d``.
     """
@@ -468,7 +549,20 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 
 class LazyConv1d(_LazyConvXdMixin, Conv1d):  # type: ignore[misc]
-    """A ``Conv1d`` whose ``in_channels`` is taken from the first input."""
+    """A ``Conv1d`` whose ``in_channels`` is taken from the first input.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next.
+        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
+        dilation: how far the elements of the window lie apart.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     cls_to_become = Conv1d  # type: ignore[assignment]
 
@@ -490,7 +584,20 @@ class LazyConv1d(_LazyConvXdMixin, Conv1d):  # type: ignore[misc]
 
 
 class LazyConv2d(_LazyConvXdMixin, Conv2d):  # type: ignore[misc]
-    """A ``Conv2d`` whose ``in_channels`` is taken from the first input."""
+    """A ``Conv2d`` whose ``in_channels`` is taken from the first input.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next.
+        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
+        dilation: how far the elements of the window lie apart.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     cls_to_become = Conv2d  # type: ignore[assignment]
 
@@ -512,7 +619,20 @@ class LazyConv2d(_LazyConvXdMixin, Conv2d):  # type: ignore[misc]
 
 
 class LazyConv3d(_LazyConvXdMixin, Conv3d):  # type: ignore[misc]
-    """A ``Conv3d`` whose ``in_channels`` is taken from the first input."""
+    """A ``Conv3d`` whose ``in_channels`` is taken from the first input.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next.
+        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
+        dilation: how far the elements of the window lie apart.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     cls_to_become = Conv3d  # type: ignore[assignment]
 
@@ -534,7 +654,21 @@ class LazyConv3d(_LazyConvXdMixin, Conv3d):  # type: ignore[misc]
 
 
 class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):  # type: ignore[misc]
-    """A ``ConvTranspose1d`` whose ``in_channels`` is taken from the first input."""
+    """A ``ConvTranspose1d`` whose ``in_channels`` is taken from the first input.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves in the output from one input to the next.
+        padding: how much is taken off both sides of each dimension of the output.
+        output_padding: how much is added to one side of the output, where several sizes have the same input size.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        dilation: how far the elements of the window lie apart.
+        padding_mode: ``"zeros"``, the only one there is.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     cls_to_become = ConvTranspose1d  # type: ignore[assignment]
 
@@ -557,7 +691,21 @@ class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):  # type: ignore[mi
 
 
 class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):  # type: ignore[misc]
-    """A ``ConvTranspose2d`` whose ``in_channels`` is taken from the first input."""
+    """A ``ConvTranspose2d`` whose ``in_channels`` is taken from the first input.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves in the output from one input to the next.
+        padding: how much is taken off both sides of each dimension of the output.
+        output_padding: how much is added to one side of the output, where several sizes have the same input size.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        dilation: how far the elements of the window lie apart.
+        padding_mode: ``"zeros"``, the only one there is.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     cls_to_become = ConvTranspose2d  # type: ignore[assignment]
 
@@ -580,7 +728,21 @@ class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):  # type: ignore[mi
 
 
 class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):  # type: ignore[misc]
-    """A ``ConvTranspose3d`` whose ``in_channels`` is taken from the first input."""
+    """A ``ConvTranspose3d`` whose ``in_channels`` is taken from the first input.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves in the output from one input to the next.
+        padding: how much is taken off both sides of each dimension of the output.
+        output_padding: how much is added to one side of the output, where several sizes have the same input size.
+        groups: into how many groups channels fall that do not see each other.
+        bias: whether a bias is added, and learnt.
+        dilation: how far the elements of the window lie apart.
+        padding_mode: ``"zeros"``, the only one there is.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     cls_to_become = ConvTranspose3d  # type: ignore[assignment]
 

@@ -27,7 +27,12 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """Zeroes elements with probability ``p`` and scales the others by 1/(1-p). Shapes: any."""
+    """Zeroes elements with probability ``p`` and scales the others by 1/(1-p). Shapes: any.
+
+    Args:
+        p: the probability with which an element is set to zero.
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -35,7 +40,12 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Zeroes whole channels with probability ``p``. Shapes: ``(N, C, L)`` or ``(C, L)``."""
+    """Zeroes whole channels with probability ``p``. Shapes: ``(N, C, L)`` or ``(C, L)``.
+
+    Args:
+        p: the probability with which a channel is set to zero.
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, L)`` -> the same."""
@@ -43,7 +53,12 @@ class Dropout1d(_DropoutNd):
 
 
 class Dropout2d(_DropoutNd):
-    """Zeroes whole channels with probability ``p``. Shapes: ``(N, C, H, W)`` or ``(C, H, W)``."""
+    """Zeroes whole channels with probability ``p``. Shapes: ``(N, C, H, W)`` or ``(C, H, W)``.
+
+    Args:
+        p: the probability with which a channel is set to zero.
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, H, W)`` -> the same."""
@@ -51,7 +66,12 @@ class Dropout2d(_DropoutNd):
 
 
 class Dropout3d(_DropoutNd):
-    """Zeroes whole channels with probability ``p``. Shapes: ``(N, C, D, H, W)`` or ``(C, D, H, W)``."""
+    """Zeroes whole channels with probability ``p``. Shapes: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+
+    Args:
+        p: the probability with which a channel is set to zero.
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, D, H, W)`` -> the same."""
@@ -59,7 +79,12 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout for SELU networks: keeps mean 0 and variance 1 by setting elements to SELU's negative limit and rescaling."""
+    """Dropout for SELU networks: keeps mean 0 and variance 1 by setting elements to SELU's negative limit and rescaling.
+
+    Args:
+        p: the probability with which an element is dropped.
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*)`` -> ``(*)``."""
@@ -67,7 +92,12 @@ class AlphaDropout(_DropoutNd):
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """``AlphaDropout`` on whole channels. Shapes: ``(N, C, *)``."""
+    """``AlphaDropout`` on whole channels. Shapes: ``(N, C, *)``.
+
+    Args:
+        p: the probability with which a channel is dropped.
+        inplace: whether the input is overwritten by the result.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, *)`` -> the same."""

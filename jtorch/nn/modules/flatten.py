@@ -12,7 +12,12 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Joins the dimensions ``start_dim`` to ``end_dim`` into one."""
+    """Joins the dimensions ``start_dim`` to ``end_dim`` into one.
+
+    Args:
+        start_dim: the first dimension that is flattened.
+        end_dim: the last one.
+    """
 
     __constants__ = ["start_dim", "end_dim"]
 
@@ -31,7 +36,12 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits dimension ``dim`` into ``unflattened_size``."""
+    """Splits dimension ``dim`` into ``unflattened_size``.
+
+    Args:
+        dim: the dimension that is divided: its number, or name.
+        unflattened_size: the sizes that it is divided into.
+    """
 
     __constants__ = ["dim", "unflattened_size"]
 

@@ -14,6 +14,13 @@ __all__ = ["Fold", "Unfold"]
 class Fold(Module):
     """Sums sliding blocks into a tensor whose spatial size is ``output_size``.
 
+    Args:
+        output_size: the spatial size of the result.
+        kernel_size: the size of the blocks.
+        dilation: how far the elements of the window lie apart.
+        padding: how much was added on both sides.
+        stride: how far blocks lie apart.
+
     Shapes: ``input (N, C · prod(kernel_size), L)`` or without N -> ``(N, C, *output_size)``; L is the number of blocks.
     """
 
@@ -48,6 +55,12 @@ class Fold(Module):
 
 class Unfold(Module):
     """Takes all sliding blocks out of a tensor.
+
+    Args:
+        kernel_size: the size of the blocks.
+        dilation: how far the elements of the window lie apart.
+        padding: how many zeros are added on both sides.
+        stride: how far blocks lie apart.
 
     Shapes: ``input (N, C, *)`` or ``(C, *)`` -> ``(N, C · prod(kernel_size), L)``; L is the number of blocks.
     """

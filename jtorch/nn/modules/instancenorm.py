@@ -81,6 +81,16 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Normalizes each channel of each sample over its length, with the sample's statistics unless running ones are tracked.
 
+    Args:
+        num_features: the number of channels, C.
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+
     Shapes: ``input (N, num_features, L)`` or ``(num_features, L)`` -> the same. Source: Ulyanov et al. (2016).
     """
 
@@ -92,7 +102,17 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
-    """An ``InstanceNorm1d`` whose ``num_features`` is taken from the first input."""
+    """An ``InstanceNorm1d`` whose ``num_features`` is taken from the first input.
+
+    Args:
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     cls_to_become = InstanceNorm1d  # type: ignore[assignment]
 
@@ -104,7 +124,18 @@ class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Normalizes each channel of each sample over two dimensions, like ``InstanceNorm1d``. Shapes: ``(N, num_features, H, W)``."""
+    """Normalizes each channel of each sample over two dimensions, like ``InstanceNorm1d``. Shapes: ``(N, num_features, H, W)``.
+
+    Args:
+        num_features: the number of channels, C.
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     def _get_no_batch_dim(self) -> int:
         return 3
@@ -114,7 +145,17 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
-    """An ``InstanceNorm2d`` whose ``num_features`` is taken from the first input."""
+    """An ``InstanceNorm2d`` whose ``num_features`` is taken from the first input.
+
+    Args:
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     cls_to_become = InstanceNorm2d  # type: ignore[assignment]
 
@@ -126,7 +167,18 @@ class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalizes each channel of each sample over three dimensions, like ``InstanceNorm1d``. Shapes: ``(N, num_features, D, H, W)``."""
+    """Normalizes each channel of each sample over three dimensions, like ``InstanceNorm1d``. Shapes: ``(N, num_features, D, H, W)``.
+
+    Args:
+        num_features: the number of channels, C.
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     def _get_no_batch_dim(self) -> int:
         return 4
@@ -136,7 +188,17 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
-    """An ``InstanceNorm3d`` whose ``num_features`` is taken from the first input."""
+    """An ``InstanceNorm3d`` whose ``num_features`` is taken from the first input.
+
+    Args:
+        eps: added to the variance.
+        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
+        affine: whether there is a weight, and a bias, for each channel.
+        track_running_stats: whether running means and variances are kept, and used in evaluation.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
+    """
 
     cls_to_become = InstanceNorm3d  # type: ignore[assignment]
 

@@ -18,7 +18,11 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
-    """Returns its input. All arguments of the constructor are accepted and unused."""
+    """Returns its input. All arguments of the constructor are accepted and unused.
+
+    Args:
+        *args, **kwargs: anything; not used.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -30,6 +34,13 @@ class Identity(Module):
 
 class Linear(Module):
     """Applies ``x @ weight.T + bias``.
+
+    Args:
+        in_features: features of the input.
+        out_features: features of the output.
+        bias: whether a bias is added, and learnt.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
 
     Shapes: ``input (*, in_features)``, ``weight (out_features, in_features)`` -> ``(*, out_features)``.
     """
@@ -73,6 +84,14 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 class Bilinear(Module):
     """Applies ``x1ᵀ A_k x2 + b_k`` for each output k.
+
+    Args:
+        in1_features: features of the first input.
+        in2_features: features of the second input.
+        out_features: features of the output.
+        bias: whether a bias is added, and learnt.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
 
     Shapes: ``input1 (*, in1_features)``, ``input2 (*, in2_features)`` -> ``(*, out_features)``.
     """
@@ -125,7 +144,14 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A ``Linear`` whose ``in_features`` is taken from the first input."""
+    """A ``Linear`` whose ``in_features`` is taken from the first input.
+
+    Args:
+        out_features: features of the output.
+        bias: whether a bias is added, and learnt.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     cls_to_become = Linear  # type: ignore[assignment]
     weight: Any

@@ -48,7 +48,12 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """``|input - target|``."""
+    """``|input - target|``.
+
+    Args:
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["reduction"]
 
@@ -61,6 +66,12 @@ class NLLLoss(_WeightedLoss):
     """``-weight[target] · input[target]`` for log probabilities ``input (N, C, *)`` and classes ``target (N, *)``.
 
     The mean is weighted; targets equal to ``ignore_index`` count nothing.
+
+    Args:
+        weight: a factor for each class.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        ignore_index: targets of this class count for nothing.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
     """
 
     __constants__ = ["ignore_index", "reduction"]
@@ -83,7 +94,14 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The deprecated name of ``NLLLoss``."""
+    """The deprecated name of ``NLLLoss``.
+
+    Args:
+        weight: a factor for each class.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        ignore_index: targets of this class count for nothing.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     def __init__(
         self,
@@ -103,7 +121,15 @@ class NLLLoss2d(NLLLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """``exp(input) - target · input`` (without ``log_input``: ``input - target · log(input + eps)``); ``full`` adds Stirling's term."""
+    """``exp(input) - target · input`` (without ``log_input``: ``input - target · log(input + eps)``); ``full`` adds Stirling's term.
+
+    Args:
+        log_input: whether the input is the logarithm of the rate.
+        full: whether Stirling's term for large targets is added.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        eps: added to the rate before its logarithm is taken.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
@@ -127,7 +153,13 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """``½ (log max(var, eps) + (input - target)² / max(var, eps))``; ``full`` adds the constant."""
+    """``½ (log max(var, eps) + (input - target)² / max(var, eps))``; ``full`` adds the constant.
+
+    Args:
+        full: whether the constant term is added.
+        eps: the smallest variance.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["full", "eps", "reduction"]
 
@@ -142,7 +174,13 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """``target · (log(target) - input)`` for log probabilities ``input``; with ``log_target`` the target is a logarithm too."""
+    """``target · (log(target) - input)`` for log probabilities ``input``; with ``log_target`` the target is a logarithm too.
+
+    Args:
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+        log_target: whether the target is given as logarithms.
+    """
 
     __constants__ = ["reduction"]
 
@@ -162,7 +200,12 @@ class KLDivLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """``(input - target)²``."""
+    """``(input - target)²``.
+
+    Args:
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["reduction"]
 
@@ -172,7 +215,13 @@ class MSELoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """``-weight · (target · log(input) + (1 - target) · log(1 - input))`` for probabilities ``input``."""
+    """``-weight · (target · log(input) + (1 - target) · log(1 - input))`` for probabilities ``input``.
+
+    Args:
+        weight: a factor for each element, of a shape that broadcasts with the input's.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["reduction"]
 
@@ -182,7 +231,14 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """``BCELoss`` of ``sigmoid(input)``, stable; ``pos_weight`` weighs the positive terms."""
+    """``BCELoss`` of ``sigmoid(input)``, stable; ``pos_weight`` weighs the positive terms.
+
+    Args:
+        weight: a factor for each element, of a shape that broadcasts with the input's.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+        pos_weight: a factor for the positive part, one for each class.
+    """
 
     weight: Tensor | None
     pos_weight: Tensor | None
@@ -205,7 +261,13 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
+    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
+
+    Args:
+        margin: how far those that shall differ must be apart.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -219,7 +281,12 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """The hinge between each target class (``target`` lists them, up to a -1) and each other class. Shapes: ``(N, C)`` both."""
+    """The hinge between each target class (``target`` lists them, up to a -1) and each other class. Shapes: ``(N, C)`` both.
+
+    Args:
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["reduction"]
 
@@ -229,7 +296,13 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """``½ d² / beta`` where ``d = |input - target| < beta``, else ``d - ½ beta``."""
+    """``½ d² / beta`` where ``d = |input - target| < beta``, else ``d - ½ beta``.
+
+    Args:
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+        beta: where the square becomes linear.
+    """
 
     __constants__ = ["reduction"]
 
@@ -243,7 +316,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """``½ d²`` where ``d = |input - target| < delta``, else ``delta · (d - ½ delta)``."""
+    """``½ d²`` where ``d = |input - target| < delta``, else ``delta · (d - ½ delta)``.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+        delta: where the square becomes linear.
+    """
 
     __constants__ = ["reduction", "delta"]
 
@@ -259,7 +337,12 @@ class HuberLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target · input))``, targets 1 and -1."""
+    """``log(1 + exp(-target · input))``, targets 1 and -1.
+
+    Args:
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["reduction"]
 
@@ -272,6 +355,13 @@ class CrossEntropyLoss(_WeightedLoss):
     """``NLLLoss`` of ``log_softmax(input)``; the target is classes ``(N, *)`` or probabilities ``(N, C, *)``.
 
     ``label_smoothing`` mixes the target with the uniform distribution.
+
+    Args:
+        weight: a factor for each class.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        ignore_index: targets of this class count for nothing.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+        label_smoothing: how much of the target's probability goes to all classes alike, from 0 to 1.
     """
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
@@ -305,6 +395,19 @@ class CrossEntropyLoss(_WeightedLoss):
 
 class LinearCrossEntropyLoss(_WeightedLoss):
     """``CrossEntropyLoss`` of a linear layer's output, whose logits need not be kept.
+
+    Args:
+        in_features: features of the input.
+        num_classes: the number of classes.
+        out_features: the sizes of the target's other dimensions.
+        bias: whether a bias is added, and learnt.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+        weight: a factor for each class.
+        ignore_index: targets of this class count for nothing.
+        label_smoothing: how much of the target's probability goes to all classes alike, from 0 to 1.
+        options: how the logits are computed in parts.
 
     Shapes: ``input (N, in_features)``, ``target (N, *out_features)`` -> ``()``.
     """
@@ -368,7 +471,13 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of the logistic loss. Shapes: ``input (N, C)``, ``target (N, C)`` of 0 and 1."""
+    """The mean over classes of the logistic loss. Shapes: ``input (N, C)``, ``target (N, C)`` of 0 and 1.
+
+    Args:
+        weight: a factor for each class.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["reduction"]
 
@@ -378,7 +487,13 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1.
+
+    Args:
+        margin: what the cosine of those that shall differ may be, from -1 to 1.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -392,7 +507,13 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """``max(0, -target · (input1 - input2) + margin)``."""
+    """``max(0, -target · (input1 - input2) + margin)``.
+
+    Args:
+        margin: by how much the one shall be greater than the other.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -406,7 +527,15 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """``sum over i ≠ target of max(0, margin - input[target] + input[i])ᵖ / C``. Shapes: ``input (N, C)``, ``target (N)``."""
+    """``sum over i ≠ target of max(0, margin - input[target] + input[i])ᵖ / C``. Shapes: ``input (N, C)``, ``target (N)``.
+
+    Args:
+        p: 1 or 2, the power of the violations.
+        margin: by how much the target's score shall be greater than the others.
+        weight: a factor for each class.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["p", "margin", "reduction"]
 
@@ -433,7 +562,16 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """``max(0, |anchor - positive|_p - |anchor - negative|_p + margin)``; ``swap`` takes the nearer of anchor and positive."""
+    """``max(0, |anchor - positive|_p - |anchor - negative|_p + margin)``; ``swap`` takes the nearer of anchor and positive.
+
+    Args:
+        margin: by how much the negative shall be farther than the positive.
+        p: the power of the distance.
+        eps: added to differences, so that the distance can be differentiated.
+        swap: whether the nearer of anchor and positive is compared with the negative.
+        size_average, reduce: deprecated; ``reduction`` says it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
@@ -463,7 +601,14 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """``TripletMarginLoss`` with a distance function of one's own."""
+    """``TripletMarginLoss`` with a distance function of one's own.
+
+    Args:
+        distance_function: gives the distances of two batches; the Euclidean one if None.
+        margin: by how much the negative shall be farther than the positive.
+        swap: whether the nearer of anchor and positive is compared with the negative.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+    """
 
     __constants__ = ["margin", "swap", "reduction"]
 
@@ -497,6 +642,11 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 class CTCLoss(_Loss):
     """Minus the log probability of all alignments of a target sequence with the input (connectionist temporal classification).
+
+    Args:
+        blank: the class that stands for no label.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``: what is made of the losses of the elements.
+        zero_infinity: whether infinite losses, of targets that do not fit, and their gradients become zero.
 
     Shapes: ``log_probs (T, N, C)``, ``targets (N, S)`` or concatenated, ``input_lengths (N)``, ``target_lengths (N)``.
     """

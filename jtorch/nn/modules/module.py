@@ -91,6 +91,9 @@ class Module(Calling, Stateful, Moving):
 
     A subclass calls ``super().__init__()`` and defines ``forward``. Parameters, Buffers and modules that are assigned as attributes are
     registered: ``parameters()``, ``state_dict()``, ``to()`` and the rest act on the whole tree.
+
+    Args:
+        *args, **kwargs: none, but for classes that accept them.
     """
 
     dump_patches: bool = False

@@ -17,7 +17,14 @@ __all__ = ["LocalResponseNorm", "CrossMapLRN2d", "LayerNorm", "GroupNorm", "RMSN
 
 
 class LocalResponseNorm(Module):
-    """Divides by ``(k + alpha/size · sum of squares over size neighbouring channels) ** beta``. Shapes: ``(N, C, *)`` -> the same."""
+    """Divides by ``(k + alpha/size · sum of squares over size neighbouring channels) ** beta``. Shapes: ``(N, C, *)`` -> the same.
+
+    Args:
+        size: how many neighbouring channels count.
+        alpha: the factor of the mean of squares.
+        beta: the power.
+        k: what is added.
+    """
 
     __constants__ = ["size", "alpha", "beta", "k"]
 
@@ -38,7 +45,14 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """Local response normalization across the channels of images. Shapes: ``(N, C, H, W)`` -> the same."""
+    """Local response normalization across the channels of images. Shapes: ``(N, C, H, W)`` -> the same.
+
+    Args:
+        size: how many neighbouring channels count.
+        alpha: the factor of the mean of squares.
+        beta: the power.
+        k: what is added.
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()
@@ -72,6 +86,14 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
 
 class LayerNorm(Module):
     """Normalizes over the last dimensions, whose sizes are ``normalized_shape``: ``(x - mean) / sqrt(var + eps) * weight + bias``.
+
+    Args:
+        normalized_shape: the last dimensions, over which to normalise: their sizes, or that of the last.
+        eps: added to the variance.
+        elementwise_affine: whether there is a weight, and a bias, for each element.
+        bias: whether the affine part has a bias.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
 
     Shapes: ``input (*, *normalized_shape)`` -> the same. Source: Ba et al. (2016).
     """
@@ -117,6 +139,15 @@ class LayerNorm(Module):
 
 class GroupNorm(Module):
     """Normalizes each sample over groups of channels and all further dimensions.
+
+    Args:
+        num_groups: into how many groups the channels fall.
+        num_channels: the number of channels.
+        eps: added to the variance.
+        affine: whether there is a weight, and a bias, for each channel.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+        bias: whether the affine part has a bias.
 
     Shapes: ``input (N, num_channels, *)`` -> the same. Source: Wu and He (2018).
     """
@@ -167,6 +198,13 @@ class GroupNorm(Module):
 
 class RMSNorm(Module):
     """Divides by the root mean square over the last dimensions: ``x / sqrt(mean(x²) + eps) * weight``; ``eps`` None: the dtype's.
+
+    Args:
+        normalized_shape: the last dimensions, over which to normalise: their sizes, or that of the last.
+        eps: added to the mean of the squares; the smallest step of the input's dtype if None.
+        elementwise_affine: whether there is a weight, and a bias, for each element.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
 
     Shapes: ``input (*, *normalized_shape)`` -> the same. Source: Zhang and Sennrich (2019).
     """

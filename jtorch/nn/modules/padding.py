@@ -36,7 +36,11 @@ class _CircularPadNd(Module):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Pads with the values of the other end. ``padding``: an int or (left, right). Shapes: ``(N, C, W)`` or ``(C, W)``."""
+    """Pads with the values of the other end. ``padding``: an int or (left, right). Shapes: ``(N, C, W)`` or ``(C, W)``.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_2_t) -> None:
         super().__init__()
@@ -47,7 +51,11 @@ class CircularPad1d(_CircularPadNd):
 
 
 class CircularPad2d(_CircularPadNd):
-    """Pads with the values of the other end. ``padding``: an int or (left, right, top, bottom). Shapes: ``(N, C, H, W)``."""
+    """Pads with the values of the other end. ``padding``: an int or (left, right, top, bottom). Shapes: ``(N, C, H, W)``.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_4_t) -> None:
         super().__init__()
@@ -58,7 +66,11 @@ class CircularPad2d(_CircularPadNd):
 
 
 class CircularPad3d(_CircularPadNd):
-    """Pads with the values of the other end. ``padding``: an int or six of them, last dimension first. Shapes: ``(N, C, D, H, W)``."""
+    """Pads with the values of the other end. ``padding``: an int or six of them, last dimension first. Shapes: ``(N, C, D, H, W)``.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_6_t) -> None:
         super().__init__()
@@ -86,7 +98,12 @@ class _ConstantPadNd(Module):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Pads the last dimension with ``value``. ``padding``: an int or (left, right)."""
+    """Pads the last dimension with ``value``. ``padding``: an int or (left, right).
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        value: what is added.
+    """
 
     def __init__(self, padding: _size_2_t, value: float) -> None:
         super().__init__(value)
@@ -94,7 +111,12 @@ class ConstantPad1d(_ConstantPadNd):
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Pads the last two dimensions with ``value``. ``padding``: an int or (left, right, top, bottom)."""
+    """Pads the last two dimensions with ``value``. ``padding``: an int or (left, right, top, bottom).
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        value: what is added.
+    """
 
     def __init__(self, padding: _size_4_t, value: float) -> None:
         super().__init__(value)
@@ -102,7 +124,12 @@ class ConstantPad2d(_ConstantPadNd):
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Pads the last three dimensions with ``value``. ``padding``: an int or six of them, last dimension first."""
+    """Pads the last three dimensions with ``value``. ``padding``: an int or six of them, last dimension first.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+        value: what is added.
+    """
 
     def __init__(self, padding: _size_6_t, value: float) -> None:
         super().__init__(value)
@@ -122,7 +149,11 @@ class _ReflectionPadNd(Module):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """Pads with the input mirrored at its edge. ``padding``: an int or (left, right). Shapes: ``(N, C, W)`` or ``(C, W)``."""
+    """Pads with the input mirrored at its edge. ``padding``: an int or (left, right). Shapes: ``(N, C, W)`` or ``(C, W)``.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_2_t) -> None:
         super().__init__()
@@ -130,7 +161,11 @@ class ReflectionPad1d(_ReflectionPadNd):
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """Pads with the input mirrored at its edge. ``padding``: an int or (left, right, top, bottom). Shapes: ``(N, C, H, W)``."""
+    """Pads with the input mirrored at its edge. ``padding``: an int or (left, right, top, bottom). Shapes: ``(N, C, H, W)``.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_4_t) -> None:
         super().__init__()
@@ -138,7 +173,11 @@ class ReflectionPad2d(_ReflectionPadNd):
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """Pads with the input mirrored at its edge. ``padding``: an int or six of them, last dimension first. Shapes: ``(N, C, D, H, W)``."""
+    """Pads with the input mirrored at its edge. ``padding``: an int or six of them, last dimension first. Shapes: ``(N, C, D, H, W)``.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_6_t) -> None:
         super().__init__()
@@ -158,7 +197,11 @@ class _ReplicationPadNd(Module):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """Pads with the value at the edge. ``padding``: an int or (left, right). Shapes: ``(N, C, W)`` or ``(C, W)``."""
+    """Pads with the value at the edge. ``padding``: an int or (left, right). Shapes: ``(N, C, W)`` or ``(C, W)``.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_2_t) -> None:
         super().__init__()
@@ -166,7 +209,11 @@ class ReplicationPad1d(_ReplicationPadNd):
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """Pads with the value at the edge. ``padding``: an int or (left, right, top, bottom). Shapes: ``(N, C, H, W)``."""
+    """Pads with the value at the edge. ``padding``: an int or (left, right, top, bottom). Shapes: ``(N, C, H, W)``.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_4_t) -> None:
         super().__init__()
@@ -174,7 +221,11 @@ class ReplicationPad2d(_ReplicationPadNd):
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """Pads with the value at the edge. ``padding``: an int or six of them, last dimension first. Shapes: ``(N, C, D, H, W)``."""
+    """Pads with the value at the edge. ``padding``: an int or six of them, last dimension first. Shapes: ``(N, C, D, H, W)``.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_6_t) -> None:
         super().__init__()
@@ -182,7 +233,11 @@ class ReplicationPad3d(_ReplicationPadNd):
 
 
 class ZeroPad1d(ConstantPad1d):
-    """Pads the last dimension with zeros. ``padding``: an int or (left, right)."""
+    """Pads the last dimension with zeros. ``padding``: an int or (left, right).
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_2_t) -> None:
         super().__init__(padding, 0.0)
@@ -193,7 +248,11 @@ class ZeroPad1d(ConstantPad1d):
 
 
 class ZeroPad2d(ConstantPad2d):
-    """Pads the last two dimensions with zeros. ``padding``: an int or (left, right, top, bottom)."""
+    """Pads the last two dimensions with zeros. ``padding``: an int or (left, right, top, bottom).
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_4_t) -> None:
         super().__init__(padding, 0.0)
@@ -204,7 +263,11 @@ class ZeroPad2d(ConstantPad2d):
 
 
 class ZeroPad3d(ConstantPad3d):
-    """Pads the last three dimensions with zeros. ``padding``: an int or six of them, last dimension first."""
+    """Pads the last three dimensions with zeros. ``padding``: an int or six of them, last dimension first.
+
+    Args:
+        padding: how much is added on each side, one number, or two for each dimension beginning with the last.
+    """
 
     def __init__(self, padding: _size_6_t) -> None:
         super().__init__(padding, 0.0)

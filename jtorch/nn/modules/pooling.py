@@ -60,6 +60,14 @@ class _MaxPoolNd(Module):
 class MaxPool1d(_MaxPoolNd):
     """The maximum over windows (and its index with ``return_indices``).
 
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next; its size if None.
+        padding: how much, lower than all numbers, is added on both sides of each dimension, half a window at most.
+        dilation: how far the elements of the window lie apart.
+        return_indices: whether the places of the largest elements are given, too.
+        ceil_mode: whether windows that begin inside and end outside count.
+
     Shapes: ``(N, C, L)`` or ``(C, L)`` -> ``(N, C, floor((L + 2·padding - dilation·(kernel_size - 1) - 1) / stride + 1))``.
     """
 
@@ -71,7 +79,16 @@ class MaxPool1d(_MaxPoolNd):
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The maximum over windows (and its index with ``return_indices``). Shapes: ``(N, C, H, W)`` -> ``(N, C, H', W')``."""
+    """The maximum over windows (and its index with ``return_indices``). Shapes: ``(N, C, H, W)`` -> ``(N, C, H', W')``.
+
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next; its size if None.
+        padding: how much, lower than all numbers, is added on both sides of each dimension, half a window at most.
+        dilation: how far the elements of the window lie apart.
+        return_indices: whether the places of the largest elements are given, too.
+        ceil_mode: whether windows that begin inside and end outside count.
+    """
 
     def forward(self, input: Tensor) -> Any:
         """``(N, C, H, W)`` -> ``(N, C, H', W')``."""
@@ -81,7 +98,16 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The maximum over windows (and its index with ``return_indices``). Shapes: ``(N, C, D, H, W)`` -> ``(N, C, D', H', W')``."""
+    """The maximum over windows (and its index with ``return_indices``). Shapes: ``(N, C, D, H, W)`` -> ``(N, C, D', H', W')``.
+
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next; its size if None.
+        padding: how much, lower than all numbers, is added on both sides of each dimension, half a window at most.
+        dilation: how far the elements of the window lie apart.
+        return_indices: whether the places of the largest elements are given, too.
+        ceil_mode: whether windows that begin inside and end outside count.
+    """
 
     def forward(self, input: Tensor) -> Any:
         """``(N, C, D, H, W)`` -> ``(N, C, D', H', W')``."""
@@ -100,7 +126,13 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Puts the maxima of ``MaxPool1d`` back to their indices, zeros elsewhere. Shapes: ``(N, C, L)`` -> ``(N, C, L')``."""
+    """Puts the maxima of ``MaxPool1d`` back to their indices, zeros elsewhere. Shapes: ``(N, C, L)`` -> ``(N, C, L')``.
+
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one input to the next; its size if None.
+        padding: what was added when the maxima were taken.
+    """
 
     def __init__(self, kernel_size: _size_1_t, stride: _size_1_t | None = None, padding: _size_1_t = 0) -> None:
         super().__init__()
@@ -114,7 +146,13 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Puts the maxima of ``MaxPool2d`` back to their indices, zeros elsewhere. Shapes: ``(N, C, H, W)`` -> ``(N, C, H', W')``."""
+    """Puts the maxima of ``MaxPool2d`` back to their indices, zeros elsewhere. Shapes: ``(N, C, H, W)`` -> ``(N, C, H', W')``.
+
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one input to the next; its size if None.
+        padding: what was added when the maxima were taken.
+    """
 
     def __init__(self, kernel_size: _size_2_t, stride: _size_2_t | None = None, padding: _size_2_t = 0) -> None:
         super().__init__()
@@ -128,7 +166,13 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Puts the maxima of ``MaxPool3d`` back to their indices, zeros elsewhere. Shapes: ``(N, C, D, H, W)`` -> ``(N, C, D', H', W')``."""
+    """Puts the maxima of ``MaxPool3d`` back to their indices, zeros elsewhere. Shapes: ``(N, C, D, H, W)`` -> ``(N, C, D', H', W')``.
+
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one input to the next; its size if None.
+        padding: what was added when the maxima were taken.
+    """
 
     def __init__(self, kernel_size: _size_3_t, stride: _size_3_t | None = None, padding: _size_3_t = 0) -> None:
         super().__init__()
@@ -152,7 +196,15 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """The mean over windows. Shapes: ``(N, C, L)`` or ``(C, L)`` -> ``(N, C, floor((L + 2·padding - kernel_size) / stride + 1))``."""
+    """The mean over windows. Shapes: ``(N, C, L)`` or ``(C, L)`` -> ``(N, C, floor((L + 2·padding - kernel_size) / stride + 1))``.
+
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next; its size if None.
+        padding: how many zeros are added on both sides of each dimension, half a window at most.
+        ceil_mode: whether windows that begin inside and end outside count.
+        count_include_pad: whether what was added counts in the average.
+    """
 
     def __init__(
         self,
@@ -175,7 +227,16 @@ class AvgPool1d(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolNd):
-    """The mean over windows, or the sum divided by ``divisor_override``. Shapes: ``(N, C, H, W)`` -> ``(N, C, H', W')``."""
+    """The mean over windows, or the sum divided by ``divisor_override``. Shapes: ``(N, C, H, W)`` -> ``(N, C, H', W')``.
+
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next; its size if None.
+        padding: how many zeros are added on both sides of each dimension, half a window at most.
+        ceil_mode: whether windows that begin inside and end outside count.
+        count_include_pad: whether what was added counts in the average.
+        divisor_override: by what to divide instead of the size of the window.
+    """
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
 
@@ -204,7 +265,16 @@ class AvgPool2d(_AvgPoolNd):
 
 
 class AvgPool3d(_AvgPoolNd):
-    """The mean over windows, or the sum divided by ``divisor_override``. Shapes: ``(N, C, D, H, W)`` -> ``(N, C, D', H', W')``."""
+    """The mean over windows, or the sum divided by ``divisor_override``. Shapes: ``(N, C, D, H, W)`` -> ``(N, C, D', H', W')``.
+
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next; its size if None.
+        padding: how many zeros are added on both sides of each dimension, half a window at most.
+        ceil_mode: whether windows that begin inside and end outside count.
+        count_include_pad: whether what was added counts in the average.
+        divisor_override: by what to divide instead of the size of the window.
+    """
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
 
@@ -255,6 +325,13 @@ class _FractionalMaxPoolNd(Module):
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """The maximum over windows at random steps, to ``output_size`` or the share ``output_ratio`` of the input's size.
 
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        output_size: the size of the output, one number or one for each dimension.
+        output_ratio: the size of the output as a share of the input's, instead of ``output_size``.
+        return_indices: whether the places of the largest elements are given, too.
+        _random_samples: where the windows lie, instead of drawing it.
+
     Shapes: ``(N, C, H, W)`` or ``(C, H, W)`` -> ``(N, C, *output_size)``. Source: Graham (2014).
     """
 
@@ -277,7 +354,15 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """The maximum over windows at random steps, like ``FractionalMaxPool2d``. Shapes: ``(N, C, D, H, W)`` or without N."""
+    """The maximum over windows at random steps, like ``FractionalMaxPool2d``. Shapes: ``(N, C, D, H, W)`` or without N.
+
+    Args:
+        kernel_size: the size of the window, one number or one for each dimension.
+        output_size: the size of the output, one number or one for each dimension.
+        output_ratio: the size of the output as a share of the input's, instead of ``output_size``.
+        return_indices: whether the places of the largest elements are given, too.
+        _random_samples: where the windows lie, instead of drawing it.
+    """
 
     def __init__(
         self,
@@ -316,7 +401,14 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """``(sum of x**p over the window) ** (1/p)``. Shapes: ``(N, C, L)`` or ``(C, L)`` -> ``(N, C, L')``."""
+    """``(sum of x**p over the window) ** (1/p)``. Shapes: ``(N, C, L)`` or ``(C, L)`` -> ``(N, C, L')``.
+
+    Args:
+        norm_type: the power p of the norm.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next; its size if None.
+        ceil_mode: whether windows that begin inside and end outside count.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, L)`` -> ``(N, C, L')``."""
@@ -324,7 +416,14 @@ class LPPool1d(_LPPoolNd):
 
 
 class LPPool2d(_LPPoolNd):
-    """``(sum of x**p over the window) ** (1/p)``. Shapes: ``(N, C, H, W)`` or ``(C, H, W)`` -> ``(N, C, H', W')``."""
+    """``(sum of x**p over the window) ** (1/p)``. Shapes: ``(N, C, H, W)`` or ``(C, H, W)`` -> ``(N, C, H', W')``.
+
+    Args:
+        norm_type: the power p of the norm.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next; its size if None.
+        ceil_mode: whether windows that begin inside and end outside count.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, H, W)`` -> ``(N, C, H', W')``."""
@@ -332,7 +431,14 @@ class LPPool2d(_LPPoolNd):
 
 
 class LPPool3d(_LPPoolNd):
-    """``(sum of x**p over the window) ** (1/p)``. Shapes: ``(N, C, D, H, W)`` or ``(C, D, H, W)`` -> ``(N, C, D', H', W')``."""
+    """``(sum of x**p over the window) ** (1/p)``. Shapes: ``(N, C, D, H, W)`` or ``(C, D, H, W)`` -> ``(N, C, D', H', W')``.
+
+    Args:
+        norm_type: the power p of the norm.
+        kernel_size: the size of the window, one number or one for each dimension.
+        stride: how far the window moves from one output to the next; its size if None.
+        ceil_mode: whether windows that begin inside and end outside count.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """``(N, C, D, H, W)`` -> ``(N, C, D', H', W')``."""
@@ -353,7 +459,12 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """The maximum over windows chosen to give ``output_size``. Shapes: ``(N, C, L)`` or ``(C, L)`` -> ``(N, C, output_size)``."""
+    """The maximum over windows chosen to give ``output_size``. Shapes: ``(N, C, L)`` or ``(C, L)`` -> ``(N, C, output_size)``.
+
+    Args:
+        output_size: the size of the output, one number or one for each dimension; None keeps the input's.
+        return_indices: whether the places of the largest elements are given, too.
+    """
 
     output_size: _size_1_t
 
@@ -363,7 +474,12 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """The maximum over windows chosen to give ``output_size`` (None: the input's). Shapes: ``(N, C, H, W)`` or ``(C, H, W)``."""
+    """The maximum over windows chosen to give ``output_size`` (None: the input's). Shapes: ``(N, C, H, W)`` or ``(C, H, W)``.
+
+    Args:
+        output_size: the size of the output, one number or one for each dimension; None keeps the input's.
+        return_indices: whether the places of the largest elements are given, too.
+    """
 
     output_size: _size_2_opt_t
 
@@ -373,7 +489,12 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """The maximum over windows chosen to give ``output_size`` (None: the input's). Shapes: ``(N, C, D, H, W)`` or without N."""
+    """The maximum over windows chosen to give ``output_size`` (None: the input's). Shapes: ``(N, C, D, H, W)`` or without N.
+
+    Args:
+        output_size: the size of the output, one number or one for each dimension; None keeps the input's.
+        return_indices: whether the places of the largest elements are given, too.
+    """
 
     output_size: _size_3_opt_t
 
@@ -394,7 +515,11 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """The mean over windows chosen to give ``output_size``. Shapes: ``(N, C, L)`` or ``(C, L)`` -> ``(N, C, output_size)``."""
+    """The mean over windows chosen to give ``output_size``. Shapes: ``(N, C, L)`` or ``(C, L)`` -> ``(N, C, output_size)``.
+
+    Args:
+        output_size: the size of the output, one number or one for each dimension; None keeps the input's.
+    """
 
     output_size: _size_1_t
 
@@ -404,7 +529,11 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """The mean over windows chosen to give ``output_size`` (None: the input's). Shapes: ``(N, C, H, W)`` or ``(C, H, W)``."""
+    """The mean over windows chosen to give ``output_size`` (None: the input's). Shapes: ``(N, C, H, W)`` or ``(C, H, W)``.
+
+    Args:
+        output_size: the size of the output, one number or one for each dimension; None keeps the input's.
+    """
 
     output_size: _size_2_opt_t
 
@@ -414,7 +543,11 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """The mean over windows chosen to give ``output_size`` (None: the input's). Shapes: ``(N, C, D, H, W)`` or without N."""
+    """The mean over windows chosen to give ``output_size`` (None: the input's). Shapes: ``(N, C, D, H, W)`` or without N.
+
+    Args:
+        output_size: the size of the output, one number or one for each dimension; None keeps the input's.
+    """
 
     output_size: _size_3_opt_t
 

@@ -64,6 +64,19 @@ class RNNBase(Module):
 
     Layer k, direction d has ``weight_ih_l{k}``, ``weight_hh_l{k}``, ``bias_ih_l{k}``, ``bias_hh_l{k}`` and, with projections,
     ``weight_hr_l{k}``; the backward direction's names end in ``_reverse``.
+
+    Args:
+        mode: ``"LSTM"``, ``"GRU"``, ``"RNN_TANH"`` or ``"RNN_RELU"``.
+        input_size: features of the input.
+        hidden_size: features of the state.
+        num_layers: layers, each of which takes the states of the one below.
+        bias: whether there are biases.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
+        dropout: the probability with which a state that goes to the next layer is set to zero in training.
+        bidirectional: whether there is a second network that goes from the end to the beginning.
+        proj_size: to how many features the state of an LSTM is projected; 0 for none.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
     """
 
     __constants__ = [
@@ -323,6 +336,9 @@ class RNN(RNNBase):
     ``RNN(input_size, hidden_size, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False, dropout=0.0, bidirectional=False,
     device=None, dtype=None)``.
 
+    Args:
+        *args, **kwargs: as for ``RNNBase``, without its mode; and ``nonlinearity``, ``"tanh"`` or ``"relu"``.
+
     Shapes: ``input (L, N, input_size)``, ``(N, L, input_size)`` if ``batch_first``, ``(L, input_size)`` or a PackedSequence;
     ``hx (layers · directions, N, hidden_size)`` -> output ``(L, N, directions · hidden_size)`` and the final ``hx``.
     """
@@ -353,6 +369,9 @@ class LSTM(RNNBase):
     ``W_ih x_t + b_ih + W_hh h_{t-1} + b_hh``; with ``proj_size``, h is projected to that size.
     ``LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0, device=None,
     dtype=None)``.
+
+    Args:
+        *args, **kwargs: as for ``RNNBase``, without its mode.
 
     Shapes: input as for ``RNN``; ``hx`` the pair of h ``(layers · directions, N, proj_size or hidden_size)`` and c ``(…, hidden_size)``.
     Source: Hochreiter and Schmidhuber (1997).
@@ -389,6 +408,9 @@ class GRU(RNNBase):
     ``r, z = sigmoid(…)``, ``n = tanh(W_in x_t + b_in + r (W_hn h_{t-1} + b_hn))``, ``h_t = (1 - z) n + z h_{t-1}``.
     ``GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None)``.
 
+    Args:
+        *args, **kwargs: as for ``RNNBase``, without its mode.
+
     Shapes: as for ``RNN``. Source: Cho et al. (2014).
     """
 
@@ -403,7 +425,16 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share: parameters, checks, repr."""
+    """What the cells share: parameters, checks, repr.
+
+    Args:
+        input_size: features of the input.
+        hidden_size: features of the state.
+        bias: whether there are biases.
+        num_chunks: how many gates there are.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
     input_size: int
@@ -475,7 +506,16 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of an Elman network. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx (N, hidden_size)`` -> like ``hx``."""
+    """One step of an Elman network. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx (N, hidden_size)`` -> like ``hx``.
+
+    Args:
+        input_size: features of the input.
+        hidden_size: features of the state.
+        bias: whether there are biases.
+        nonlinearity: ``"tanh"`` or ``"relu"``.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
     nonlinearity: str
@@ -501,7 +541,15 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx`` the pair h, c ``(N, hidden_size)`` -> (h, c)."""
+    """One step of an LSTM. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx`` the pair h, c ``(N, hidden_size)`` -> (h, c).
+
+    Args:
+        input_size: features of the input.
+        hidden_size: features of the state.
+        bias: whether there are biases.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
@@ -513,7 +561,15 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx (N, hidden_size)`` -> like ``hx``."""
+    """One step of a GRU. Shapes: ``input (N, input_size)`` or ``(input_size)``, ``hx (N, hidden_size)`` -> like ``hx``.
+
+    Args:
+        input_size: features of the input.
+        hidden_size: features of the state.
+        bias: whether there are biases.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)

@@ -59,6 +59,19 @@ class _Table(Module):
 class Embedding(_Table):
     """Looks rows of a table up: ``weight[input]``; the row ``padding_idx`` gets no gradient.
 
+    Args:
+        num_embeddings: rows of the table.
+        embedding_dim: columns of the table.
+        padding_idx: the row that gets no gradient, zeros at the beginning.
+        max_norm: rows that are longer are shortened to it when they are looked up.
+        norm_type: which norm ``max_norm`` is about.
+        scale_grad_by_freq: whether gradients are divided by how often their row was looked up.
+        sparse: whether the table's gradient is a sparse tensor.
+        _weight: the table, if there is one already.
+        _freeze: whether the table is not learnt.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+
     Shapes: ``input (*)`` of integers -> ``(*, embedding_dim)``.
     """
 
@@ -138,6 +151,20 @@ class Embedding(_Table):
 
 class EmbeddingBag(_Table):
     """Sums, averages or takes the maximum of rows of a table, for each bag of indices, without making the rows.
+
+    Args:
+        num_embeddings: rows of the table.
+        embedding_dim: columns of the table.
+        max_norm: rows that are longer are shortened to it when they are looked up.
+        norm_type: which norm ``max_norm`` is about.
+        scale_grad_by_freq: whether gradients are divided by how often their row was looked up.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``.
+        sparse: whether the table's gradient is a sparse tensor.
+        _weight: the table, if there is one already.
+        include_last_offset: whether ``offsets`` ends with the number of indices.
+        padding_idx: the row that counts for nothing and gets no gradient.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
 
     Shapes: ``input (B, N)``, a bag per row; or ``input (N)`` with ``offsets (B)``, where each bag begins -> ``(B, embedding_dim)``.
     """

@@ -60,6 +60,23 @@ def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
 class Transformer(Module):
     """A transformer with encoder and decoder stacks.
 
+    Args:
+        d_model: features of the input and the output.
+        nhead: heads of the attention.
+        num_encoder_layers: layers of the encoder.
+        num_decoder_layers: layers of the decoder.
+        dim_feedforward: features between the two linear layers.
+        dropout: the probability with which an element is set to zero in training.
+        activation: what stands between them: ``"relu"``, ``"gelu"`` or a function.
+        custom_encoder: another encoder.
+        custom_decoder: another decoder.
+        layer_norm_eps: ``eps`` of the normalisations.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
+        norm_first: whether blocks normalise their input instead of their output.
+        bias: whether linear layers and normalisations have biases.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
+
     Shapes: ``src (S, N, d_model)``, ``tgt (T, N, d_model)``, N first if ``batch_first``, or both without N -> like ``tgt``.
     Source: Vaswani et al. (2017).
     """
@@ -149,6 +166,13 @@ class TransformerEncoder(Module):
 
     In evaluation without gradients, torch drops the padded positions from the computation where it can (``enable_nested_tensor``); what
     remains visible of that is kept here: they are zero after the last layer.
+
+    Args:
+        encoder_layer: the layer, of which there are copies.
+        num_layers: how many.
+        norm: what is applied to the result, or None.
+        enable_nested_tensor: whether masked sequences are computed without their padding where that is possible.
+        mask_check: whether that looks at what the mask masks.
     """
 
     __constants__ = ["norm"]
@@ -225,7 +249,13 @@ def _why_not_nested(layer: Any) -> str:
 
 
 class TransformerDecoder(Module):
-    """``num_layers`` copies of a decoder layer, and ``norm`` after them."""
+    """``num_layers`` copies of a decoder layer, and ``norm`` after them.
+
+    Args:
+        decoder_layer: the layer, of which there are copies.
+        num_layers: how many.
+        norm: what is applied to the result, or None.
+    """
 
     __constants__ = ["norm"]
 
@@ -266,6 +296,19 @@ class TransformerDecoder(Module):
 
 class TransformerEncoderLayer(Module):
     """Self-attention and a two-layer network, each with dropout, a residual and a layer norm (before it if ``norm_first``).
+
+    Args:
+        d_model: features of the input and the output.
+        nhead: heads of the attention.
+        dim_feedforward: features between the two linear layers.
+        dropout: the probability with which an element is set to zero in training.
+        activation: what stands between them: ``"relu"``, ``"gelu"`` or a function.
+        layer_norm_eps: ``eps`` of the normalisations.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
+        norm_first: whether blocks normalise their input instead of their output.
+        bias: whether linear layers and normalisations have biases.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
 
     Shapes: ``src (S, N, d_model)``, ``(N, S, d_model)`` if ``batch_first``, or ``(S, d_model)`` -> the same.
     """
@@ -339,6 +382,19 @@ class TransformerEncoderLayer(Module):
 
 class TransformerDecoderLayer(Module):
     """Self-attention, attention to ``memory`` and a two-layer network, each with dropout, a residual and a layer norm.
+
+    Args:
+        d_model: features of the input and the output.
+        nhead: heads of the attention.
+        dim_feedforward: features between the two linear layers.
+        dropout: the probability with which an element is set to zero in training.
+        activation: what stands between them: ``"relu"``, ``"gelu"`` or a function.
+        layer_norm_eps: ``eps`` of the normalisations.
+        batch_first: whether the batch comes before the sequence, ``(N, L, …)`` instead of ``(L, N, …)``.
+        norm_first: whether blocks normalise their input instead of their output.
+        bias: whether linear layers and normalisations have biases.
+        device: where parameters and buffers are made.
+        dtype: the dtype of parameters and buffers.
 
     Shapes: ``tgt (T, N, d_model)``, ``memory (S, N, d_model)``, N first if ``batch_first``, or both without N -> like ``tgt``.
     """

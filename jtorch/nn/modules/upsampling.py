@@ -16,6 +16,13 @@ __all__ = ["Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"]
 class Upsample(Module):
     """Resizes the spatial dimensions to ``size`` or by ``scale_factor``: nearest, linear, bilinear, bicubic, trilinear.
 
+    Args:
+        size: the spatial size of the result.
+        scale_factor: by what the sizes are multiplied, one number or one for each dimension.
+        mode: ``"nearest"``, ``"linear"``, ``"bilinear"``, ``"bicubic"`` or ``"trilinear"``.
+        align_corners: whether the outermost elements, instead of their outer edges, stay where they are.
+        recompute_scale_factor: whether the factor is computed anew from the sizes that it gives.
+
     Shapes: ``(N, C, *)`` with 1 to 3 spatial dimensions -> ``(N, C, *size)``.
     """
 
@@ -63,14 +70,24 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """``Upsample`` with nearest neighbours. Shapes: ``(N, C, H, W)``."""
+    """``Upsample`` with nearest neighbours. Shapes: ``(N, C, H, W)``.
+
+    Args:
+        size: the spatial size of the result.
+        scale_factor: by what the sizes are multiplied.
+    """
 
     def __init__(self, size: _size_2_t | None = None, scale_factor: _ratio_2_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """``Upsample`` with bilinear interpolation and aligned corners. Shapes: ``(N, C, H, W)``."""
+    """``Upsample`` with bilinear interpolation and aligned corners. Shapes: ``(N, C, H, W)``.
+
+    Args:
+        size: the spatial size of the result.
+        scale_factor: by what the sizes are multiplied.
+    """
 
     def __init__(self, size: _size_2_t | None = None, scale_factor: _ratio_2_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -14,6 +14,12 @@ __all__ = ["DataParallel", "data_parallel"]
 class DataParallel(Module):
     """Wraps a module under the name ``module`` and calls it.
 
+    Args:
+        module: what is run.
+        device_ids: the devices that take parts of the batch; all if None.
+        output_device: where the results are gathered; the first device if None.
+        dim: along which the batch is divided.
+
     Differs from torch: no batch is split. Several ``device_ids`` are refused; without them, everything runs on the module's device.
     """
 

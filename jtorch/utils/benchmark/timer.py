@@ -1,7 +1,11 @@
-"""``Timer``: runs a statement until its time is known. What is pending is computed within the measured time."""
+"""``Timer``: runs a statement until its time is known. What each run records is computed before the next one begins.
+
+Otherwise little would be measured: a result that nothing refers to any more when it is time to compute it is not computed.
+"""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import enum
 import timeit as _timeit
@@ -41,6 +45,10 @@ def set_torch_threads(n: int) -> Iterator[None]:
 
 class Timer:
     """Measures how long a statement takes.
+
+    Each run ends with computing what it recorded, while the value of the statement, if it is an expression, and the names that it binds
+    are still there. So what is measured is computing, as in PyTorch, and not that it was asked for. Accelerators are waited for where
+    the clock is read.
 
     Args:
         stmt: what is run, again and again.
@@ -84,7 +92,10 @@ class Timer:
         names = dict(globals or {})
         names.setdefault("torch", torch)
         stmt, setup = _dedented(stmt), _dedented(setup)
-        self._timer = self._timer_cls(stmt=stmt, setup=setup, timer=timer, globals=names)
+        from ...engine import flush
+
+        names["_compute"] = flush
+        self._timer = self._timer_cls(stmt=_computed(stmt), setup=setup, timer=timer, globals=names)
         self._task_spec = TaskSpec(stmt, setup, "", label, sub_label, description, env, num_threads)
 
     def _timeit(self, number: int) -> float:
@@ -160,3 +171,14 @@ def _dedented(code: str) -> str:
     import textwrap
 
     return textwrap.dedent(code).strip()
+
+
+def _computed(stmt: str) -> str:
+    """The statement, and then the computing of what it has recorded."""
+    try:
+        lines = ast.parse(stmt).body
+    except SyntaxError:  # which is raised, with its place, where the statement is compiled
+        return stmt
+    if lines and isinstance(lines[-1], ast.Expr):
+        lines[-1] = ast.Assign([ast.Name("_kept", ast.Store())], lines[-1].value, lineno=0)
+    return ast.unparse(ast.Module([*lines, *ast.parse("_compute()").body], []))

@@ -54,6 +54,25 @@ class DataLoader(Generic[_T_co]):
     Orders and seeds are PyTorch's. Batches of a ``TensorDataset`` (and of its ``Subset``) under the default collation are taken out at
     once instead of row by row.
 
+    Args:
+        dataset: where examples come from: with ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
+        batch_size: examples in a batch; None for examples as they come.
+        shuffle: whether each epoch has another order.
+        sampler: gives the indices in their order, in place of ``shuffle``.
+        batch_sampler: gives lists of indices, in place of ``batch_size``, ``shuffle``, ``sampler`` and ``drop_last``.
+        num_workers: how many processes fetch examples; 0 for this one.
+        collate_fn: makes a batch of a list of examples; tensors are stacked if it is not given.
+        pin_memory: without effect, see below.
+        drop_last: whether a last batch that is not full is left out.
+        timeout: how many seconds to wait for a batch of the workers; 0 for ever.
+        worker_init_fn: called in each worker with its number before it begins.
+        multiprocessing_context: how workers are started: a context of ``multiprocessing`` or the name of one.
+        generator: draws the order, and the seeds of the workers.
+        prefetch_factor: how many batches each worker prepares ahead; 2 if there are workers.
+        persistent_workers: whether workers go on living after an epoch.
+        pin_memory_device: without effect, see below.
+        in_order: whether batches of several workers come in the order of the sampler.
+
     Differs from torch:
         Workers are started afresh, and kept for the next iterator; classes and functions of the main program reach them by value. They
         are forks, which compute what NumPy can (see ``docs/host-tier.md``) and serve one iterator, where ``multiprocessing_context``
