@@ -168,7 +168,7 @@ _LINES: dict[str, str] = {
         nested._internal.ops: extract_kwargs
     """,
     _FAKE: """
-        _subclasses.fake_tensor: FakeTensor(from_tensor) FakeTensorMode FakeTensorConverter _is_tensor_constructor
+        _subclasses.fake_tensor: _is_tensor_constructor
         _subclasses.meta_utils: MetaConverter(meta_tensor)
     """,
     _MM: """

@@ -9,6 +9,8 @@ from .. import dispatch
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..dispatch import disabled_torch_dispatch_impl
+from ..size import SYMBOLIC
+from ..symbols import visible
 from ..writing import check_inplace
 from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
@@ -202,6 +204,8 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -
     if not modes and not found:
         return run(func, values)
     args, kwargs = func.trimmed(values)
+    if SYMBOLIC:  # handlers see SymInt
+        args, kwargs = visible(args), {k: visible(x) for k, x in kwargs.items()}
     types = tuple(found)
     mode = None
     if modes:

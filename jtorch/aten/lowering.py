@@ -11,6 +11,8 @@ from ..dispatch import ACTIVE, MISSING
 from ..engine import Value
 from ..ops._declare import DTYPE, STATIC, TENSOR_LIST, Op
 from ..ops._kernel import Fixed, T
+from ..size import SYMBOLIC
+from ..symbols import exact
 from . import functions
 from .calling import handles, invoke
 from .functions import ALIASES, COMPOSITE, DECOMPOSED, PASS, ROUTES
@@ -49,6 +51,8 @@ def below(caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if state.off or not (state.modes or wrappers(args) or (kwargs and wrappers(kwargs.values()))):
         return MISSING
     path = dispatch.NAMES.get(caller.func, "").removeprefix("torch.")
+    if SYMBOLIC:  # below here sizes that vary are JAX's expressions
+        args, kwargs = exact(args), {k: exact(x) for k, x in kwargs.items()}
     if _stand_ins(args) or (kwargs and _stand_ins(kwargs.values())):  # a function's body calls another public function
         out = _named(path, caller, _originals(args), {k: _originals(x) for k, x in kwargs.items()})
         return out if out is MISSING else _shadows(out)

@@ -235,7 +235,8 @@ _abstract: weakref.WeakKeyDictionary[Call, dict[tuple[Aval, ...], Any]] = weakre
 
 def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...]]:
     """The result avals of ``call`` on ``place``, and its checks on values: what an earlier process kept, or by tracing the kernel."""
-    key = programs.key_of("shapes", call.identity, avals)
+    symbolic = not all(type(n) is int for a in avals for n in a.shape)  # sizes of an export: facts of one process
+    key = None if symbolic else programs.key_of("shapes", call.identity, avals)
     fact = programs.remembered(key)
     if fact is not None:
         return _recalled(call, fact, place)

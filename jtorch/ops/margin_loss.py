@@ -12,6 +12,7 @@ from . import _loops
 from ._declare import Array, guard_range, op
 from ._losses import hinge, number, positive, reduced, reduction_of
 from ._numeric import require, scalar_name
+from ._sizes import fewer
 
 
 @op(namespace="nn.functional", aten="cosine_embedding_loss", saves=("input1", "input2", "target"))
@@ -167,7 +168,7 @@ def multilabel_margin_loss(
     labels = target.reshape(rows.shape)
     n, classes = rows.shape
     guard_range(labels, -1, classes - 1, RuntimeError, "argument #2 'target' is out of range", of=target)
-    if n * classes * classes <= _TOGETHER:
+    if fewer(n * classes * classes, _TOGETHER + 1):
         each = jax.vmap(_multilabel_hinge)(rows, labels)
     else:  # sample by sample, and again in the derivative: all pairs of classes of all samples would fill the memory
         each = _loops.over_rows(lambda pair: jax.checkpoint(_multilabel_hinge)(*pair), (rows, labels))
