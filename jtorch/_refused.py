@@ -83,9 +83,7 @@ _LINES: dict[str, str] = {
         _C._distributed_rpc: PyRRef
     """,
     _EXPORT: """
-        export: Dim(AUTO DYNAMIC STATIC) ShapesCollection CustomDecompTable ExportedProgram ExportGraphSignature export export_for_training
-            draft_export load save
-            register_dataclass default_decompositions
+        export: ShapesCollection CustomDecompTable export_for_training draft_export
         export.decomp_utils: CustomDecompTable
         export._trace: _export
         _decomp: core_aten_decompositions get_decompositions register_decomposition
@@ -234,8 +232,6 @@ SAME = {
     "accelerator.memory": "accelerator",
     "utils.data.datapipes.datapipe": "utils.data.datapipe",
     "ao.quantization.quantize_fx": "ao.quantization",
-    "export.exported_program": "export",
-    "export.dynamic_shapes": "export",
 }
 
 

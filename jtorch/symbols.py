@@ -11,6 +11,7 @@ import ast
 import functools
 import itertools
 import operator
+import re
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -125,14 +126,25 @@ class ShapeEnv:
         self.guards.append(Guard(guess_of(written), written))
         return answer
 
-    def specialise(self, why: str) -> None:
-        """Takes all sizes for those of the example, which becomes guards; refused where it is strict."""
+    def names_in(self, exprs: Iterable[Any]) -> list[str]:
+        """The symbols that expressions are written in, in order."""
+        text = " ".join(map(str, exprs))
+        return [n for n, e in self._exprs.items() if re.search(rf"\b{e}\b", text)]
+
+    def with_hints(self, expr: Any, names: Iterable[str]) -> Any:
+        """An expression with the example's sizes for some symbols."""
+        known = set(names)
+        return _evaluate(str(expr), {str(e): self.hints[n] if n in known else e for n, e in self._exprs.items()})
+
+    def specialise(self, why: str, names: Iterable[str]) -> None:
+        """Takes some sizes for those of the example, which becomes guards; refused where it is strict."""
         if self.strict:
             raise ConstraintViolation(
                 f"Constraints violated: {why}. It holds for the example's sizes but not for all that the dynamic sizes may have: say "
                 "more of them by Dim(..., min=, max=), or make them static."
             )
-        for name, hint in self.hints.items():
+        for name in names:
+            hint = self.hints[name]
             self.guards.append(Guard(guess_of(f"{name} == {hint}"), f"{name} == {hint}"))
 
     def format_guards(self) -> str:
@@ -197,6 +209,11 @@ def _evaluate(text: str, names: dict[str, Any]) -> Any:
         raise ValueError(f"{text!r} is no expression of sizes")
 
     return value(ast.parse(text.replace("^", "**"), mode="eval").body)
+
+
+def parsed(text: str, env: ShapeEnv) -> Any:
+    """The expression of a text in the names that JAX knows the symbols by."""
+    return _evaluate(text, {str(e): e for e in env._exprs.values()})
 
 
 @functools.lru_cache(maxsize=4096)

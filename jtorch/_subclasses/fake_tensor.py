@@ -21,7 +21,7 @@ from ..devices import META
 from ..errors import not_offered
 from ..size import SYMBOLIC, SymInt
 from ..size import Size as _Size
-from ..symbols import ShapeEnv, Sym, Undecided, any_symbolic, env_of, exact, hint_of
+from ..symbols import ShapeEnv, Sym, any_symbolic, env_of, exact
 from ..utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
@@ -380,15 +380,17 @@ class FakeTensorMode(TorchDispatchMode):
         for i, a in enumerate(schema.arguments):
             if a.name == "device":
                 given[i] = devices.device("meta")
-            elif a.type.rstrip("?") == "Scalar" and type(given[i]) in SYMBOLIC and a.name not in ("start", "end", "step"):
+            elif a.type.rstrip("?") in ("Scalar", "Tensor") and type(given[i]) in SYMBOLIC and a.name not in ("start", "end", "step"):
                 given[i] = 2  # what a number is decides no shape, but for ranges
         try:
             out = self._run(func, given)
-        except (Undecided, Unlisted) as error:
-            env = next(env_of(n) for n in _sizes_in(given))
-            env.specialise(f"{func} cannot be computed without deciding {str(error).splitlines()[0]}")
-            given = [_mapped(lambda x: _hinted(x, stands), x) for x in given]
-            out = self._run(func, given)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            raise
+        except Exception as error:
+            varying = list(_sizes_in(given))
+            if not varying:
+                raise
+            out = self._with_hints(func, given, stands, env_of(varying[0]), varying, error)
         for original, stand in stands.values():
             if isinstance(original, FakeTensor):
                 follow(original, stand)
@@ -407,6 +409,23 @@ class FakeTensorMode(TorchDispatchMode):
 
         result = _mapped(outcome, out)
         return written[0] if len(written) == 1 and isinstance(out, Tensor) else result
+
+    def _with_hints(self, func: Any, given: list[Any], stands: Any, env: ShapeEnv, varying: list[Any], error: Exception) -> Any:
+        """What an operator gives that failed, with the example's sizes for as few symbols as will do: which becomes guards."""
+        names = env.names_in(varying)
+        original = dict(stands)
+        for chosen in [*[[n] for n in names], names]:
+            stands.update(original)
+            try:
+                out = self._run(func, [_mapped(lambda x, chosen=chosen: _hinted(x, stands, env, chosen), x) for x in given])
+            except (DataDependentOutputException, DynamicOutputShapeException):
+                raise
+            except Exception:
+                continue
+            env.specialise(f"{func} needs {', '.join(chosen)} to be known ({str(error).splitlines()[0]})", chosen)
+            return out
+        stands.update(original)
+        raise error
 
     def _run(self, func: Any, given: list[Any]) -> Any:
         from ..aten.calling import run
@@ -501,18 +520,22 @@ def _sizes_in(given: list[Any]) -> Iterator[Any]:
                 yield n
 
 
-def _hinted(x: Any, stands: dict[int, tuple[Tensor, Tensor]]) -> Any:
-    """An argument with the example's sizes in place of symbols."""
+def _hinted(x: Any, stands: dict[int, tuple[Tensor, Tensor]], env: ShapeEnv, names: list[str]) -> Any:
+    """An argument with the example's sizes in place of some symbols."""
+
+    def size(n: Any) -> Any:
+        return env.with_hints(n, names) if type(n) in SYMBOLIC else n
+
     if isinstance(x, Tensor):
         if not any_symbolic(x._aval.shape):
             return x
-        steps = None if x._strides is None else tuple([hint_of(n) for n in x._strides])
-        made = on_meta([hint_of(n) for n in x._aval.shape], x._aval.dtype, steps)
+        steps = None if x._strides is None else tuple([size(n) for n in x._strides])
+        made = on_meta([size(n) for n in x._aval.shape], x._aval.dtype, steps)
         for key, (original, stand) in stands.items():
             if stand is x:
                 stands[key] = original, made
         return made
-    return hint_of(x) if type(x) in SYMBOLIC else x
+    return size(x)
 
 
 class Unlisted(Exception):

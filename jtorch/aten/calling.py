@@ -46,7 +46,7 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
     tensors = operands(func, values)
     if state.off or not (state.modes or state.forced or any(type(t) is not Tensor and handles(type(t)) for t in tensors)):
         return run(func, values)
-    parts = parts_of(func)
+    parts = None if state.whole else parts_of(func)
     if parts is not None:
         args, kwargs = func.trimmed(values)
         with Quiet():

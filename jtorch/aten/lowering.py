@@ -114,8 +114,53 @@ def _route(path: str) -> Any:
     return None
 
 
+_whole: dict[str, Any] = {}
+
+
+def _whole_route(path: str) -> Any:
+    """As ``route_of``, for an exporter: composite operators are not taken apart."""
+    found = _whole.get(path, MISSING)
+    if found is not MISSING:
+        return found
+    from .routes_whole import BODIES, WHOLE, packet_of
+
+    usual = route_of(path)
+    namespace, _, leaf = path.rpartition(".")
+    name = ALIASES.get(leaf, leaf)
+    packet = None if usual is PASS else packet_of([_PREFIXES.get(namespace, "") + name, name])
+    special = WHOLE.get(path)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if special is not None:
+            out = special(*args, **kwargs)
+            if out is not NotImplemented or path in BODIES:
+                return out
+        if callable(usual) and not isinstance(usual, OpOverloadPacket):
+            return usual(*args, **kwargs)
+        return NotImplemented
+
+    if special is None and (usual is PASS or packet is None or isinstance(usual, OpOverloadPacket)):
+        found = usual
+    elif special is None:
+        found = Either(packet, run)
+    else:
+        found = Either(None, run, path in BODIES)
+    _whole[path] = found
+    return found
+
+
+class Either:
+    """The operator of a function's name, and where its arguments do not fit that, a function that writes it with operators.
+
+    ``body``: where that declines, the function's own body runs.
+    """
+
+    def __init__(self, packet: OpOverloadPacket | None, otherwise: Any, body: bool = False) -> None:
+        self.packet, self.otherwise, self.body = packet, otherwise, body
+
+
 def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    route = route_of(path)
+    route = route_of(path) if not STATE.whole else _whole_route(path)
     if route is PASS:
         return MISSING
     alias_of = caller.layout.alias_of
@@ -126,6 +171,17 @@ def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         out = _direct(route, positional, args, kwargs)
         if out is not MISSING:
             return _with_names(path, out)
+    elif type(route) is Either:
+        if route.packet is not None:
+            out = _direct(route.packet, [p.name for p in caller.layout.positional], args, kwargs)
+            if out is not MISSING:
+                return _with_names(path, out)
+        with Quiet():
+            out = route.otherwise(*args, **kwargs)
+        if out is not NotImplemented:
+            return out
+        if route.body:
+            return MISSING
     elif route is not None:
         with Quiet():  # its operators are the function's own
             out = route(*args, **kwargs)

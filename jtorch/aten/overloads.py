@@ -226,7 +226,8 @@ class OpOverload:
                 continue
             else:
                 return False
-            if not fits(a.type, x) and not (numbers and i and a.type == "Tensor" and isinstance(x, (int, float, complex))):
+            number = isinstance(x, (int, float, complex, Sym)) or type(x) in SYMBOLIC
+            if not fits(a.type, x) and not (numbers and i and a.type == "Tensor" and number):
                 return False
         return used == len(kwargs)
 

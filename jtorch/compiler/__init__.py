@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -179,8 +180,8 @@ def reset() -> None:
 
 
 def is_compiling() -> bool:
-    """Whether the caller is being recorded to be compiled."""
-    return CAPTURING.now is not None
+    """Whether the caller is being recorded to be compiled, or traced for export."""
+    return CAPTURING.now is not None or _exporting.depth > 0
 
 
 def is_dynamo_compiling() -> bool:
@@ -188,9 +189,26 @@ def is_dynamo_compiling() -> bool:
     return CAPTURING.now is not None
 
 
+class _Exporting(threading.local):
+    depth = 0
+
+
+_exporting = _Exporting()
+
+
+@contextlib.contextmanager
+def exporting() -> Iterator[None]:
+    """A block in which programs are told that they are being traced for export."""
+    _exporting.depth += 1
+    try:
+        yield
+    finally:
+        _exporting.depth -= 1
+
+
 def is_exporting() -> bool:
-    """False: there is no export."""
-    return False
+    """Whether the caller is being traced by ``torch.export``."""
+    return _exporting.depth > 0
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
