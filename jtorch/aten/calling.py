@@ -10,7 +10,7 @@ from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..dispatch import disabled_torch_dispatch_impl
 from ..size import SYMBOLIC
-from ..symbols import visible
+from ..symbols import exact, visible
 from ..writing import check_inplace
 from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
@@ -49,6 +49,8 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
     parts = None if state.whole else parts_of(func)
     if parts is not None:
         args, kwargs = func.trimmed(values)
+        if SYMBOLIC:
+            args, kwargs = exact(args), {k: exact(x) for k, x in kwargs.items()}
         with Quiet():
             return parts(*args, **kwargs)
     return _recorded(func, values, tensors)

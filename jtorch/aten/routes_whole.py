@@ -15,6 +15,7 @@ from ..core import contiguous_strides
 from ..functional import PUBLIC
 from ..layouts import preserve_format
 from ..tensor_methods import _parse_to
+from .functions import COMPOSITE
 from .kernels import kernel
 from .overloads import OpOverloadPacket, aten
 from .schema import texts
@@ -24,16 +25,6 @@ WHOLE: dict[str, Callable[..., Any]] = {}
 #: Functions whose own bodies call public functions, which are then seen one by one.
 BODIES = frozenset(("nn.functional.multi_head_attention_forward",))
 
-#: Operators that only exporters meet, which have no other schema here.
-_MORE = """cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, \
-float label_smoothing=0.0) -> Tensor
-nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor
-log_sigmoid(Tensor self) -> Tensor
-mT(Tensor(a) self) -> Tensor(a)
-mH(Tensor(a) self) -> Tensor(a)
-numpy_T(Tensor(a) self) -> Tensor(a)"""
-for _line in _MORE.splitlines():
-    texts().setdefault(_line.partition("(")[0], {}).setdefault("default", _line)
 _REDUCTIONS = ("none", "mean", "sum")
 
 
@@ -119,6 +110,22 @@ for _name, _mode in {
     "trilinear3d": "trilinear", "bicubic2d": "bicubic",
 }.items():  # fmt: skip
     _upsampling(_name, _mode)
+
+
+@kernel("_native_batch_norm_legit_functional")
+def _batch_norm_functional(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    mean, var = running_mean.clone(), running_var.clone()
+    out, saved_mean, saved_scale = A.native_batch_norm.default(input, weight, bias, mean, var, training, momentum, eps)
+    return out, saved_mean, saved_scale, mean, var
+
+
+@kernel("_native_batch_norm_legit_no_training")
+def _batch_norm_of_running(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
+) -> Any:
+    return A.native_batch_norm.default(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
 @kernel("log_sigmoid")
@@ -503,3 +510,25 @@ def attention(
 
 
 WHOLE["nn.functional.multi_head_attention_forward"] = attention
+
+
+#: Operators that PyTorch takes apart, besides those that ``functions.COMPOSITE`` names.
+_IMPLICIT = frozenset(
+    """to cross_entropy_loss nll_loss_nd log_sigmoid mT mH numpy_T feature_dropout alpha_dropout feature_alpha_dropout mse_loss_nd
+    batch_norm layer_norm group_norm instance_norm rms_norm expand_as type_as max_pool1d max_pool2d max_pool3d""".split()
+)
+
+
+def is_composite(func: Any) -> bool:
+    """Whether an operator is written with others before it is dispatched."""
+    if func._namespace != "aten" or func._schema.outs:
+        return False
+    name = func._opname
+    if name.startswith("upsample_") and func._overloadname == "vec":
+        return True
+    plain = name.rstrip("_") if not name.startswith("_") else name
+    return name in _IMPLICIT or (plain in COMPOSITE and plain not in _KEPT)
+
+
+#: Names in ``COMPOSITE`` that are operators by themselves where they are called as such.
+_KEPT = frozenset(("prelu", "pixel_shuffle", "native_channel_shuffle"))

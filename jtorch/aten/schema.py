@@ -210,9 +210,9 @@ _texts: dict[str, dict[str, str]] = {}
 def texts() -> dict[str, dict[str, str]]:
     """The texts of all schemas, by packet and overload."""
     if not _texts:
-        from . import _schemas_1, _schemas_2, _schemas_3
+        from . import _schemas_1, _schemas_2, _schemas_3, _schemas_4
 
-        for line in (_schemas_1.TABLE + _schemas_2.TABLE + _schemas_3.TABLE).splitlines():
+        for line in "\n".join((_schemas_1.TABLE, _schemas_2.TABLE, _schemas_3.TABLE, _schemas_4.TABLE)).splitlines():
             text, _, variants = line.partition(" ;")
             text = re.sub(r"\s+", " ", text).strip()
             head = text.partition("(")[0]

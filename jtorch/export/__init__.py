@@ -36,8 +36,8 @@ def export(
 ) -> ExportedProgram:
     """``mod`` called once on ``args`` and ``kwargs``, as the graph of operators that it calls; no data is computed with.
 
-    Sizes are numbers unless ``dynamic_shapes`` says otherwise: a dict by the arguments' names, or a tuple, with a ``Dim`` for each dimension
-    that varies. A program that decides by such a size in a way that does not hold for all it may have is refused; ``Dim.AUTO`` makes it a
+    Sizes are numbers unless ``dynamic_shapes`` says otherwise: a dict by the arguments' names, or a tuple, with a ``Dim`` for each
+    dimension that varies. A program that decides by such a size in a way that does not hold for all it may have is refused; ``Dim.AUTO`` makes it a
     number instead. The graph is in the shape of PyTorch's: parameters and buffers are inputs, composite operators stay whole.
 
     Args:
@@ -117,9 +117,10 @@ def _ranges(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced,
     if env is None:
         return found
     for name, allowed in made.ranges.items():
-        low = allowed.lower
-        while low < 2 and not _same_at(mod, args, kwargs, made, traced, env, name, low):
-            low += 1
+        low = 2
+        while low > allowed.lower and _same_at(mod, args, kwargs, made, traced, env, name, low - 1):
+            low -= 1
+        low = max(low, allowed.lower)
         found[env.symbol(name)] = Range(low, allowed.upper)
     return found
 
@@ -155,7 +156,7 @@ def save(
     opset_version: dict[str, int] | None = None,
     pickle_protocol: int = 2,
 ) -> None:
-    """Writes a program to a file (``.pt2``) that ``load`` reads: the graph as text, tensors as ``torch.save`` writes them. No code is in it.
+    """Writes a program to a file (``.pt2``) that ``load`` reads: the graph as text, tensors as ``torch.save`` writes them, no code.
 
     Raises:
         ValueError: if ``ep`` is no program.
@@ -186,8 +187,8 @@ def load(
 def stablehlo(ep: ExportedProgram, *, platforms: tuple[str, ...] | None = None) -> Any:
     """The program as ``jax.export.Exported``: StableHLO, whose sizes are symbols where the program's are.
 
-    Its inputs are a dict of parameters, buffers and constants by name, and the caller's tensors; it gives the leaves of the result, and a dict
-    of what buffers become. ``mlir_module()`` is the text, ``serialize()`` bytes, ``call`` runs it.
+    Its inputs are a dict of parameters, buffers and constants by name, and the caller's tensors; it gives the leaves of the result, and
+    a dict of what buffers become. ``mlir_module()`` is the text, ``serialize()`` bytes, ``call`` runs it.
 
     Raises:
         NotImplementedError: if random numbers are drawn, which are PyTorch's, made on the host.

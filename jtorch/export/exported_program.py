@@ -115,8 +115,7 @@ class ExportedProgram:
     @property
     def call_spec(self) -> Any:
         """How the caller's inputs and outputs are nested."""
-        signature = self._module_call_graph[0].signature
-        return signature
+        return self._module_call_graph[0].signature
 
     @property
     def dialect(self) -> str:
@@ -150,6 +149,7 @@ class ExportedProgram:
             yield b
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: ``module()`` is what can be called."""
         raise RuntimeError("Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.")
 
     def __str__(self) -> str:
@@ -237,7 +237,9 @@ class ExportedProgram:
         """
         return _unlifted(self, check_guards)
 
-    def run_decompositions(self, decomp_table: dict[Any, Callable[..., Any]] | None = None, decompose_custom_triton_ops: bool = False) -> Any:
+    def run_decompositions(
+        self, decomp_table: dict[Any, Callable[..., Any]] | None = None, decompose_custom_triton_ops: bool = False
+    ) -> ExportedProgram:
         """The program with composite operators taken apart, by PyTorch's rules and ``decomp_table``, and without writes in place.
 
         What buffers become are outputs then, named in the signature as mutations. By default operators outside of the core set are
@@ -287,7 +289,8 @@ class _Nested(CodeGen):
         del expanded_def
         leaves = [v.partition(" ")[0].partition(":")[0] for v in free_vars if v != "self"]
         head = f"def {self._func_name}(self, *args, **kwargs){maybe_return_annotation}:"
-        return f"{head}\n    {', '.join(leaves)}, = self._flat_inputs(args, kwargs)" if leaves else f"{head}\n    self._flat_inputs(args, kwargs)"
+        taken = f"{', '.join(leaves)}, = " if leaves else ""
+        return f"{head}\n    {taken}self._flat_inputs(args, kwargs)"
 
     def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
         """The line that puts the result together."""
@@ -347,7 +350,7 @@ def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
 def _no_mode(name: str) -> Callable[..., Any]:
     def refuse(*args: Any) -> Any:
         del args
-        raise NotImplementedError(f"Calling {name}() is not supported yet: what the module does in training was decided when it was exported.")
+        raise NotImplementedError(f"Calling {name}() is not supported yet: the mode was decided when the module was exported.")
 
     return refuse
 

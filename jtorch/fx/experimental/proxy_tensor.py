@@ -187,7 +187,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return func(*args)  # the same whatever the arguments are
         if func is torch.ops.aten.lift_fresh.default:  # in the graph the constant must not be changed in place
             func = torch.ops.aten.lift_fresh_copy.default
-        if func is torch.ops.aten._local_scalar_dense.default and tracked:
+        if func is torch.ops.aten._local_scalar_dense.default and tracked and not isinstance(args[0], FakeTensor):
             raise RuntimeError(
                 f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely that this is "
                 "caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic shapes; try setting "
