@@ -11,7 +11,7 @@ import functools
 _SHARDED = "tensors spread over processes are not offered; collectives and DistributedDataParallel are"
 _PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
 _CHECKPOINT = "it writes and reads PyTorch's files of sharded states; use torch.save and torch.load, or save the state_dict with orbax"
-_EXPORT = "PyTorch's exporter and its graphs are left out; jax.export exports programs of JAX"
+_EXPORT = "it is a part of PyTorch's exporter beyond torch.export.export, save and load"
 _QUANTISATION = "quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the program"
 _TORCHSCRIPT = "there is no TorchScript, nor its graphs; torch.fx traces functions"
 _COMPILER = "it is a part of PyTorch's compiler, whose place XLA takes"
@@ -26,8 +26,8 @@ _CUDA = "JAX drives the GPU by itself"
 _ONNX = "exporting to ONNX is not offered; jax2onnx exports programs of JAX"
 _FILE = "it reads PyTorch's archives piece by piece; use torch.load"
 _PIPES = "data pipes are left out; use datasets, samplers and loaders"
-_SYMBOLIC = "it reasons about symbolic sizes; sizes are numbers here"
-_FAKE = "tensors without data are those of torch.device('meta'); shapes and dtypes follow from operations on them"
+_SYMBOLIC = "it is a part of PyTorch's reasoning about symbolic sizes"
+_FAKE = "it is a part of PyTorch's fake tensors; use FakeTensorMode"
 _MM = "it multiplies scaled or packed integers in one CUDA kernel; scale in the program and use matmul"
 _NESTED = "only nested tensors in PyTorch's older layout have it; use torch.nested with layout=torch.jagged"
 _SELECTIVE = "XLA decides what is kept and what is computed again; checkpoint whole blocks instead"
@@ -86,7 +86,6 @@ _LINES: dict[str, str] = {
         export: ShapesCollection CustomDecompTable export_for_training draft_export
         export.decomp_utils: CustomDecompTable
         export._trace: _export
-        _decomp: core_aten_decompositions get_decompositions register_decomposition
         _export: capture_pre_autograd_graph
     """,
     _QUANTISATION: """

@@ -164,7 +164,7 @@ def test_wrong_dynamic_shapes(dynamic: object, message: str) -> None:
 
 
 def test_wrong_calls() -> None:
-    with pytest.raises(ValueError, match="to be an instance of `torch.nn.Module`"):
+    with pytest.raises(ValueError, match="to be an instance of"):
         export(lambda x: x, (torch.ones(1),))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="Expecting `args` to be a tuple"):
         export(nn.ReLU(), [torch.ones(1)])  # type: ignore[arg-type]
@@ -292,7 +292,7 @@ def test_files_run_nothing(target: str) -> None:
                 data = json.dumps(text).encode()
             new.writestr(name, data)
     changed.seek(0)
-    with pytest.raises(ValueError, match="no program that torch.export.save has written"):
+    with pytest.raises(ValueError, match="no program that"):
         load(changed)
 
 

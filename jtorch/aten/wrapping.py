@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import devices, dtypes, layouts
-from ..core import Tensor, contiguous_strides, format_strides, from_value
+from ..core import INTERNAL, Tensor, contiguous_strides, format_strides, from_value
 from ..engine import META, aval_of, meta_value
 from ..errors import not_offered
 from ..pytree import known
@@ -95,6 +95,27 @@ def follow(t: Any, stand_in: Tensor) -> None:
     aval = stand_in._aval
     if aval.shape != t._aval.shape or stand_in._strides != t._strides:
         reshaped(t, aval_of(aval.shape, aval.dtype, t._aval.device), stand_in._strides, t.storage_offset())
+
+
+def become(t: Any, other: Tensor) -> None:
+    """Makes an instance of a wrapper class the plain tensor ``other``, for all who have it."""
+    kept = {name: getattr(other, name) for name in INTERNAL if getattr(other, name, None) is not getattr(Tensor, name, None)}
+    t.__class__ = Tensor
+    own = object.__getattribute__(t, "__dict__")
+    for name in list(own):
+        del own[name]
+    for name in INTERNAL:
+        if name in kept:
+            object.__setattr__(t, name, kept[name])
+        else:
+            _forget(t, name)
+
+
+def _forget(t: Any, name: str) -> None:
+    try:
+        object.__delattr__(t, name)
+    except AttributeError:
+        pass
 
 
 def on_meta(shape: Sequence[Any], dtype: Any, strides: Any) -> Tensor:

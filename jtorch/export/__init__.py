@@ -37,8 +37,8 @@ def export(
     """``mod`` called once on ``args`` and ``kwargs``, as the graph of operators that it calls; no data is computed with.
 
     Sizes are numbers unless ``dynamic_shapes`` says otherwise: a dict by the arguments' names, or a tuple, with a ``Dim`` for each
-    dimension that varies. A program that decides by such a size in a way that does not hold for all it may have is refused; ``Dim.AUTO`` makes it a
-    number instead. The graph is in the shape of PyTorch's: parameters and buffers are inputs, composite operators stay whole.
+    dimension that varies. A program that decides by such a size in a way that does not hold for all it may have is refused; ``Dim.AUTO``
+    makes it a number instead. The graph is in the shape of PyTorch's: parameters and buffers are inputs, composite operators stay whole.
 
     Args:
         strict: PyTorch reads the bytecode then; here both run the module, so that Python code is executed and not kept either way.

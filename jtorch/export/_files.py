@@ -95,7 +95,8 @@ def write(program: ExportedProgram, f: Any, extra: dict[str, Any]) -> None:
             meta = {"size": [str(s) if isinstance(s, Sym) else s for s in val.shape], "dtype": str(val.dtype).removeprefix("torch."),
                     "stride": [str(s) if isinstance(s, Sym) else s for s in val.stride()], "requires_grad": val.requires_grad}  # fmt: skip
         kwargs = {k: _encoded(v) for k, v in n.kwargs.items()}
-        nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": [_encoded(a) for a in n.args], "kwargs": kwargs, "val": meta})
+        args = [_encoded(a) for a in n.args]
+        nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": args, "kwargs": kwargs, "val": meta})
     old = program.graph_signature
     symbols = {str(k): [getattr(k, "hint", 2), r.lower, r.upper] for k, r in program.range_constraints.items()}
     text = {
@@ -210,7 +211,8 @@ def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgra
         "", ModuleCallSignature([], [], pytree.treespec_loads(text["in_spec"]), pytree.treespec_loads(text["out_spec"]))
     )
     return ExportedProgram(
-        None, graph, ExportGraphSignature(inputs, outputs), state, ranges, [entry], None, constants, sizes=text["sizes"], names=text["names"]
+        None, graph, ExportGraphSignature(inputs, outputs), state, ranges, [entry], None, constants, sizes=text["sizes"],
+        names=text["names"],
     )
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jtorch as torch
-from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from jtorch import _refusals
+from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
 from jtorch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from jtorch.symbols import ShapeEnv, Sym
@@ -296,6 +297,4 @@ def evaluated(graph: Any, sizes: dict[str, int]) -> list[Any]:
     return found
 
 
-def is_fake(x: Any) -> bool:
-    """Whether a value has no data."""
-    return isinstance(x, FakeTensor)
+__getattr__ = _refusals.missing(__name__)
