@@ -1,4 +1,4 @@
-"""What PyTorch's compiler knows while it traces, which is nothing here."""
+"""What a trace that is running knows: the mode of its fake tensors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,31 @@ from typing import Any
 from . import _refusals
 
 
-def detect_fake_mode(inputs: Any = None) -> None:
-    """None: there is no fake mode."""
-    del inputs
+def detect_fake_mode(inputs: Any = None) -> Any:
+    """The fake mode that is on, or that made fake tensors among ``inputs``; None if there is none.
+
+    Raises:
+        AssertionError: if there are several.
+    """
+    from ._subclasses.fake_tensor import FakeTensor, active_mode
+    from .utils import _pytree as pytree
+
+    found = [(m, "active fake mode") for m in (active_mode(),) if m is not None]
+    found += [(t.fake_mode, f"fake tensor input {i}") for i, t in enumerate(pytree.tree_leaves(inputs)) if isinstance(t, FakeTensor)]
+    if not found:
+        return None
+    first, where = found[0]
+    for mode, other in found[1:]:
+        if mode is not first:
+            raise AssertionError(f"fake mode ({first}) from {where} doesn't match mode ({mode}) from {other}")
+    return first
 
 
-def active_fake_mode() -> None:
-    """None: there is no fake mode."""
+def active_fake_mode() -> Any:
+    """The innermost fake mode that is on; None if there is none."""
+    from ._subclasses.fake_tensor import active_mode
+
+    return active_mode()
 
 
 __getattr__ = _refusals.missing(__name__)

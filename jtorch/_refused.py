@@ -10,8 +10,8 @@ import functools
 
 _SHARDED = "tensors spread over processes are not offered; collectives and DistributedDataParallel are"
 _PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
-_CHECKPOINT = "checkpoints are written to and read from folders, piece by piece as torch.save writes; use FileSystemWriter and FileSystemReader"
-_EXPORT = "PyTorch's exporter and its graphs are left out; jax.export exports programs of JAX"
+_CHECKPOINT = "checkpoints are folders of what torch.save writes; use FileSystemWriter and FileSystemReader"
+_EXPORT = "it is a part of PyTorch's exporter beyond torch.export.export, save and load"
 _QUANTISATION = "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers in 8 or 4 bits"
 _TORCHSCRIPT = "there is no TorchScript, nor its graphs; torch.fx traces functions"
 _COMPILER = "it is a part of PyTorch's compiler, whose place XLA takes"
@@ -26,8 +26,8 @@ _CUDA = "JAX drives the GPU by itself"
 _ONNX = "exporting to ONNX is not offered; jax2onnx exports programs of JAX"
 _FILE = "it reads PyTorch's archives piece by piece; use torch.load"
 _PIPES = "pipes of data frames, and types of pipes, are left out; use pandas in functions of pipes"
-_SYMBOLIC = "it reasons about symbolic sizes; sizes are numbers here"
-_FAKE = "tensors without data are those of torch.device('meta'); shapes and dtypes follow from operations on them"
+_SYMBOLIC = "it is a part of PyTorch's reasoning about symbolic sizes"
+_FAKE = "it is a part of PyTorch's fake tensors; use FakeTensorMode"
 _MM = "it multiplies scaled or packed integers in one CUDA kernel; scale in the program and use matmul"
 _NESTED = "only nested tensors in PyTorch's older layout have it; use torch.nested with layout=torch.jagged"
 _SELECTIVE = "XLA decides what is kept and what is computed again; checkpoint whole blocks instead"
@@ -72,12 +72,9 @@ _LINES: dict[str, str] = {
         _C._distributed_rpc: PyRRef
     """,
     _EXPORT: """
-        export: Dim(AUTO DYNAMIC STATIC) ShapesCollection CustomDecompTable ExportedProgram ExportGraphSignature export export_for_training
-            draft_export load save
-            register_dataclass default_decompositions
+        export: ShapesCollection CustomDecompTable export_for_training draft_export
         export.decomp_utils: CustomDecompTable
         export._trace: _export
-        _decomp: core_aten_decompositions get_decompositions register_decomposition
         _export: capture_pre_autograd_graph
     """,
     _QUANTISATION: """
@@ -162,7 +159,7 @@ _LINES: dict[str, str] = {
         nested._internal.ops: extract_kwargs
     """,
     _FAKE: """
-        _subclasses.fake_tensor: FakeTensor(from_tensor) FakeTensorMode FakeTensorConverter _is_tensor_constructor
+        _subclasses.fake_tensor: _is_tensor_constructor
         _subclasses.meta_utils: MetaConverter(meta_tensor)
     """,
     _MM: """
@@ -222,8 +219,6 @@ SAME = {
     "profiler.profiler": "profiler",
     "accelerator.memory": "accelerator",
     "ao.quantization.quantize_fx": "ao.quantization",
-    "export.exported_program": "export",
-    "export.dynamic_shapes": "export",
 }
 
 

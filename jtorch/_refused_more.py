@@ -88,8 +88,7 @@ LINES: dict[str, str] = {
             skip_guard_on_inbuilt_nn_modules_unsafe
     """,
     _EXPORT: """
-        export: AdditionalInputs Constraint ExportBackwardSignature FlatArgsAdapter ModuleCallEntry ModuleCallSignature
-            UnflattenedModule dims unflatten
+        export: AdditionalInputs Constraint FlatArgsAdapter UnflattenedModule unflatten
     """,
     _SELECTIVE: """
         utils.checkpoint: GraphExecGroup SelectiveCheckpointContext

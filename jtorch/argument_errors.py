@@ -19,6 +19,7 @@ from .binding import COMPOSITES
 from .core import Tensor
 from .errors import type_name as _name
 from .ops._declare import OPS
+from .size import SYMBOLIC
 
 #: How the parser calls a type of the tables, and how signatures are sorted.
 _KINDS = {
@@ -148,7 +149,7 @@ def _is_int(value: Any) -> bool:
         return value.dtype.category <= dtypes.INTEGRAL and value.numel() == 1
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and np.issubdtype(value.dtype, np.integer)
-    return isinstance(value, (int, np.integer)) or hasattr(type(value), "__index__")
+    return isinstance(value, (int, np.integer)) or hasattr(type(value), "__index__") or type(value) in SYMBOLIC
 
 
 def _odd_item(values: Any) -> int | None:

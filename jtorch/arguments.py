@@ -19,6 +19,7 @@ from .ops._declare import (
 )
 from .ops._kernel import NUMBERS
 from .ops.indexing import check_fits
+from .size import SYMBOLIC
 
 _EMPTY = inspect.Parameter.empty
 #: Python's kinds of numbers, bool before int, which it is too.
@@ -139,6 +140,8 @@ def whole(name: str, argument: str, value: Any, words: str = "int") -> int:
     if isinstance(value, Tensor):
         if value._aval.size == 1 and value.dtype.category <= dtypes.INTEGRAL:  # type: ignore[attr-defined]
             return int(array_of(value._read()).item())
+    elif type(value) in SYMBOLIC:
+        return value
     elif not isinstance(value, (bool, np.bool_)) and not (isinstance(value, np.ndarray) and value.ndim):
         try:
             return value.__index__()

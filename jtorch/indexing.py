@@ -26,6 +26,7 @@ from .ops._declare import OPS
 from .ops._kernel import caches
 from .ops.indexing import too_large
 from .ops.views import VIEWS, expanded_size
+from .size import slice_bounds
 from .steps import dynamic_step
 from .views import SELECT_AT, make_view, select_at, slice_at, viewed
 from .warned_once import outside
@@ -218,7 +219,7 @@ def _selected(t: Tensor, dim: int, index: int, position: int) -> Tensor:
 
 
 def _sliced(t: Tensor, dim: int, index: slice) -> Tensor:
-    start, stop, step = index.indices(t._aval.shape[dim])
+    start, stop, step = slice_bounds(index, t._aval.shape[dim])
     if step < 0:
         raise ValueError("step must be greater than zero")
     return slice_at(t, dim, start, stop, step)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .dispatch import add_plain
+from .size import SYMBOLIC, less
 
 
 class _Named:
@@ -157,7 +158,7 @@ def suggests_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> 
         return False
     least = 0
     for d in (1, *range(len(shape) - 1, 1, -1), 0):
-        if shape[d] == 0 or strides[d] < least or (d == 0 and least == strides[1]):
+        if shape[d] == 0 or less(strides[d], least) or (d == 0 and least == strides[1]):
             return False
         least = strides[d] * max(shape[d], 1)
     return True
@@ -173,6 +174,14 @@ def suggested_format(shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether the elements fill a stretch of memory without gaps or overlaps, in whatever order."""
     expected = 1
+    if SYMBOLIC and not {type(n) for n in (*shape, *strides)} <= {int}:
+        left = [(s, n) for n, s in zip(shape, strides, strict=True) if n != 1]
+        while left:
+            inner = next((i for i, (s, _) in enumerate(left) if s == expected), None)
+            if inner is None:
+                return False
+            expected *= left.pop(inner)[1]
+        return True
     for s, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n != 1):
         if n == 0:
             return True

@@ -16,6 +16,43 @@ class SymInt:
     __slots__ = ()
 
 
+#: Types of sizes that stand for numbers not known yet below the public functions; filled by ``symbols``.
+SYMBOLIC: set[type] = set()
+
+
+def slice_bounds(index: slice, n: Any) -> tuple[Any, Any, int]:
+    """``index.indices(n)``, also where sizes are not known yet: first and last bound within ``n``, and the step, which is positive."""
+    if type(n) is int and not {type(index.start), type(index.stop)} & SYMBOLIC:
+        return index.indices(n)
+    import jax
+
+    highest, lowest = jax.core.max_dim, jax.core.min_dim
+    step = 1 if index.step is None else operator.index(index.step)
+
+    def within(bound: Any, default: Any) -> Any:
+        if bound is None:
+            return default
+        if type(bound) not in SYMBOLIC:
+            bound = operator.index(bound)
+            if bound >= 2**62:  # "to the end", as operators write it
+                return n
+        return highest(n + bound, 0) if bound < 0 else lowest(bound, n)
+
+    start = within(index.start, 0)
+    return start, highest(within(index.stop, n), start), step
+
+
+def less(a: Any, b: Any) -> bool:
+    """``a < b``, also of products of sizes that are not known yet, one of which divides the other."""
+    if type(a) is int and type(b) is int:
+        return a < b
+    for times, found in ((b // a if a != 0 else 0, True), (a // b if b != 0 else 0, False)):
+        product = times * (a if found else b)
+        if product == (b if found else a):
+            return bool(times > 1) if found else not times >= 1
+    return a < b
+
+
 class SymFloat:
     """Base of floats that are known only by their properties; nothing is one here."""
 
@@ -85,7 +122,7 @@ def _ints(items: tuple[Any, ...], start: int) -> Iterator[Any]:
     yield from items[:start]
     for i in range(start, len(items)):
         item = items[i]
-        if isinstance(item, SymInt):
+        if isinstance(item, SymInt) or type(item) in SYMBOLIC:
             yield item
             continue
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .dtypes import dtype
 from .layouts import memory_format
-from .size import Size
+from .size import SYMBOLIC, Size
 
 _ATOMS: dict[str, tuple[type, ...]] = {
     "int": (int,), "bool": (bool,), "str": (str,), "float": (float, int, bool), "None": (type(None),), "Dtype": (dtype,),
@@ -95,7 +95,7 @@ def _counts(value: Any) -> bool:
     """Whether a number is whole by its type: flags are not, but tensors of one are. Arrays and tensors have one element."""
     kind, dtype_ = type(value), getattr(value, "dtype", None)
     if dtype_ is None:
-        return kind is not bool and hasattr(kind, "__index__")
+        return (kind is not bool and hasattr(kind, "__index__")) or kind in SYMBOLIC
     if isinstance(dtype_, dtype):
         return dtype_.np.kind in "iub" and value.numel() == 1
     return dtype_.kind in "iu" and not value.ndim

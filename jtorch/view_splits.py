@@ -18,6 +18,7 @@ from .core import Tensor, contiguous_strides, unread, view, wide
 from .engine import Call, record
 from .errors import canonical_dim, check_long, check_longs
 from .ops._kernel import Fixed, T, call_of
+from .size import slice_bounds
 from .steps import step_of
 from .storage import Step
 from .views import _SELECT, _SLICE, _check_tensor, _is_data, select_at, slice_at
@@ -240,7 +241,7 @@ def tensor_split(
         small, more = divmod(n, indices_or_sections)
         edges = np.cumsum([0] + [small + (i < more) for i in range(indices_or_sections)]).tolist()
     else:
-        edges = [0, *[slice(0, whole("tensor_split", "indices", i)).indices(n)[1] for i in indices_or_sections], n]
+        edges = [0, *[slice_bounds(slice(0, whole("tensor_split", "indices", i)), n)[1] for i in indices_or_sections], n]
     # Views of one operation each, unlike those of split: they may be changed in place.
     return tuple([slice_at(input, d, a, max(a, b), 1) for a, b in itertools.pairwise(edges)])
 

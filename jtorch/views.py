@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from . import dtypes
 from .applying import apply, rebind
@@ -21,6 +20,7 @@ from .ops._declare import OPS, Op
 from .ops._kernel import Fixed, T, caches, call_of
 from .overridable import specialise
 from .public_forms import annotations_of, packed, spelled, spellings
+from .size import SYMBOLIC, slice_bounds
 from .steps import dynamic_step, memory_steps, step_of
 from .storage import bits_of
 from .writing import check_captured, check_inplace
@@ -225,7 +225,7 @@ _MOST_STEP = 2**31
 def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
     """Elements ``start:stop:step`` of a dimension, bounds within it; a view."""
     strides = t._strides or contiguous_strides(t._aval.shape)
-    stop = max(stop, start)
+    stop = stop if type(stop) in SYMBOLIC else max(stop, start)
     if step > _MOST_STEP:
         if step + t._aval.shape[dim] > HIGHEST_LONG + 1:
             size, stride = [*t._aval.shape], [*strides]
@@ -249,8 +249,8 @@ def _slice(input: Any, dim: int = 0, start: int | None = None, stop: int | None 
     d = canonical_dim(dim, len(shape))
     if step <= 0:
         raise ValueError("step must be greater than zero")
-    a, b, c = slice(start, stop, step).indices(shape[d])
-    return slice_at(input, d, a, max(a, b), c)
+    a, b, c = slice_bounds(slice(start, stop, step), shape[d])
+    return slice_at(input, d, a, b, c)
 
 
 @composite(method=True, operands=("input",))
@@ -445,7 +445,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if a == b:
         return input
-    joined = int(np.prod(shape[a : b + 1], dtype=np.int64))
+    joined = math.prod(shape[a : b + 1])
     return reshape(input, (*shape[:a], joined, *shape[b + 1 :]))
 
 

@@ -75,6 +75,13 @@ def _flush_hint() -> None:
 
 
 #: Parts of ``torch._C`` that load when they are first touched.
+def _set_grad_enabled(arg: bool) -> None:
+    """Sets recording for autograd on or off, as nodes of graphs do."""
+    from ..autograd.grad_mode import MODE
+
+    MODE.set(arg)
+
+
 _SUBMODULES = frozenset(("_autograd", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
 
 

@@ -21,7 +21,7 @@ from . import eval_frame, exc, utils
 from .eval_frame import OptimizedModule
 
 __all__ = [
-    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
+    "OptimizedModule", "allow_in_graph", "explain", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
     "graph_break", "is_compiling", "is_dynamo_supported", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
     "maybe_mark_dynamic", "optimize", "reset", "run", "substitute_in_graph", "utils",
 ]  # fmt: skip
@@ -72,4 +72,12 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
     """Nothing: parameters and buffers are recognised as such."""
     del t, guard
 
-__getattr__ = _refusals.missing(__name__)
+_missing = _refusals.missing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "explain":
+        from .pieces import explain
+
+        return explain
+    return _missing(name)

@@ -14,7 +14,12 @@ class ShortenTraceback(TorchDynamoException):
 
 
 class BackendCompilerFailed(ShortenTraceback):
-    """PyTorch's compiler failed; never raised here."""
+    """A function that was given as backend failed."""
+
+    def __init__(self, backend: object, inner: Exception) -> None:
+        self.backend_name = getattr(backend, "__name__", "?")
+        self.inner_exception = inner
+        super().__init__(f"backend={self.backend_name!r} raised:\n{type(inner).__name__}: {inner}")
 
 
 class TorchRuntimeError(TorchDynamoException):

@@ -1,4 +1,4 @@
-"""Tensors without data for PyTorch's compiler."""
+"""Tensors without data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jtorch import _refusals
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("FakeTensor", "FakeTensorMode", "CrossRefFakeMode", "UnsupportedFakeTensorException", "DynamicOutputShapeException"):
+    if name in ("FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException", "DynamicOutputShapeException"):
         from . import fake_tensor
 
         return getattr(fake_tensor, name)

@@ -1,35 +1,625 @@
-"""Tensors without data that claim to lie on a device, which are not offered; that none is one can be asked."""
+"""Tensors without data that claim to lie on a device: ``FakeTensorMode`` finds shapes, strides, dtypes and devices of results, and nothing
+else. Operators run on the meta device, where kernels are only traced for their shapes; sizes may be symbols (``symbols.py``).
+"""
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import _refusals
+from .. import _refusals, devices
+from ..aten.overloads import aten
+from ..aten.state import STATE, Below, Kernel, modes_off
+from ..aten.state import push as _push
+from ..aten.state import remove as _remove
+from ..aten.wrapping import bare, follow, on_meta
+from ..core import Tensor, contiguous_strides
+from ..devices import META
+from ..errors import not_offered
+from ..size import SYMBOLIC, SymInt
+from ..size import Size as _Size
+from ..symbols import ShapeEnv, Sym, any_symbolic, env_of, exact
+from ..utils._python_dispatch import TorchDispatchMode
+
+__all__ = [
+    "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorConverter", "FakeTensorDeviceMismatchError",
+    "FakeTensorMode", "UnsupportedFakeTensorException", "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode",
+    "unset_fake_temporarily",
+]  # fmt: skip
 
 
 class UnsupportedFakeTensorException(RuntimeError):
-    """A fake tensor cannot do this."""
+    """A tensor that has no fake counterpart."""
+
+
+class UnsupportedOperatorException(RuntimeError):
+    """An operator whose results cannot be found without data."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(func)
+        self.func = func
 
 
 class DynamicOutputShapeException(RuntimeError):
-    """The shape of a fake tensor would depend on data."""
+    """The shape of a result depends on data."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(func)
+        self.func = func
 
 
 class DataDependentOutputException(RuntimeError):
-    """What was asked of a fake tensor depends on data."""
+    """What is asked of a fake tensor depends on data."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(func)
+        self.func = func
+
+
+class FakeTensorDeviceMismatchError(RuntimeError):
+    """The operands of an operator claim to lie on devices that do not go together."""
+
+
+def _wrapped(shape: Any) -> Any:
+    """Sizes as programs see them."""
+    return _Size([env_of(n).wrap(n) if type(n) in SYMBOLIC else n for n in shape]) if any_symbolic(shape) else None
+
+
+class FakeTensor(Tensor):
+    """A tensor with metadata and no data.
+
+    Attributes:
+        fake_mode: the mode that made it.
+        fake_device: where it claims to lie; the device need not exist.
+        constant: the tensor that it stands for, where its data is known because the program wrote it down.
+
+    Example:
+        >>> import jtorch as torch
+        >>> from jtorch._subclasses import FakeTensorMode
+        >>> with FakeTensorMode():
+        ...     torch.ones(2, 3) @ torch.ones(3, 5)
+        FakeTensor(..., size=(2, 5))
+    """
+
+    fake_mode: FakeTensorMode
+    fake_device: devices.device
+    constant: Tensor | None
+    real_tensor = None
+
+    def __new__(
+        cls, fake_mode: FakeTensorMode, elem: Any, device: Any, constant: Any = None, real_tensor: Any = None, **_unused: Any
+    ) -> FakeTensor:
+        """A fake tensor like the meta tensor ``elem``, on ``device``."""
+        del real_tensor
+        aval = elem._aval
+        return _made(fake_mode, aval.shape, elem._strides, aval.dtype, devices.device(device), elem.storage_offset(), constant)
+
+    @staticmethod
+    def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
+        """``fake_mode.from_tensor(t)``."""
+        return fake_mode.from_tensor(t)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        del types
+        kwargs = kwargs or {}
+        mode = _mode_among((args, kwargs))
+        if mode is None:
+            return NotImplemented
+        with mode:
+            return func(*args, **kwargs)
+
+    @property
+    def device(self) -> devices.device:
+        """Where it claims to lie."""
+        return self.__dict__.get("fake_device") or super().device
+
+    @property
+    def shape(self) -> Any:
+        """The sizes; those that vary are ``SymInt``."""
+        found = _wrapped(self._aval.shape)
+        return super().shape if found is None else found
+
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes, or one of them."""
+        if dim is None or not -self.ndim <= dim < self.ndim:
+            return self.shape if dim is None else super().size(dim)
+        return self.shape[dim]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements to step in memory, for each dimension or one."""
+        steps = self._strides or contiguous_strides(self._aval.shape)
+        found = _wrapped(steps)
+        if found is None:
+            return super().stride() if dim is None else super().stride(dim)
+        return tuple(found) if dim is None else found[dim]
+
+    def numel(self) -> Any:
+        """The number of elements."""
+        n = self._aval.size
+        return env_of(n).wrap(n) if type(n) in SYMBOLIC else super().numel()
+
+    nelement = numel
+
+    def __len__(self) -> Any:
+        return len(range(self.shape[0])) if self.ndim else super().__len__()
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        parts = ["..."]
+        if self.device.type != "cpu":
+            parts.append(f"device='{self.device}'")
+        parts.append(f"size=({', '.join(map(str, self.shape))}{',' if self.ndim == 1 else ''})")
+        if self.dtype is not _default_dtype():
+            parts.append(f"dtype={self.dtype}")
+        if self._node is not None:
+            parts.append(f"grad_fn=<{self._node.name()}>")
+        elif self._rg:
+            parts.append("requires_grad=True")
+        text = f"FakeTensor({', '.join(parts)})"
+        return f"Parameter({text})" if self.__dict__.get("_is_param") else text
+
+    def data_ptr(self) -> int:
+        """0: there is no data."""
+        return 0
+
+    def tolist(self) -> Any:
+        """The known constant's elements; others raise."""
+        if self.constant is not None:
+            return self.constant.tolist()
+        raise DataDependentOutputException(aten._local_scalar_dense.default)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = _made(
+                self.fake_mode, self._aval.shape, self._strides, self._aval.dtype, self.device, self.storage_offset(), self.constant
+            )
+            found._rg = self._rg
+            if self.__dict__.get("_is_param"):
+                found._is_param = True
+        return found
+
+    def __reduce_ex__(self, proto: Any) -> Any:
+        raise not_offered("pickling a FakeTensor", "it belongs to its mode and has no data")
+
+
+def _default_dtype() -> Any:
+    from ..dtypes import get_default_dtype
+
+    return get_default_dtype()
+
+
+def _made(mode: FakeTensorMode, shape: Any, strides: Any, dtype: Any, device: Any, offset: Any, constant: Any = None) -> FakeTensor:
+    try:
+        place = devices.placement(device)
+    except (RuntimeError, AssertionError):  # a device that is not there can be claimed all the same
+        place = None
+    t = bare(FakeTensor, shape, dtype, place, strides, offset)
+    t.fake_mode, t.fake_device, t.constant = mode, device, constant
+    return t
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if isinstance(x, (list, tuple)):
+        for i in x:
+            yield from _leaves(i)
+    elif isinstance(x, dict):
+        for i in x.values():
+            yield from _leaves(i)
+    else:
+        yield x
+
+
+def _mode_among(x: Any) -> FakeTensorMode | None:
+    found = None
+    for t in _leaves(x):
+        if isinstance(t, FakeTensor):
+            if found is not None and found is not t.fake_mode:
+                raise AssertionError("Mixing fake modes NYI")
+            found = t.fake_mode
+    return found
+
+
+def _mapped(f: Callable[[Any], Any], x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        items = [_mapped(f, i) for i in x]
+        return items if isinstance(x, list) else tuple(items) if type(x) is tuple or type(x) is _Size else type(x)(items)
+    if isinstance(x, dict):
+        return {k: _mapped(f, v) for k, v in x.items()}
+    return f(x)
+
+
+class FakeTensorConverter:
+    """What fake tensor stands for which tensor, as long as both live."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Tensor], FakeTensor]] = {}
+
+    def get(self, t: Tensor) -> FakeTensor | None:
+        """The counterpart of a tensor, if it has one."""
+        found = self._known.get(id(t))
+        return found[1] if found is not None and found[0]() is t else None
+
+    def put(self, t: Tensor, fake: FakeTensor) -> None:
+        """Remembers a counterpart."""
+        known, key = self._known, id(t)
+        known[key] = weakref.ref(t, lambda _: known.pop(key, None)), fake
+
+
+class FakeTensorMode(TorchDispatchMode):
+    """A block in which tensors have no data, and the counterparts of real ones.
+
+    Args:
+        allow_non_fake_inputs: real tensors among the operands are taken for their counterparts, instead of an error.
+        shape_env: sizes of converted tensors are symbols of this environment, sizes of 0 and 1 excepted.
+        static_shapes: sizes stay numbers all the same.
+
+    Raises:
+        DataDependentOutputException: by what needs data (``item``, ``bool``); constants that the program wrote down have some.
+        DynamicOutputShapeException: by operators whose results' shapes depend on data (``nonzero``, ``unique``).
+        FakeTensorDeviceMismatchError: for operands on several devices.
+
+    Example:
+        >>> import jtorch as torch
+        >>> from jtorch._subclasses import FakeTensorMode
+        >>> mode = FakeTensorMode()
+        >>> x = mode.from_tensor(torch.randn(3, 4))
+        >>> x.t() @ x
+        FakeTensor(..., size=(4, 4))
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_fallback_kernels: bool = True,
+        allow_non_fake_inputs: bool = False,
+        shape_env: ShapeEnv | None = None,
+        static_shapes: bool | None = None,
+        export: bool = False,
+    ) -> None:
+        super().__init__()
+        del allow_fallback_kernels  # kernels are always traced, never run on made-up data
+        self.allow_non_fake_inputs, self.shape_env, self.export = allow_non_fake_inputs, shape_env, export
+        self.static_shapes = shape_env is None if static_shapes is None else static_shapes
+        self.fake_tensor_converter = FakeTensorConverter()
+        self._entered: list[bool] = []
+
+    def __enter__(self) -> FakeTensorMode:
+        new = not any(m is self for m in STATE.modes)
+        self._entered.append(new)
+        if new:
+            _push(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._entered.pop():
+            _remove(self)
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """True: programs' own modes come before it."""
+        return True
+
+    # ---- converting ------------------------------------------------------------------------------------------------------------
+
+    def from_tensor(
+        self, tensor: Tensor, *, static_shapes: bool | None = None, source: Any = None, symbolic_context: Any = None, trace: bool = True
+    ) -> FakeTensor:
+        """The counterpart of a tensor: the same object whenever it is asked for. A parameter's is one, too.
+
+        ``symbolic_context`` may be a list with a size for each dimension: a number, or a ``SymInt`` of the mode's environment.
+
+        Raises:
+            UnsupportedFakeTensorException: for sparse and nested tensors.
+        """
+        del source, trace
+        if isinstance(tensor, FakeTensor):
+            if tensor.fake_mode is not self:
+                raise AssertionError("Mixing fake modes NYI")
+            return tensor
+        found = self.fake_tensor_converter.get(tensor)
+        if found is not None:
+            return found
+        if not isinstance(tensor, Tensor) or str(tensor.layout) != "torch.strided" or getattr(tensor, "is_nested", False):
+            raise UnsupportedFakeTensorException(f"a {type(tensor).__name__} of layout {getattr(tensor, 'layout', None)}")
+        static = self.static_shapes if static_shapes is None else static_shapes
+        shape: Any = tuple(tensor.shape)
+        strides: Any = tensor.stride()
+        if symbolic_context is not None:
+            sizes = tuple(symbolic_context)
+        elif static or self.shape_env is None:
+            sizes = shape
+        else:
+            sizes = tuple([n if n in (0, 1) else self._symbol_for(n) for n in shape])
+        if any_symbolic(sizes) or sizes != shape:
+            strides = _strides_like(shape, strides, [exact(n) for n in sizes])
+        fake = _made(self, exact(tuple(sizes)), strides, tensor._aval.dtype, tensor.device, tensor.storage_offset())
+        fake._rg = tensor.requires_grad
+        from ..nn import Parameter
+
+        if isinstance(tensor, Parameter):
+            fake._is_param = True  # type: ignore[attr-defined]
+        self.fake_tensor_converter.put(tensor, fake)
+        if tensor.grad_fn is None and tensor.grad is not None:
+            fake._grad = self.from_tensor(tensor.grad, symbolic_context=sizes)
+        return fake
+
+    def _symbol_for(self, n: int) -> SymInt:
+        """The symbol of a size: one for all sizes that are equal in the example, as PyTorch takes them."""
+        assert self.shape_env is not None
+        for name, hint in self.shape_env.hints.items():
+            if hint == n:
+                return self.shape_env.symbol(name)
+        return self.shape_env.create_symbol(n)
+
+    # ---- operators -------------------------------------------------------------------------------------------------------------
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        del types
+        values = func.complete(args, kwargs or {})
+        schema = func._schema
+        tensors = [t for t in _leaves(values) if isinstance(t, Tensor)]
+        answer = self._of_constants(func, values, tensors)
+        if answer is not None:
+            return answer[0]
+        device = self._device_of(func, values, tensors)
+        stands: dict[int, tuple[Tensor, Tensor]] = {}
+
+        def stand_in(x: Any) -> Any:
+            if isinstance(x, Tensor):
+                found = stands.get(id(x))
+                if found is None:
+                    found = stands[id(x)] = x, self._stand_in(func, x, values)
+                return found[1]
+            return x.expr if type(x) is Sym else x
+
+        given = [_mapped(stand_in, x) for x in values]
+        for i, a in enumerate(schema.arguments):
+            if a.name == "device":
+                given[i] = devices.device("meta")
+            elif a.type.rstrip("?") in ("Scalar", "Tensor") and type(given[i]) in SYMBOLIC and a.name not in ("start", "end", "step"):
+                given[i] = 2  # what a number is decides no shape, but for ranges
+        try:
+            out = self._run(func, given)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            raise
+        except Exception as error:
+            varying = list(_sizes_in(given))
+            if not varying:
+                raise
+            out = self._with_hints(func, given, stands, env_of(varying[0]), varying, error)
+        for original, stand in stands.values():
+            if isinstance(original, FakeTensor):
+                follow(original, stand)
+        written = [values[i] for i in schema.writes]
+
+        def outcome(x: Any) -> Any:
+            if isinstance(x, Tensor):
+                for original, stand in stands.values():
+                    if x is stand:
+                        return original
+                base = tensors[0] if schema.is_view and tensors else None
+                offset = x.storage_offset() + (base.storage_offset() if base is not None else 0)
+                place = device if x._aval.device == META else x.device
+                return _made(self, x._aval.shape, x._strides, x._aval.dtype, place, offset)
+            return env_of(x).wrap(x) if type(x) in SYMBOLIC else x
+
+        result = _mapped(outcome, out)
+        return written[0] if len(written) == 1 and isinstance(out, Tensor) else result
+
+    def _with_hints(self, func: Any, given: list[Any], stands: Any, env: ShapeEnv, varying: list[Any], error: Exception) -> Any:
+        """What an operator gives that failed, with the example's sizes for as few symbols as will do: which becomes guards."""
+        names = env.names_in(varying)
+        original = dict(stands)
+        for chosen in [*[[n] for n in names], names]:
+            stands.update(original)
+            try:
+                out = self._run(func, [_mapped(lambda x, chosen=chosen: _hinted(x, stands, env, chosen), x) for x in given])
+            except (DataDependentOutputException, DynamicOutputShapeException):
+                raise
+            except Exception:
+                continue
+            env.specialise(f"{func} needs {', '.join(chosen)} to be known ({str(error).splitlines()[0]})", chosen)
+            return out
+        stands.update(original)
+        raise error
+
+    def _run(self, func: Any, given: list[Any]) -> Any:
+        from ..aten.calling import run
+
+        if func is aten._local_scalar_dense.default:
+            raise DataDependentOutputException(func)
+        try:
+            with Below(), Kernel(), modes_off():
+                return run(func, given)
+        except TypeError as error:  # a size was counted with
+            if "'_DimExpr' object cannot be interpreted as an integer" in str(error):
+                raise Unlisted(str(error)) from error
+            raise
+        except (NotImplementedError, RuntimeError) as error:
+            if _wants_data(error):
+                raise (DynamicOutputShapeException if _any_shape(func) else DataDependentOutputException)(func) from None
+            raise
+
+    def _of_constants(self, func: Any, values: list[Any], tensors: list[Tensor]) -> tuple[Any] | None:
+        """The answer where data is known: numbers that the program wrote down, and what is read of them."""
+        if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default) and not isinstance(values[0], FakeTensor):
+            real = values[0]
+            fake = _made(self, real._aval.shape, real._strides, real._aval.dtype, real.device, 0, real)
+            return (fake,)
+        if not tensors or not all(isinstance(t, FakeTensor) and t.constant is not None for t in tensors):
+            for i in func._schema.writes:
+                if isinstance(values[i], FakeTensor):
+                    values[i].constant = None
+            return None
+        if func._schema.writes:
+            for i in func._schema.writes:
+                values[i].constant = None
+            return None
+        if func in (aten._local_scalar_dense.default, aten.nonzero.default) or func._opname in ("detach", "alias"):
+            from ..aten.calling import run
+
+            with Below(), Kernel(), modes_off():
+                out = run(func, _mapped(lambda x: x.constant if isinstance(x, FakeTensor) else x, values))
+            if isinstance(out, Tensor):
+                return (_made(self, out._aval.shape, out._strides, out._aval.dtype, tensors[0].device, 0, out),)
+            return (out,)
+        return None
+
+    def _stand_in(self, func: Any, x: Tensor, values: list[Any]) -> Tensor:
+        t = self._fake(func, x, values)
+        return on_meta(t._aval.shape, t._aval.dtype, t._strides)
+
+    def _fake(self, func: Any, x: Tensor, values: list[Any]) -> Tensor:
+        if isinstance(x, FakeTensor):
+            if x.fake_mode is not self:
+                raise AssertionError("Mixing fake modes NYI")
+            return x
+        if not self.allow_non_fake_inputs:
+            shown = _mapped(lambda v: _Shown(v) if isinstance(v, Tensor) and not isinstance(v, FakeTensor) else v, func.trimmed(values)[0])
+            raise AssertionError(
+                "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in "
+                f"{func}({', '.join(map(str, shown))})"
+            )
+        return self.from_tensor(x, static_shapes=True)
+
+    def _device_of(self, func: Any, values: list[Any], tensors: list[Tensor]) -> devices.device:
+        places = func._schema.places
+        asked = values[places["device"]] if "device" in places else None
+        if asked is not None:
+            found = devices.device(asked)
+            return devices.device("cuda", 0) if found.type == "cuda" and found.index is None else found
+        if not tensors:
+            return devices.current_default() if hasattr(devices, "current_default") else devices.device("cpu")
+        found = None
+        for t in tensors:
+            if found is None or t.device == found:
+                found = t.device
+            elif t.device.type == "cpu" and not t.ndim:
+                continue
+            elif found.type == "cpu" and all(not u.ndim for u in tensors if u.device == found):
+                found = t.device
+            elif func._opname in ("copy_", "_to_copy", "index_put_", "index", "_index_put_impl_"):
+                continue
+            else:
+                raise FakeTensorDeviceMismatchError(
+                    f"Expected all tensors to be on the same device, but found at least two devices, {found} and {t.device}!"
+                )
+        assert found is not None
+        return found
+
+
+def _sizes_in(given: list[Any]) -> Iterator[Any]:
+    """The symbolic sizes among an operator's arguments and in its tensors' shapes."""
+    for x in _leaves(given):
+        for n in x._aval.shape if isinstance(x, Tensor) else (x,):
+            if type(n) in SYMBOLIC:
+                yield n
+
+
+def _hinted(x: Any, stands: dict[int, tuple[Tensor, Tensor]], env: ShapeEnv, names: list[str]) -> Any:
+    """An argument with the example's sizes in place of some symbols."""
+
+    def size(n: Any) -> Any:
+        return env.with_hints(n, names) if type(n) in SYMBOLIC else n
+
+    if isinstance(x, Tensor):
+        if not any_symbolic(x._aval.shape):
+            return x
+        steps = None if x._strides is None else tuple([size(n) for n in x._strides])
+        made = on_meta([size(n) for n in x._aval.shape], x._aval.dtype, steps)
+        for key, (original, stand) in stands.items():
+            if stand is x:
+                stands[key] = original, made
+        return made
+    return size(x)
+
+
+class Unlisted(Exception):
+    """A function counted with a size that is not known."""
+
+
+class _Shown:
+    """A real tensor in an error message."""
+
+    def __init__(self, t: Tensor) -> None:
+        self.text = f"tensor([...], size=({', '.join(map(str, t.shape))}{',' if t.ndim == 1 else ''}))"
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _strides_like(shape: Any, strides: Any, sizes: Any) -> Any:
+    """The strides of a dense tensor for other sizes; those of others stay numbers."""
+    order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i]))
+    found: list[Any] = [0] * len(shape)
+    step = expected = 1
+    for i in order:
+        if shape[i] != 1 and strides[i] != expected:
+            return strides
+        found[i] = step
+        step, expected = step * sizes[i], expected * shape[i]
+    if tuple(strides) == contiguous_strides(tuple(shape)):
+        return contiguous_strides(tuple(sizes))
+    return tuple(found)
+
+
+def _wants_data(error: BaseException) -> bool:
+    text = str(error)
+    return "no data" in text or "meta tensor" in text or "Meta tensor" in text or "Cannot copy out of" in text
+
+
+def _any_shape(func: Any) -> bool:
+    """Whether it is the shape of a result that depends on data, rather than a number."""
+    return any(r.type.startswith("Tensor") for r in func._schema.returns)
+
+
+# ---- asking ----------------------------------------------------------------------------------------------------------------------
 
 
 def is_fake(x: Any) -> bool:
-    """False: nothing is a fake tensor."""
-    del x
+    """Whether a tensor is fake, or stands for fake ones."""
+    if isinstance(x, FakeTensor):
+        return True
+    flatten = getattr(type(x), "__tensor_flatten__", None)
+    if flatten is not None:
+        names, _ = x.__tensor_flatten__()
+        found = [is_fake(getattr(x, n)) for n in names]
+        if any(found) and not all(found):
+            raise AssertionError("got mixed fake and real tensors!")
+        return bool(found) and all(found)
     return False
 
 
-def unset_fake_temporarily() -> Any:
-    """A block outside of fake modes, as all code is."""
-    import contextlib
+def maybe_get_fake_mode(t: Any) -> FakeTensorMode | None:
+    """The mode of a fake tensor; None for others."""
+    return t.fake_mode if isinstance(t, FakeTensor) else None
 
-    return contextlib.nullcontext()
 
+def active_mode() -> FakeTensorMode | None:
+    """The innermost fake mode that the thread has entered."""
+    return next((m for m in reversed(STATE.modes) if isinstance(m, FakeTensorMode)), None)
+
+
+@contextlib.contextmanager
+def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
+    """A block outside of the innermost fake mode."""
+    mode = active_mode()
+    if mode is None:
+        yield None
+        return
+    place = next(i for i, m in enumerate(STATE.modes) if m is mode)
+    del STATE.modes[place]
+    try:
+        yield mode
+    finally:
+        STATE.modes.insert(min(place, len(STATE.modes)), mode)
+
+
+fake_tensor_tls = threading.local()
+fake_tensor_tls.allow_non_fake_inputs_override = None
 
 __getattr__ = _refusals.missing(__name__)

@@ -9,6 +9,8 @@ from .. import dispatch
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..dispatch import disabled_torch_dispatch_impl
+from ..size import SYMBOLIC
+from ..symbols import exact, visible
 from ..writing import check_inplace
 from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
@@ -44,9 +46,11 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
     tensors = operands(func, values)
     if state.off or not (state.modes or state.forced or any(type(t) is not Tensor and handles(type(t)) for t in tensors)):
         return run(func, values)
-    parts = parts_of(func)
+    parts = None if state.whole else parts_of(func)
     if parts is not None:
         args, kwargs = func.trimmed(values)
+        if SYMBOLIC:
+            args, kwargs = exact(args), {k: exact(x) for k, x in kwargs.items()}
         with Quiet():
             return parts(*args, **kwargs)
     return _recorded(func, values, tensors)
@@ -202,6 +206,8 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -
     if not modes and not found:
         return run(func, values)
     args, kwargs = func.trimmed(values)
+    if SYMBOLIC:  # handlers see SymInt
+        args, kwargs = visible(args), {k: visible(x) for k, x in kwargs.items()}
     types = tuple(found)
     mode = None
     if modes:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import Tensor
+from ..symbols import exact
 from .derivatives import rule
 from .overloads import aten
 
@@ -466,7 +467,7 @@ def reshaped(g: Any, shape: Sequence[int]) -> Any:
     """A gradient in another shape: as a view where its memory allows it."""
     from ..ops.views import view_strides
 
-    strides = view_strides(g._aval.shape, g.stride(), tuple(shape))
+    strides = view_strides(g._aval.shape, exact(g.stride()), tuple(shape))
     if strides is not None:
         return A.view.default(g, list(shape))
     from ..layouts import contiguous_format

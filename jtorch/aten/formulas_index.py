@@ -8,6 +8,7 @@ from typing import Any
 
 from ..dtypes import int64
 from ..layouts import preserve_format
+from ..symbols import exact
 from .derivatives import rule
 from .formulas import _strided, conj, dims_of, made_zeros, number_like, reshaped, sum_of, times, unsqueezed, zeros
 from .overloads import aten
@@ -179,7 +180,7 @@ rule("block_diag", tensors=_block_diag)
 def _as_strided(g: Any, self: Any, size: Any, stride: Any, storage_offset: Any, grads: Any, node: Any) -> Any:
     begin = self.storage_offset()
     start = begin if storage_offset is None else storage_offset
-    mine, strides = list(self._aval.shape), list(self.stride())
+    mine, strides = list(self._aval.shape), list(exact(self.stride()))
     if 0 in mine or 0 in size or _overlaps(mine, strides):
         return general(grads, node, self, size, stride, storage_offset)
     low = min(begin, start)

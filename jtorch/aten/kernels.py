@@ -36,7 +36,7 @@ def kernel_of(func: OpOverload) -> Callable[[list[Any]], Any]:
 
 
 def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
-    from . import plain, plain_linalg, plain_nn  # noqa: F401  (declare kernels)
+    from . import plain, plain_linalg, plain_nn, routes_whole  # noqa: F401  (declare kernels)
 
     schema = func._schema
     name = func._opname

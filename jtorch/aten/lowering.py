@@ -11,6 +11,8 @@ from ..dispatch import ACTIVE, MISSING
 from ..engine import Value
 from ..ops._declare import DTYPE, STATIC, TENSOR_LIST, Op
 from ..ops._kernel import Fixed, T
+from ..size import SYMBOLIC
+from ..symbols import exact
 from . import functions
 from .calling import handles, invoke
 from .functions import ALIASES, DECOMPOSED, IN_PARTS, NEVER, PREFIXES, ROUTES
@@ -46,6 +48,8 @@ def below(caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if state.off or not (state.modes or wrappers(args) or (kwargs and wrappers(kwargs.values()))):
         return MISSING
     path = dispatch.NAMES.get(caller.func, "").removeprefix("torch.")
+    if SYMBOLIC:  # below here sizes that vary are JAX's expressions
+        args, kwargs = exact(args), {k: exact(x) for k, x in kwargs.items()}
     if _stand_ins(args) or (kwargs and _stand_ins(kwargs.values())):  # a function's body calls another public function
         out = _named(path, caller, _originals(args), {k: _originals(x) for k, x in kwargs.items()})
         return out if out is MISSING else _shadows(out)
@@ -106,8 +110,53 @@ def _route(path: str) -> Any:
     return None
 
 
+_whole: dict[str, Any] = {}
+
+
+def _whole_route(path: str) -> Any:
+    """As ``route_of``, for an exporter: composite operators are not taken apart."""
+    found = _whole.get(path, MISSING)
+    if found is not MISSING:
+        return found
+    from .routes_whole import BODIES, WHOLE, packet_of
+
+    usual = route_of(path)
+    namespace, _, leaf = path.rpartition(".")
+    name = ALIASES.get(leaf, leaf)
+    packet = None if usual is NEVER else packet_of([PREFIXES.get(namespace, "") + name, name])
+    special = WHOLE.get(path)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if special is not None:
+            out = special(*args, **kwargs)
+            if out is not NotImplemented or path in BODIES:
+                return out
+        if callable(usual) and not isinstance(usual, OpOverloadPacket):
+            return usual(*args, **kwargs)
+        return NotImplemented
+
+    if special is None and (usual is NEVER or packet is None or isinstance(usual, OpOverloadPacket)):
+        found = usual
+    elif special is None:
+        found = Either(packet, run)
+    else:
+        found = Either(None, run, path in BODIES)
+    _whole[path] = found
+    return found
+
+
+class Either:
+    """The operator of a function's name, and where its arguments do not fit that, a function that writes it with operators.
+
+    ``body``: where that declines, the function's own body runs.
+    """
+
+    def __init__(self, packet: OpOverloadPacket | None, otherwise: Any, body: bool = False) -> None:
+        self.packet, self.otherwise, self.body = packet, otherwise, body
+
+
 def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    route = route_of(path)
+    route = route_of(path) if not STATE.whole else _whole_route(path)
     if route is NEVER:
         return MISSING
     alias_of = caller.layout.alias_of
@@ -118,6 +167,17 @@ def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         out = _direct(route, positional, args, kwargs)
         if out is not MISSING:
             return _with_names(path, out)
+    elif type(route) is Either:
+        if route.packet is not None:
+            out = _direct(route.packet, [p.name for p in caller.layout.positional], args, kwargs)
+            if out is not MISSING:
+                return _with_names(path, out)
+        with Quiet():
+            out = route.otherwise(*args, **kwargs)
+        if out is not NotImplemented:
+            return out
+        if route.body:
+            return MISSING
     elif route is not None:
         with Quiet():  # its operators are the function's own
             out = route(*args, **kwargs)

@@ -9,21 +9,25 @@ from typing import Any
 from .. import _refusals, _refused, devices, dtypes
 from ..core import Tensor
 from ..dispatch import ACTIVE, MISSING, PLAIN, override
+from ..size import SYMBOLIC
+from ..symbols import Sym
 from .schema import NO_DEFAULT, Argument, Schema, texts
 
 _PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 
 
 def _is_int(x: Any) -> bool:
-    return isinstance(x, int) and not isinstance(x, bool)
+    return (isinstance(x, int) and not isinstance(x, bool)) or type(x) in SYMBOLIC or type(x) is Sym
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, (int, float, complex)) or (isinstance(x, Tensor) and x._aval.ndim == 0 and not x._rg and type(x) is Tensor)
+    if isinstance(x, (int, float, complex, Sym)) or type(x) in SYMBOLIC:
+        return True
+    return (isinstance(x, Tensor) and x._aval.ndim == 0 and not x._rg and type(x) is Tensor)
 
 
 def _is_ints(x: Any) -> bool:
-    return isinstance(x, (list, tuple)) and all(hasattr(i, "__index__") and not isinstance(i, bool) for i in x)
+    return isinstance(x, (list, tuple)) and all((hasattr(i, "__index__") and not isinstance(i, bool)) or type(i) in SYMBOLIC for i in x)
 
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
@@ -66,7 +70,7 @@ def converted(a: Argument, x: Any) -> Any:
     kind = a.type.rstrip("?")
     if kind.endswith("]"):
         if isinstance(x, (list, tuple)):
-            return [i.__index__() if hasattr(i, "__index__") and not isinstance(i, (bool, Tensor)) else i for i in x]
+            return [i.__index__() if hasattr(i, "__index__") and not isinstance(i, (bool, Tensor, Sym)) else i for i in x]
         size = kind[kind.index("[") + 1 : -1]
         return [x] * int(size) if size else x
     if kind == "float" and type(x) is int:
@@ -222,7 +226,8 @@ class OpOverload:
                 continue
             else:
                 return False
-            if not fits(a.type, x) and not (numbers and i and a.type == "Tensor" and isinstance(x, (int, float, complex))):
+            number = isinstance(x, (int, float, complex, Sym)) or type(x) in SYMBOLIC
+            if not fits(a.type, x) and not (numbers and i and a.type == "Tensor" and number):
                 return False
         return used == len(kwargs)
 

@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..core import Tensor
 from ..errors import canonical_dim
+from ..symbols import exact
 from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, reshape
@@ -344,7 +345,7 @@ def _folds(a: Any, b: Any) -> bool:
         return False
     if not big._aval.size:
         return True
-    strides, shape = list(big.stride()), list(big._aval.shape)
+    strides, shape = list(exact(big.stride())), list(big._aval.shape)
     if big is b:  # folded when transposed
         strides[-2:], shape[-2:] = strides[:-3:-1], shape[:-3:-1]
     return all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(len(shape) - 2))

@@ -15,7 +15,9 @@ from ..errors import canonical_dim
 from ..indexing import _check_mask, _consumed, _is_mask, _items, _number, _plain, _too_many
 from ..layouts import contiguous_format, preserve_format
 from ..ops.views import infer_size, view_strides
+from ..size import SYMBOLIC
 from ..storage import Counter
+from ..symbols import exact
 from .functions import route
 from .overloads import aten
 
@@ -26,7 +28,7 @@ _LAST = 9223372036854775807
 def size_of(args: Sequence[Any]) -> list[int]:
     """A size given spread or packed."""
     packed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
-    return [x if type(x) is int else int(x) for x in packed]
+    return [x if type(x) is int or type(x) in SYMBOLIC else int(x) for x in packed]
 
 
 def _dim(t: Any, dim: Any) -> int:
@@ -57,7 +59,7 @@ def reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
     wanted = size_of((kwargs["shape"],) if "shape" in kwargs else shape)
     aval = self._aval
     size = list(infer_size(tuple(wanted), aval.size))
-    if view_strides(aval.shape, self.stride(), tuple(size)) is not None:
+    if view_strides(aval.shape, exact(self.stride()), tuple(size)) is not None:
         return A.view.default(self, size)
     return A._unsafe_view.default(A.clone.default(self, memory_format=contiguous_format), size)
 
@@ -91,7 +93,7 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 @route("ravel")
 def ravel(self: Any) -> Any:
     """One dimension."""
-    if view_strides(self._aval.shape, self.stride(), (self._aval.size,)) is not None:
+    if view_strides(self._aval.shape, exact(self.stride()), (self._aval.size,)) is not None:
         return A.view.default(self, [-1])
     return reshape(self, [-1])
 
@@ -323,7 +325,7 @@ def is_contiguous(t: Any, memory_format: Any = contiguous_format) -> bool:
     from ..core import format_strides
     from ..core import is_contiguous as packed
 
-    strides = tuple(t.stride())
+    strides = tuple(exact(t.stride()))
     if memory_format in (None, contiguous_format):
         return packed(t._aval.shape, strides)
     return strides == format_strides(t._aval.shape, memory_format)
@@ -544,7 +546,7 @@ def _looked_up(t: Any, index: Any) -> tuple[Any, list[tuple[int, Any]]]:
             step = 1 if step is None else _int(step)
             if step < 1:
                 raise ValueError("step must be greater than zero")
-            whole = start in (None, 0) and (stop is None or _int(stop) >= t._aval.shape[dim]) and step == 1
+            whole = start in (None, 0) and (stop is None or _reaches(_int(stop), t._aval.shape[dim])) and step == 1
             if not (whole if type(index) is tuple else start is None and stop is None and step == 1):
                 t = A.slice.Tensor(t, dim, 0 if start is None else _int(start), _LAST if stop is None else _int(stop), step)
             dim += 1
@@ -577,7 +579,16 @@ def _plain_item(item: Any, t: Any) -> Any:
 
 
 def _int(x: Any) -> int:
+    if type(x) in SYMBOLIC:
+        return x
     return int(x.item()) if isinstance(x, Tensor) else x.__index__()  # type: ignore[attr-defined]
+
+
+def _reaches(stop: Any, n: Any) -> bool:
+    """Whether a slice's bound is the end for sure; of sizes that vary the operator finds it out."""
+    if type(stop) is int and type(n) is int:
+        return stop >= n
+    return stop is n or (type(stop) is type(n) and stop == n)
 
 
 def _positions(t: Any, advanced: list[tuple[int, Any]]) -> list[Any]:

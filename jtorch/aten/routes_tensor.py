@@ -183,20 +183,6 @@ def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
 # ---- copies ----------------------------------------------------------------------------------------------------------------------
 
 
-@route("Tensor.__reduce_ex__")
-def __reduce_ex__(self: Any, protocol: Any) -> Any:
-    """A wrapper without data, then its state."""
-    from .. import _utils
-    from ..tensor_state import state_of
-    from .state import Kernel
-
-    if not is_wrapper(self):
-        with Kernel():
-            return Tensor.__reduce_ex__(self, protocol)
-    args = (type(self), self.dtype, tuple(self.shape), self.stride(), self.storage_offset(), self.layout, self.device, self.requires_grad)
-    return _utils._rebuild_from_type_v2, (_utils._rebuild_wrapper_subclass, type(self), args, state_of(self))
-
-
 @route("Tensor.__deepcopy__")
 def __deepcopy__(self: Any, memo: Any) -> Any:
     if not is_wrapper(self):

@@ -26,6 +26,8 @@ class _State(threading.local):
         self.modes: list[Any] = _Stack()
         self.off = False
         self.forced = False
+        #: An exporter is tracing: composite operators are shown whole.
+        self.whole = False
         #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of operators.
         self.around: int | None = None
 

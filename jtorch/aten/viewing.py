@@ -8,6 +8,7 @@ from ..autograd.grad_mode import MODE
 from ..autograd.tape import FREED, Above, Node, next_seq
 from ..core import Tensor
 from ..layouts import contiguous_format
+from ..symbols import exact
 from .overloads import OpOverload, aten
 from .values import Look
 
@@ -78,7 +79,7 @@ class CopySlices(Node):
         self.outs = (base._aval,)
         self.visible = 1
         self.seq = next_seq()
-        self.stride = list(base.stride())
+        self.stride = list(exact(base.stride()))
         self.spent = False
 
     def name(self) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import devices, dtypes, layouts
-from ..core import Tensor, contiguous_strides, format_strides
-from ..engine import aval_of
+from ..core import INTERNAL, Tensor, contiguous_strides, format_strides, from_value
+from ..engine import META, aval_of, meta_value
 from ..errors import not_offered
 from ..pytree import known
 from .calling import handles
@@ -73,6 +73,56 @@ def make_wrapper_subclass(
     return t
 
 
+
+
+def bare(cls: type, shape: Sequence[Any], dtype: Any, place: Any, strides: Sequence[Any] | None, offset: Any) -> Any:
+    """An instance of ``cls`` with this metadata; sizes may be symbols, and ``place`` None says that it lies nowhere."""
+    t = _new(cls)
+    aval = aval_of(tuple(shape), dtype, META if place is None else place)
+    reshaped(t, aval, strides, offset)
+    return t
+
+
+def reshaped(t: Any, aval: Any, strides: Sequence[Any] | None, offset: Any) -> None:
+    """Gives an instance other metadata."""
+    kept = None if strides is None else strides_or_none(aval.shape, tuple(strides))
+    t._al = Look(t, NoData(aval, kept), aval, offset)
+    t._strides = kept
+
+
+def follow(t: Any, stand_in: Tensor) -> None:
+    """Gives an instance the shape and strides of a tensor that stood for it, where they have changed."""
+    aval = stand_in._aval
+    if aval.shape != t._aval.shape or stand_in._strides != t._strides:
+        reshaped(t, aval_of(aval.shape, aval.dtype, t._aval.device), stand_in._strides, t.storage_offset())
+
+
+def become(t: Any, other: Tensor) -> None:
+    """Makes an instance of a wrapper class the plain tensor ``other``, for all who have it."""
+    kept = {name: getattr(other, name) for name in INTERNAL if getattr(other, name, None) is not getattr(Tensor, name, None)}
+    t.__class__ = Tensor
+    own = object.__getattribute__(t, "__dict__")
+    for name in list(own):
+        del own[name]
+    for name in INTERNAL:
+        if name in kept:
+            object.__setattr__(t, name, kept[name])
+        else:
+            _forget(t, name)
+
+
+def _forget(t: Any, name: str) -> None:
+    try:
+        object.__delattr__(t, name)
+    except AttributeError:
+        pass
+
+
+def on_meta(shape: Sequence[Any], dtype: Any, strides: Any) -> Tensor:
+    """A plain tensor without data."""
+    made = from_value(meta_value(tuple(shape), dtype))
+    made._strides = strides
+    return made
 
 
 def copied(t: Tensor) -> Any:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -66,17 +68,21 @@ def compile(
             shapes: one is compiled when it comes for the fourth time, and until then runs as written, which waits for no compiler. False
             compiles each shape that comes twice. None begins with that, and goes on as True after 8 shapes, unless
             ``torch._dynamo.config.automatic_dynamic_shapes`` is False. With ``fullgraph=True`` each shape is looked at the first time.
-        backend: ``"inductor"`` and its like compile by XLA; ``"eager"`` and its like run the function as written.
+        backend: ``"inductor"`` and its like compile by XLA; ``"eager"`` and its like run the function as written. A function is given the
+            program's operations as ``GraphModule`` with example inputs, and returns what runs in its place; where a value is needed one
+            graph ends and the next begins. The Python code then runs in every call, and graphs that were met before are found again.
         mode, options: how hard PyTorch's compiler tries; XLA knows one way.
         disable: return ``model`` itself.
         recompile_limit: programs for one signature of tensors, beyond which the function runs as written (8).
 
     Raises:
         RuntimeError: for an unknown mode, option or backend, or if both ``mode`` and ``options`` are given.
-        NotImplementedError: for a backend that is a function, which would be given PyTorch's graphs, and for ``shapes_spec``.
+        NotImplementedError: for ``shapes_spec``.
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if callable(backend):
+        return _with_backend(model, backend, fullgraph, mode, options, disable, shapes_spec)
     if mode is not None and mode not in _MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
     for key in options or ():
@@ -86,8 +92,6 @@ def compile(
         raise not_offered("compile(shapes_spec=...)", "each shape has a program of its own")
     if backend is None:
         backend = _default_backend[0]
-    if callable(backend):
-        raise not_offered("compile(backend=<function>)", "programs are not PyTorch's graphs; XLA compiles them")
     if backend not in _COMPILING and backend not in _EAGER:
         raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends.")
     if model is None:
@@ -118,6 +122,34 @@ def compile(
     if backend in _EAGER:
         return functools.wraps(model)(lambda *args, **kwargs: model(*args, **kwargs))  # noqa: PLW0108 (another function, as in torch)
     return compiled_function(model, settings)
+
+
+def _with_backend(model: Any, backend: Any, fullgraph: bool, mode: Any, options: Any, disable: bool, shapes_spec: Any) -> Any:
+    """``compile`` with a function that compiles graphs."""
+    if shapes_spec is not None:
+        raise not_offered("compile(shapes_spec=...)", "each shape has a graph of its own")
+    if model is None:
+        return lambda given: _with_backend(given, backend, fullgraph, mode, options, disable, None)
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if disable:
+        return model
+    from .._dynamo.eval_frame import OptimizedModule
+    from .._dynamo.pieces import with_backend
+    from ..nn import Module
+
+    given = {**({} if mode is None else {"mode": mode}), **({} if options is None else {"options": options})}
+    if isinstance(model, Module):
+        made = OptimizedModule(model)
+        object.__setattr__(made, "forward", with_backend(model.__call__, backend, fullgraph, given))
+        return made
+    return with_backend(model, backend, fullgraph, given)
+
+
+def _interrupted(reason: str) -> Any:
+    """Ends what is being recorded for a backend; gives a block that is not part of it."""
+    pieces = sys.modules.get(f"{__name__.partition('.')[0]}._dynamo.pieces")
+    return contextlib.nullcontext() if pieces is None else pieces.interrupt(reason)
 
 
 def compiled_function(model: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
@@ -175,22 +207,44 @@ def reset() -> None:
 
     for compiled in list(_functions):
         compiled.reset()
+    pieces = sys.modules.get(f"{__name__.partition('.')[0]}._dynamo.pieces")
+    if pieces is not None:
+        pieces.reset()
     forget_calls()
 
 
 def is_compiling() -> bool:
-    """Whether the caller is being recorded to be compiled."""
-    return CAPTURING.now is not None
+    """Whether the caller is being recorded to be compiled, or traced for export."""
+    return CAPTURING.now is not None or _exporting.depth > 0
 
 
 def is_dynamo_compiling() -> bool:
     """As ``is_compiling``."""
-    return CAPTURING.now is not None
+    return is_compiling()
+
+
+class _Exporting(threading.local):
+    depth = export = 0
+
+
+_exporting = _Exporting()
+
+
+@contextlib.contextmanager
+def exporting(*, export: bool = True) -> Iterator[None]:
+    """A block in which programs are told that they are being traced: for export, or to be compiled."""
+    _exporting.depth += 1
+    _exporting.export += export
+    try:
+        yield
+    finally:
+        _exporting.depth -= 1
+        _exporting.export -= export
 
 
 def is_exporting() -> bool:
-    """False: there is no export."""
-    return False
+    """Whether the caller is being traced by ``torch.export``."""
+    return _exporting.export > 0
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
@@ -222,7 +276,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         now = CAPTURING.now
         if now is not None and now.refusal is None:
             now.refusal = what
-        return fn(*args, **kwargs)
+        with _interrupted(what):
+            return fn(*args, **kwargs)
 
     from ..nn import Module
 
@@ -241,6 +296,7 @@ def graph_break(msg: str = "") -> None:
     now = CAPTURING.now
     if now is not None and now.refusal is None:
         now.refusal = "it asks for a graph break" + (f": {msg}" if msg else "")
+    _interrupted("it asks for a graph break" + (f": {msg}" if msg else ""))
 
 
 def allow_in_graph(fn: Any) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 from .. import _sampling, dtypes
 from ..applying import inplace as write_into
 from ..binding import composite
-from ..core import from_host
-from ..engine import META
+from ..core import from_value
+from ..engine import META, meta_value
 from ..functional import _C, PUBLIC
 from ..warned_once import outside
 from ..writing import check_inplace
@@ -28,7 +28,7 @@ def _mask(input: Any, p: float, feature: bool) -> Any:
     elif 0 in strides:  # expanded dimensions have an order in dense memory
         strides = strides_of(PUBLIC["empty_like"](input.detach()))
     if input._aval.device == META:
-        return from_host(np.zeros(shape, np.bool_), input.device)
+        return from_value(meta_value(tuple(shape), np.dtype(np.bool_)))
     return numbers(serial(_sampling.below, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)
 
 

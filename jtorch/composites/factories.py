@@ -10,13 +10,14 @@ from typing import Any
 from .. import dtypes, layouts
 from ..arguments import number
 from ..binding import composite
-from ..core import Tensor, requiring
+from ..core import Tensor, contiguous_strides, requiring
 from ..engine import SPECIAL
-from ..errors import HIGHEST_LONG, LOWEST_LONG, check_scalar
+from ..errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, not_offered
 from ..factories import check_dtype, factory, make
 from ..ops import _kernel
 from ..ops._declare import OPS
 from ..ops.indexing import check_fits
+from ..size import SYMBOLIC
 from ..warned_once import outside
 from .filling import of_examples
 
@@ -44,7 +45,7 @@ def _bounds(name: str, args: Sequence[Any], start: Any, end: Any, step: Any) -> 
         position = order.index(k) + 1 if k in order else 1
         if isinstance(value, (str, bytes, list, tuple)) or value is None:
             raise TypeError(f"{name}(): argument '{k}' (position {position}) must be Number, not {type(value).__name__}")
-        found.append(number(name, k, value))
+        found.append(value if type(value) in SYMBOLIC else number(name, k, value))
     return found[0], found[1], found[2]
 
 
@@ -95,6 +96,8 @@ def _range_dtype(given: dtypes.dtype | None, out: Any, values: Sequence[Any]) ->
 def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool, out: Any, dtype: Any, options: dict[str, Any]) -> Any:
     first, last, stride = _bounds(name, args, start, end, step)
     given = check_dtype(name, dtype)
+    if not closed and {type(first), type(last), type(stride)} & SYMBOLIC:
+        return _of_sizes(first, last, stride, given or dtypes.int64, out, options)
     wanted = (given or dtypes.get_default_dtype()) if closed else _range_dtype(given, out, (first, last, stride))
     if wanted.category in (dtypes.BOOL, dtypes.COMPLEX):
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{wanted.scalar_name}'")
@@ -111,6 +114,13 @@ def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool,
             raise RuntimeError("invalid size, possible overflow?")
         length = math.floor(steps) + 1 if closed else math.ceil(steps)
     return _arange(first, stride, max(length, 0), out=out, dtype=wanted, **options)
+
+
+def _of_sizes(first: Any, last: Any, stride: Any, dtype: dtypes.dtype, out: Any, options: dict[str, Any]) -> Any:
+    """``arange`` up to a size that is not known yet."""
+    if type(first) is not int or type(stride) is not int or stride < 1 or dtype.category != dtypes.INTEGRAL:
+        raise not_offered("arange of symbolic bounds", "only the end may be a size that varies, and the numbers whole")
+    return _arange(first, stride, -((first - last) // stride), out=out, dtype=dtype, **options)
 
 
 _calls: dict[int, Any] = {}
@@ -342,6 +352,10 @@ def empty_strided(
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     if any(n < 0 for n in size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {next(n for n in size if n < 0)}: {list(size)}")
+    if SYMBOLIC and {type(n) for n in size} & SYMBOLIC:  # traced without data: strides are all that is to be made
+        made = _empty(size, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+        made._strides = stride if stride != contiguous_strides(size) else None
+        return requiring(made) if requires_grad else made
     length = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if length * 8 > HIGHEST_LONG or any(s < 0 for s in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")

@@ -37,6 +37,8 @@ def sizes_of(avals: Sequence[Aval]) -> tuple[int, ...] | None:
         if type(a.device) is Several:
             return None
         for axis, n in enumerate(reversed(a.shape)):
+            if type(n) is not int:  # the size of an export, of which nothing is known
+                return None
             if axis == len(found):
                 found.append(n)
             elif n != 1 and found[axis] != n:

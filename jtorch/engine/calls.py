@@ -247,10 +247,11 @@ def _described(
 ) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], any_size.Fitting | None]:
     """The result avals of ``call`` on ``place``, and its checks on values: from what it is for all sizes, which comes last, from what an
     earlier process kept, or by tracing the kernel."""
-    if call.general is not None and (fitting := any_size.fitting(call, avals)) is not None:
+    symbolic = not all(type(n) is int for a in avals for n in a.shape)  # sizes of an export: facts of one process
+    if call.general is not None and not symbolic and (fitting := any_size.fitting(call, avals)) is not None:
         outs = tuple([aval_of(shape, dtype, place) for shape, dtype in fitting.outs()])
         return outs[0] if fitting.form.single else outs, (), fitting
-    key = programs.key_of("shapes", call.identity, avals)
+    key = None if symbolic else programs.key_of("shapes", call.identity, avals)
     fact = programs.remembered(key)
     if fact is not None:
         return *_recalled(call, fact, place), None

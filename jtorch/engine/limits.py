@@ -57,6 +57,8 @@ def check(outs: Aval | tuple[Aval, ...], view: bool) -> None:
         RuntimeError: in torch's words.
     """
     for aval in (outs,) if type(outs) is Aval else outs:  # type: ignore[union-attr]
+        if type(aval.size) is not int:
+            continue  # a size that is not known yet
         if aval.nbytes > SMALL or not aval.nbytes:
             check_size(aval.shape, aval.dtype.itemsize, aval.device, view)
 
@@ -68,6 +70,8 @@ def check_size(shape: Sequence[int], itemsize: int, device: Any = None, view: bo
         RuntimeError: in torch's words.
     """
     elements = overflown = 1
+    if not all(type(n) is int for n in shape):
+        return  # a size that is not known yet
     for n in shape:
         elements *= n
         overflown = max(overflown, elements)

@@ -85,7 +85,7 @@ class TracerBase:
             return a.__fx_create_arg__(self)
         if isinstance(a, tuple):
             items = [self.create_arg(x) for x in a]
-            return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
+            return type(a)(*items) if hasattr(a, "_make") else tuple(items)
         if isinstance(a, list):
             return [self.create_arg(x) for x in a]
         if isinstance(a, dict):

@@ -42,6 +42,8 @@ def in_columns(reduce: Callable[..., Array], x: Array, dims: tuple[int, ...], ke
         parts = lax.optimization_barrier(reduce(table, axis=-2, keepdims=False))
         return reduce(parts, axis=-1, keepdims=keepdim)
 
+    if type(x.size) is not int:
+        return at_once(x)
     if x.size < SMALLEST or np.dtype(x.dtype).kind == "c" or x.dtype.itemsize == 2:  # halves: partial results would be rounded
         return at_once(x)
     if len(dims) == x.ndim:

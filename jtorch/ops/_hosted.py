@@ -14,6 +14,7 @@ from jax.interpreters import ad, batching, mlir
 
 from ..engine.host.rules import Compute, Equation, by_elements, rule
 from ._declare import Array
+from ._sizes import fewer
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 #: The real numbers that are NumPy's own, but for halves.
@@ -83,7 +84,7 @@ def hosted(
             first = operands[0]
             if first.dtype not in dtypes or any(x.dtype != first.dtype or x.shape != first.shape for x in operands):
                 return formula(*operands, **params)
-            if not first.size or (most is not None and first.size > most):
+            if not first.size or (most is not None and not fewer(first.size, most + 1)):
                 return formula(*operands, **params)
             return primitive.bind(*operands, **params)
 

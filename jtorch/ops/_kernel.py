@@ -20,6 +20,7 @@ from ..errors import broadcast_shapes
 from . import _pieces
 from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting
 from ._numeric import zeros_and_ones
+from ._sizes import counted, fewer
 
 #: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
 T = "T"  # a tensor
@@ -207,10 +208,10 @@ def _first(bad: Any, n: int) -> Any:
 
     Large arrays are taken in columns, whose rows are counted in 16 bits: half the time.
     """
-    dtype = np.int32 if n < 2**31 else np.int64
-    width = next((w for w in (256, 1024) if n % w == 0 and 16 <= n // w < 2**15), 0)
+    dtype = np.int32 if fewer(n, 2**31) else np.int64
+    width = next((w for w in (256, 1024) if n % w == 0 and 16 <= n // w < 2**15), 0) if fewer(n, 2**31) else 0
     if not width:
-        return jnp.min(jnp.where(bad, lax.iota(dtype, n), dtype(n)))
+        return jnp.min(jnp.where(bad, lax.broadcasted_iota(dtype, (n,), 0), counted(n, np.dtype(dtype))))
     count = n // width
     rows = lax.broadcasted_iota(np.int16, (count, width), 0)
     row = jnp.min(jnp.where(bad.reshape(count, width), rows, np.int16(count)), axis=0).astype(dtype)

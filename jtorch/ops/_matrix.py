@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -150,7 +151,7 @@ def transposed(x: Array) -> Array:
 
 def rows(x: Array) -> Array:
     """All dimensions but the last as one."""
-    return x if x.ndim == 2 else x.reshape(-1 if x.size else int(np.prod(x.shape[:-1])), x.shape[-1])
+    return x if x.ndim == 2 else x.reshape(-1 if x.size else math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def unrounded(x: Array) -> np.dtype | None:

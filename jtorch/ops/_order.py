@@ -15,6 +15,7 @@ from . import _loops
 from ._axes import category, positions, take_along
 from ._declare import Array
 from ._hosted import FEW, REALS, hosted
+from ._sizes import fewer
 
 
 def _key32(x: Array) -> Array | None:
@@ -95,7 +96,7 @@ _COUNTED = 256
 def selected(x: Array, axis: int, rank: Array) -> tuple[Array, Array]:
     """The elements of ``rank`` (from 0; of size 1 along ``axis``) in the order along ``axis``, and the first places where they stand."""
     n = x.shape[axis]
-    key = _key32(x) if _COUNTED <= n < 2**31 else None
+    key = _key32(x) if fewer(n, 2**31) and n >= _COUNTED else None
     if key is None:
         value = take_along(sorted_values(x, axis), rank, axis)
         equal = x == value

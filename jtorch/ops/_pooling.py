@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -126,7 +127,7 @@ def _argmax_step(x: Array, carried: Array | None, win: Windows, axis: int, scale
     values = _slices(_pad(x, lowest(x.dtype), win, axis), win, axis)
     shape = [1] * x.ndim
     shape[axis : axis + len(win.out)] = win.out
-    initial = np.broadcast_to(_first_inside(win).reshape(shape), values[0].shape)
+    initial = _numbers(values[0].shape).broadcast_to(_first_inside(win).reshape(shape), values[0].shape)
     carried_taps = None if carried is None else _slices(_pad(carried, 0, win, axis), win, axis)
     best, tap = values[0], jnp.asarray(initial * scale, np.int32)
     if carried_taps is not None:
@@ -143,7 +144,7 @@ def _argmax_gathered(x: Array, carried: Array | None, win: Windows, axis: int, s
     if len(win.size) != 1:
         raise AssertionError("wide windows are reduced one dimension after the other")
     (k,), (s,), (d,), (o,) = win.kernel, win.stride, win.dilation, win.out
-    places = np.arange(o)[:, None] * s + np.arange(k) * d
+    places = _numbers((o,)).arange(o)[:, None] * s + np.arange(k) * d
     values = jnp.take(_pad(x, lowest(x.dtype), win, axis), places, axis)
     tap = jnp.argmax(values, axis + 1).astype(np.int32)
     if jnp.issubdtype(x.dtype, jnp.floating):
@@ -161,11 +162,17 @@ def _argmax_gathered(x: Array, carried: Array | None, win: Windows, axis: int, s
     return best, chosen
 
 
-def _first_inside(win: Windows) -> np.ndarray:
+def _numbers(sizes: tuple[int, ...]) -> Any:
+    """NumPy, which computes while the kernel is traced, where all sizes are known."""
+    return np if all(type(n) is int for n in sizes) else jnp
+
+
+def _first_inside(win: Windows) -> Any:
     """For each window, its first tap that is not padding: what torch names where all elements are the lowest value."""
-    total = np.zeros(win.out, np.int64)
+    xp = _numbers(win.out)
+    total = xp.zeros(win.out, np.int64)
     for i, (k, s, p, d, o) in enumerate(zip(win.kernel, win.stride, win.padding, win.dilation, win.out, strict=True)):
-        first = np.maximum(0, -(-(p - np.arange(o) * s) // d))
+        first = xp.maximum(0, -(-(p - xp.arange(o) * s) // d))
         total = total * k + first.reshape([-1 if j == i else 1 for j in range(len(win.out))])
     return total
 

@@ -45,7 +45,7 @@ def running(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], t
 
 
 def _worthwhile(x: Array, axis: int) -> bool:
-    if x.size < SMALLEST or x.shape[axis] < 8 or x.dtype.kind == "c":
+    if type(x.size) is not int or x.size < SMALLEST or x.shape[axis] < 8 or x.dtype.kind == "c":
         return False
     return x.dtype.itemsize <= 4 or math.prod(x.shape[axis + 1 :]) > 1  # turning wide elements around costs more than it brings
 

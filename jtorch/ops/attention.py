@@ -14,6 +14,7 @@ from ._kernel import cast, unbroadcast
 from ._matrix import cpp_name
 from ._nodes import Made
 from ._numeric import wide
+from ._sizes import fewer
 
 #: Above this many probabilities they are computed again in the backward pass instead of being kept.
 _KEEP_AT_MOST = 1 << 26
@@ -148,7 +149,7 @@ def _attention_fwd(
     scores, _ = _scores(q, k, attn_mask, is_causal, scale)
     probabilities, log_sums = _probabilities(scores, attn_mask is not None)
     weights = cast(probabilities if keep is None else probabilities * cast(keep, probabilities.dtype), query.dtype)
-    kept = probabilities.size <= _KEEP_AT_MOST or probabilities.shape[-1] == 1
+    kept = fewer(probabilities.size, _KEEP_AT_MOST + 1) or probabilities.shape[-1] == 1
     return weights @ v, (probabilities if kept else log_sums,)
 
 

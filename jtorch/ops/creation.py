@@ -158,7 +158,7 @@ def _arange(start: Number, step: Number, length: int, *, dtype: Dtype | None = N
     """``start + step * i`` for ``i`` below ``length``; floats are computed in float64. The public function counts the length."""
     wanted = np.dtype(_default(dtype))
     wide = np.dtype(np.int64 if wanted.kind in "iu" else np.float64)
-    position = lax.iota(wide, length)
+    position = lax.broadcasted_iota(wide, (length,), 0)  # (of a size that may not be known)
     return (_cast(start, wide) + _cast(step, wide) * position).astype(wanted)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import dtypes
 from ._declare import Array, op
+from ._sizes import fewer
 
 BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, BORDER, REFLECTION = range(3)
@@ -78,7 +79,7 @@ def _place(x: Array, size: int, padding: int, align_corners: bool) -> Array:
 def _picked(input: Array, places: list[Array]) -> Array:
     """The input at whole-numbered ``places`` (given as floats, one array (N, P) for each dimension), zero outside: ``(N, C, P)``."""
     inside = None
-    flat = jnp.zeros(places[0].shape, np.int32 if input.size < 2**31 else np.int64)
+    flat = jnp.zeros(places[0].shape, np.int32 if fewer(input.size, 2**31) else np.int64)
     for size, p in zip(input.shape[2:], places, strict=True):
         within = (p >= 0) & (p <= size - 1)
         inside = within if inside is None else inside & within

@@ -17,6 +17,7 @@ from ..dtypes import from_np
 from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, Number, guard, guard_range, op, shape
 from ._nodes import by_operand
+from ._sizes import counted, fewer
 
 _BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"
 
@@ -38,9 +39,9 @@ def in_bounds(index: Array, size: int, exc_type: type[Exception], message: str, 
     """
     guard_range(index, -size if wrap else 0, size - 1, exc_type, message, of=of)
     # XLA's scatters are faster with 32-bit positions.
-    if size < 2**31 and index.dtype == np.int64:
+    if fewer(size, 2**31) and index.dtype == np.int64:
         index = index.astype(np.int32)
-    return jnp.where(index < 0, index + index.dtype.type(size), index) if wrap else index
+    return jnp.where(index < 0, index + counted(size, index.dtype), index) if wrap else index
 
 
 def at_dim(dim: int, positions: Array) -> tuple[slice | Array, ...]:
@@ -74,8 +75,8 @@ def fold(x: Array, dim: int, positions: Array) -> tuple[Array, Array]:
     XLA gathers along an inner dimension into a transposed array and copies that, which takes ten times as long; so do its scatters.
     """
     lead, n = math.prod(x.shape[:dim]), x.shape[dim]
-    flat = positions.reshape(1, -1).astype(np.int32 if x.size < 2**31 else np.int64)
-    rows = lax.broadcasted_iota(flat.dtype, (lead, flat.size), 0) * flat.dtype.type(n) + flat
+    flat = positions.reshape(1, -1).astype(np.int32 if fewer(x.size, 2**31) else np.int64)
+    rows = lax.broadcasted_iota(flat.dtype, (lead, flat.size), 0) * counted(n, flat.dtype) + flat
     return x.reshape(lead * n, *x.shape[dim + 1 :]), rows.reshape(-1)
 
 
@@ -369,7 +370,9 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     return jnp.stack([i.astype(np.int64) for i in found], axis=1)
 
 
-@shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar", repeats="warned", node=by_operand("MaskedFill", "value", 1, 0), elementwise=True)
+@shape(
+    inplace=True, saves=("mask",), aten="masked_fill.Scalar", repeats="warned", node=by_operand("MaskedFill", "value", 1, 0), elementwise=True
+)
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     """``input`` with ``value`` wherever ``mask`` is true.
 
@@ -512,7 +515,7 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
 
 def _placed(input: Array, mask: Array, source: Array) -> tuple[Array, Array]:
     """``input`` with the first elements of ``source`` where ``mask`` is true, and the number of those places."""
-    order = jnp.cumsum(mask.reshape(-1), dtype=np.int32 if mask.size < 2**31 else np.int64)
+    order = jnp.cumsum(mask.reshape(-1), dtype=np.int32 if fewer(mask.size, 2**31) else np.int64)
     count = order[-1].astype(np.int64) if mask.size else jnp.zeros((), np.int64)
     if source.size == 0 or mask.size == 0:
         return input, count

@@ -13,6 +13,7 @@ from ._declare import Array, guard_range, op
 from ._losses import hinge, number, positive, reduced, reduction_of
 from ._nodes import by_reduction
 from ._numeric import require, scalar_name
+from ._sizes import fewer
 
 
 @op(
@@ -183,7 +184,7 @@ def multilabel_margin_loss(
     labels = target.reshape(rows.shape)
     n, classes = rows.shape
     guard_range(labels, -1, classes - 1, RuntimeError, "argument #2 'target' is out of range", of=target)
-    if n * classes * classes <= _TOGETHER:
+    if fewer(n * classes * classes, _TOGETHER + 1):
         each = jax.vmap(_multilabel_hinge)(rows, labels)
     else:  # sample by sample, and again in the derivative: all pairs of classes of all samples would fill the memory
         each = _loops.over_rows(lambda pair: jax.checkpoint(_multilabel_hinge)(*pair), (rows, labels))

@@ -12,6 +12,7 @@ from jax import lax
 from ..layouts import is_contiguous
 from ._declare import Array, Dtype, defvjp, op
 from ._numeric import scalar_name
+from ._sizes import fewer
 from .views import Ints, _put_permute, view
 
 # ---- strides ---------------------------------------------------------------------------------------------------------------------
@@ -23,7 +24,7 @@ _FEW = 1024
 
 def _flat_positions(size: Ints, stride: Ints, offset: int) -> Any:
     """Where in flat memory each element of a strided look lies."""
-    if math.prod(size) <= _FEW:
+    if fewer(math.prod(size), _FEW + 1):
         found = np.full((1,) * len(size), offset, np.int64)
         for i, (n, s) in enumerate(zip(size, stride, strict=True)):
             found = found + (np.arange(n, dtype=np.int64) * s).reshape((n,) + (1,) * (len(size) - 1 - i))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
@@ -13,6 +14,7 @@ from .. import dtypes
 from ._declare import Array, defvjp, op
 from ._kernel import cast, unbroadcast
 from ._numeric import inverse_sqrt, require, wide
+from ._sizes import counted
 
 
 def _check_normalized_shape(input: Array, normalized_shape: Sequence[int], star: str = "*, ", **params: Array | None) -> tuple[int, ...]:
@@ -234,7 +236,7 @@ def _batch_norm_train_fwd(
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     x = wide(input)
     count = x.size // max(x.shape[1], 1)
-    n = np.asarray(max(count, 1), x.dtype)
+    n = counted(max(count, 1), x.dtype)
     mean = _channel_sum(x) / n
     centered = x - mean
     variance = _channel_sum(centered * centered) / n
@@ -251,7 +253,7 @@ def _batch_norm_train_fwd(
 
 def _moved(running: Array, new: Array, momentum: float, factor: float) -> Array:
     """A running statistic moved towards ``factor * new``."""
-    share = np.asarray(momentum * factor, new.dtype)
+    share = jnp.asarray(momentum * factor, new.dtype)
     return cast(cast(running, new.dtype) * np.asarray(1 - momentum, new.dtype) + new.reshape(-1) * share, running.dtype)
 
 
@@ -372,7 +374,7 @@ def _check_group_norm(input: Array, num_groups: int, **params: Array | None) -> 
 
 
 def _check_count(shape: Sequence[int], grouped: Sequence[int]) -> None:
-    if grouped[0] * int(np.prod(grouped[2:])) == 1:
+    if grouped[0] * math.prod(grouped[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
 
 
@@ -391,7 +393,7 @@ def _group_norm_fwd(
 
 def _grouped(x: Array, num_groups: int) -> Array:
     channels = x.shape[1] // num_groups
-    return x.reshape(x.shape[0], num_groups, channels, int(np.prod(x.shape[2:])))
+    return x.reshape(x.shape[0], num_groups, channels, math.prod(x.shape[2:]))
 
 
 def _group_norm_rule(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from ._declare import Array, Dtype, defvjp, op, reduction
 from ._hosted import REALS, hosted
 from ._nodes import along
 from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
+from ._sizes import fewer
 
 
 def _asked(x: Array) -> np.dtype | None:
@@ -36,7 +38,7 @@ def _summed(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
 
 def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     """How many are true, as int64; counted in 32 bits, twice as many at a time."""
-    narrow = np.dtype(np.int32 if hit.size < 2**31 else np.int64)
+    narrow = np.dtype(np.int32 if fewer(hit.size, 2**31) else np.int64)
     return in_columns(functools.partial(jnp.sum, dtype=narrow), hit, dims, keepdim).astype(np.int64)
 
 
@@ -101,7 +103,7 @@ def _mean_dtype(input: Array, dtype: Dtype | None) -> np.dtype:
 
 
 def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
-    count = int(np.prod([x.shape[d] for d in dims], dtype=np.int64))
+    count = math.prod([x.shape[d] for d in dims])
     total = jnp.sum(wide(x), axis=dims, keepdims=keepdim)
     return to_dtype(quotient(total, count) if count else jnp.full_like(total, np.nan), x.dtype)
 
@@ -154,7 +156,7 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
     missing = jnp.isnan(input)
     kept = to_dtype(jnp.where(missing, jnp.zeros((), input.dtype), input), _mean_dtype(input, dtype))
     # Sums of float32 vectorise as those of integers do not, and are exact up to there.
-    count = jnp.sum(~missing, axis=dims, keepdims=keepdim, dtype=np.float32 if input.size <= 2**24 else np.int64)
+    count = jnp.sum(~missing, axis=dims, keepdims=keepdim, dtype=np.float32 if fewer(input.size, 2**24 + 1) else np.int64)
     total = jnp.sum(wide(kept), axis=dims, keepdims=keepdim)
     return to_dtype(total / count.astype(total.dtype), kept.dtype)
 

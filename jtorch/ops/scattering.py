@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -681,7 +682,7 @@ def _index_put_flat(input: Array, positions: Array, values: Array | Number, star
 
 
 def _merged(x: Array, positions: Array, start: int, count: int) -> tuple[Array, tuple[Any, ...]]:
-    n = int(np.prod(x.shape[start : start + count], dtype=np.int64))
+    n = math.prod(x.shape[start : start + count])
     return x.reshape(*x.shape[:start], n, *x.shape[start + count :]), at_dim(start, positions)
 
 

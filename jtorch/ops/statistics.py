@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -26,12 +27,18 @@ def _moments(input: Array, dims: tuple[int, ...], correction: float, message: st
     if category(input.dtype) < dtypes.FLOATING:
         raise RuntimeError(message)
     x = wide(input)
-    count = int(np.prod([x.shape[d] for d in dims], dtype=np.int64))
+    count = math.prod([x.shape[d] for d in dims])
     # Divided and rounded before it is subtracted: multiplied by the reciprocal, or in a multiply-add, equal values would deviate from it.
     mean = lax.optimization_barrier(jnp.sum(x, axis=dims, keepdims=True) / lax.optimization_barrier(jnp.full((), count, x.dtype)))
     deviation = x - mean
     square = jnp.real(deviation * jnp.conj(deviation)) if is_complex(x) else deviation * deviation
-    return mean, deviation, jnp.sum(square, axis=dims, keepdims=True), float(max(count - correction, 0.0))
+    return mean, deviation, jnp.sum(square, axis=dims, keepdims=True), _divisor(count, correction)
+
+
+def _divisor(count: Any, correction: float) -> Any:
+    if type(count) is int:
+        return float(max(count - correction, 0.0))
+    return jnp.maximum(jnp.asarray(count, np.float64) - correction, 0.0)
 
 
 def _both(input: Array, dims: tuple[int, ...], correction: float, message: str) -> tuple[Array, Array, float]:
@@ -114,7 +121,7 @@ def _std_rule(g: Array, result: Array, input: Array, dim: int | tuple[int, ...] 
 
 
 def _mean_grad(g: Array, input: Array, dims: tuple[int, ...]) -> Array:
-    count = int(np.prod([input.shape[d] for d in dims], dtype=np.int64))
+    count = math.prod([input.shape[d] for d in dims])
     return jnp.broadcast_to(g / max(count, 1), input.shape)
 
 

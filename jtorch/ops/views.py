@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from jax import lax
 
 from ..engine import limits
 from ..errors import canonical_dim, canonical_dims
+from ..size import less
 from ._declare import Array, Number, Op, defvjp, find, op
 
 Ints = tuple[int, ...]
@@ -110,7 +112,7 @@ def view_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
     for i in range(len(shape) - 1, -1, -1):
         old *= shape[i]
         if i == 0 or (shape[i - 1] != 1 and strides[i - 1] != old * chunk_stride):
-            while at >= 0 and (new < old or new_shape[at] == 1):
+            while at >= 0 and (less(new, old) or new_shape[at] == 1):
                 found[at] = new * chunk_stride
                 new *= new_shape[at]
                 at -= 1
@@ -133,7 +135,7 @@ def _put_reshape(parent: Array, value: Array, *_: Any) -> Array:
 
 
 def _geometry_reshape(shape: Ints, strides: Ints, new_shape: Ints) -> tuple[Ints, int] | None:
-    found = view_strides(shape, strides, infer_size(new_shape, int(np.prod(shape, dtype=np.int64))))
+    found = view_strides(shape, strides, infer_size(new_shape, math.prod(shape)))
     return None if found is None else (found, 0)
 
 
@@ -445,7 +447,7 @@ def expanded_size(shape: Ints, size: Ints) -> Ints:
                 f"{list(size)}.  Tensor sizes: {list(shape)}"
             )
         found[i] = have if n == -1 else n
-    if min(found, default=0) < 0:
+    if any(n < 0 for n in found):
         raise RuntimeError(limits.UNCOUNTABLE)  # so torch sees a negative number of elements
     return tuple(found)
 

@@ -65,9 +65,30 @@ def test_what_is_refused():
     with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
         make_fx(lambda x: x if x.sum() > 0 else -x)(torch.ones(1))
     assert get_proxy_mode() is None
-    with pytest.raises(NotImplementedError, match="symbolic"):
-        make_fx(torch.sin, tracing_mode="symbolic")
     with pytest.raises(ValueError, match="Unexpected tracing type: x"):
         make_fx(torch.sin, tracing_mode="x")
     scale = make_fx(lambda x: x * torch.tensor(2.0).item())(torch.ones(1))
     assert scale(torch.ones(1)).item() == 2.0
+
+
+def test_tracing_without_data_and_without_sizes():
+    def f(x, y):
+        return (x.view(-1) * x.shape[0]).sum() + (x @ y.t()).sum(), torch.zeros(x.shape[0] * 2 + 1, x.shape[1] // 2)
+
+    fake = make_fx(f, tracing_mode="fake")(torch.ones(3, 4), torch.ones(5, 4))
+    assert "aten.sym_size.int" not in targets(fake)
+    graph = make_fx(f, tracing_mode="symbolic")(torch.ones(3, 4), torch.ones(5, 4))
+    assert targets(graph).count("aten.sym_size.int") == 2
+    assert graph.shape_env.guards == []
+    for shape in ((3, 4), (2, 7)):
+        x, y = torch.randn(shape), torch.randn(3, shape[1])
+        torch.testing.assert_close(graph(x, y), f(x, y))
+    net = torch.nn.Linear(4, 2)
+    guarded = make_fx(net, tracing_mode="symbolic")(torch.ones(3, 4))
+    assert [str(g) for g in guarded.shape_env.guards] == ["s1 == 4"]
+
+
+def test_composite_operators_can_stay_whole():
+    net = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Dropout())
+    graph = make_fx(net, tracing_mode="fake", pre_dispatch=True)(torch.ones(3, 4))
+    assert targets(graph) == ["aten.linear.default", "aten.dropout.default"]

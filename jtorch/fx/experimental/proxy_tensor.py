@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import inspect
@@ -11,15 +12,22 @@ from typing import Any
 
 import jtorch as torch
 from jtorch import _refusals
+from jtorch._guards import detect_fake_mode
+from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from jtorch.aten.state import STATE
+from jtorch.symbols import ShapeEnv, Sym, parsed
 from jtorch.utils import _pytree as pytree
 from jtorch.utils._python_dispatch import TorchDispatchMode
 
 from ..graph import Graph, _PyTreeCodeGen
 from ..graph_module import GraphModule
+from ..passes.shape_prop import _extract_tensor_metadata
 from ..proxy import Proxy, TracerBase
 
 __all__ = ["ProxyTorchDispatchMode", "PythonKeyTracer", "disable_proxy_modes_tracing", "get_proxy_mode", "make_fx"]
 
+_OF_SIZES: dict[str, Any] = {"floordiv": operator.floordiv, "mod": operator.mod, "max": torch.sym_max, "min": torch.sym_min}
+_OF_SIGNS: dict[type, Any] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow}
 _running: list[ProxyTorchDispatchMode] = []
 
 
@@ -53,13 +61,24 @@ class PythonKeyTracer(TracerBase):
         self.known: dict[int, tuple[Any, Proxy]] = {}
         #: Tensors from outside with the names that they got, by identity.
         self.constants: dict[int, tuple[torch.Tensor, str]] = {}
+        #: Sizes that vary, by the text of their expressions: the proxies of the nodes that compute them.
+        self.sizes: dict[str, Proxy] = {}
+        #: Where each symbol can be read: the proxy of an argument, and the dimension (None: it is the argument itself).
+        self.sources: dict[str, tuple[Proxy, int | None]] = {}
 
     def track(self, value: Any, proxy: Proxy) -> None:
         """Says that a tensor, or each of several, is the result of a node."""
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, FakeTensor):
+            self.known[id(value)] = value, proxy
+            proxy.node.meta["val"] = value
+            proxy.node.meta["tensor_meta"] = _extract_tensor_metadata(value)
+        elif isinstance(value, torch.Tensor):
             for key in (value, value._read()):
                 self.known[id(key)] = key, proxy
             proxy.node.meta["val"] = proxy.node.meta["tensor_meta"] = value.detach()
+        elif isinstance(value, Sym):
+            self.sizes.setdefault(str(value.expr), proxy)
+            proxy.node.meta["val"] = value
         elif isinstance(value, (tuple, list)):
             for i, item in enumerate(value):
                 if isinstance(item, (torch.Tensor, tuple, list)):
@@ -67,14 +86,69 @@ class PythonKeyTracer(TracerBase):
 
     def proxy_of(self, tensor: torch.Tensor) -> Proxy | None:
         """The proxy of what computed a tensor, if that is known."""
-        found = self.known.get(id(tensor)) or self.known.get(id(tensor._read()))
+        found = self.known.get(id(tensor)) or (None if isinstance(tensor, FakeTensor) else self.known.get(id(tensor._read())))
         return None if found is None else found[1]
+
+    def begin(self, value: Any, proxy: Proxy) -> None:
+        """``track`` for an argument, whose sizes tell what their symbols are."""
+        self.track(value, proxy)
+        if isinstance(value, Sym):
+            self.sources.setdefault(str(value.expr), (proxy, None))
+        if isinstance(value, FakeTensor):
+            for dim, n in enumerate(value.shape):
+                if isinstance(n, Sym):
+                    self.sources.setdefault(str(n.expr), (proxy, dim))
+
+    def size(self, n: Sym) -> Proxy:
+        """The proxy of a size that varies: nodes that compute it from the sizes of arguments are added where there are none yet."""
+        return self._size(n.env, str(n.expr))
+
+    def _size(self, env: Any, text: str) -> Any:
+        found = self.sizes.get(text)
+        if found is not None:
+            return found
+        source = self.sources.get(text)
+        if source is not None:
+            proxy, dim = source
+            size_of = torch.ops.aten.sym_size.int
+            made = proxy if dim is None else self.create_proxy("call_function", size_of, (proxy, dim), {}, "sym_size_int")
+        else:
+            made = self._computed(env, ast.parse(text.replace("^", "**"), mode="eval").body)
+        if isinstance(made, Proxy):
+            self.sizes[text] = made
+            made.node.meta["val"] = env.wrap(parsed(text, env))
+        return made
+
+    def _computed(self, env: Any, node: ast.AST) -> Any:
+        """What computes an expression of sizes, operation by operation."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name):
+            if node.id not in self.sources:
+                raise RuntimeError(f"the size {node.id} is not one of an argument")
+            return self._size(env, node.id)
+        if isinstance(node, ast.UnaryOp):
+            return self.create_proxy("call_function", operator.neg, (self._part(env, node.operand),), {})
+        if isinstance(node, ast.Call):
+            target = _OF_SIZES[node.func.id]  # type: ignore[attr-defined]
+            return self.create_proxy("call_function", target, tuple([self._part(env, a) for a in node.args]), {})
+        assert isinstance(node, ast.BinOp)
+        left, right, target = node.left, node.right, _OF_SIGNS[type(node.op)]
+        if target is operator.mul and isinstance(left, ast.Constant):  # as programs write it
+            left, right = right, left
+        return self.create_proxy("call_function", target, (self._part(env, left), self._part(env, right)), {})
+
+    def _part(self, env: Any, node: ast.AST) -> Any:
+        return node.value if isinstance(node, ast.Constant) else self._size(env, ast.unparse(node).replace(" ** ", "^"))
 
     def create_arg(self, a: Any) -> Any:
         """The node of a tensor's proxy; tensors from outside become attributes of the graph's module."""
         if isinstance(a, torch.Tensor):
             found = self.proxy_of(a)
             return (self._constant(a) if found is None else found).node
+        if isinstance(a, Sym):
+            made = self.size(a)
+            return made.node if isinstance(made, Proxy) else made
         if isinstance(a, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
             return a
         return super().create_arg(a)
@@ -113,7 +187,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return func(*args)  # the same whatever the arguments are
         if func is torch.ops.aten.lift_fresh.default:  # in the graph the constant must not be changed in place
             func = torch.ops.aten.lift_fresh_copy.default
-        if func is torch.ops.aten._local_scalar_dense.default and tracked:
+        if func is torch.ops.aten._local_scalar_dense.default and tracked and not isinstance(args[0], FakeTensor):
             raise RuntimeError(
                 f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely that this is "
                 "caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic shapes; try setting "
@@ -125,6 +199,16 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if func is torch.ops.aten.lift_fresh_copy.default:
             self.fixed.add(id(result))
         return result
+
+
+@contextlib.contextmanager
+def _composites_whole() -> Iterator[None]:
+    """A block in which composite operators are not taken apart."""
+    before, STATE.whole = STATE.whole, True
+    try:
+        yield
+    finally:
+        STATE.whole = before
 
 
 def _names(f: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
@@ -160,10 +244,11 @@ def make_fx(
     """A function that calls ``f`` once and returns a ``GraphModule`` of the operators that ran, derivatives among them.
 
     ``decomposition_table`` says which operators are written with others. Tensors from outside become attributes of the module.
+    ``tracing_mode="fake"`` traces without data, ``"symbolic"`` also without sizes, which become nodes; what was concluded from the
+    example's sizes all the same is in the module's ``shape_env.guards``. ``pre_dispatch`` shows composite operators (``linear``) whole.
 
     Raises:
         ValueError: for an unknown ``tracing_mode``.
-        NotImplementedError: for the modes without values (``"fake"``, ``"symbolic"``), and for ``pre_dispatch``.
 
     Example:
         >>> import jtorch as torch
@@ -176,10 +261,6 @@ def make_fx(
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise ValueError(f"Unexpected tracing type: {tracing_mode}")
-    if tracing_mode != "real":
-        raise torch.errors.not_offered(f"make_fx(tracing_mode={tracing_mode!r})", "tensors have values and sizes while they are traced")
-    if pre_dispatch:
-        raise torch.errors.not_offered("make_fx(pre_dispatch=True)", "there are no dispatch keys here")
     del _allow_non_fake_inputs, _allow_fake_constant, _error_on_data_dependent_ops, record_module_stack  # of the other modes
 
     @functools.wraps(f)
@@ -187,6 +268,8 @@ def make_fx(
         tracer = PythonKeyTracer()
         tracer.record_stack_traces = record_stack_traces
         names = _names(f, args)
+        env = ShapeEnv() if tracing_mode == "symbolic" else None
+        fake = None if tracing_mode == "real" else detect_fake_mode(args) or FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
         in_specs = []
         flat_args = []
         for name, arg in zip(names, args, strict=True):
@@ -196,13 +279,17 @@ def make_fx(
                 proxy = tracer.create_proxy("placeholder", f"{name}_{i}", (), {})
                 if isinstance(leaf, torch.Tensor):
                     leaf = leaf.detach().requires_grad_(leaf.requires_grad) if id(leaf) in tracer.known else leaf
-                    tracer.track(leaf, proxy)
+                    leaf = leaf if fake is None else fake.from_tensor(leaf)
+                elif type(leaf) is int and env is not None and leaf not in (0, 1):
+                    leaf = env.create_symbol(leaf)
+                if isinstance(leaf, (torch.Tensor, Sym)):
+                    tracer.begin(leaf, proxy)
                 flat_args.append(leaf)
         in_spec = pytree.tree_structure(args)
         mode = ProxyTorchDispatchMode(tracer, decomposition_table)
         _running.append(mode)
         try:
-            with mode:
+            with fake or contextlib.nullcontext(), mode, _composites_whole() if pre_dispatch else contextlib.nullcontext():
                 result = f(*pytree.tree_unflatten(flat_args, in_spec))
         finally:
             _running.pop()
@@ -214,7 +301,10 @@ def make_fx(
         tracer.create_node("output", "output", (tracer.create_arg(output),), {}, type_expr=returned)
         if nested:
             tracer.graph.set_codegen(_PyTreeCodeGen(_Info(names, in_spec, out_spec)))
-        return GraphModule(tracer.root, tracer.graph, getattr(f, "__name__", type(f).__name__))
+        made = GraphModule(tracer.root, tracer.graph, getattr(f, "__name__", type(f).__name__))
+        if env is not None:
+            made.shape_env = env
+        return made
 
     return wrapped
 

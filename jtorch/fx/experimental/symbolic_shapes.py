@@ -1,52 +1,126 @@
-"""Questions about symbolic sizes: all sizes are numbers here."""
+"""Symbolic sizes: the environment of their symbols, and questions about them. What decides by a size that varies is a guard."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from jtorch import SymInt
+from jtorch.symbols import ConstraintViolation, ShapeEnv, Sym, Truth, hint_of
+
+__all__ = [
+    "ConstraintViolationError", "GuardOnDataDependentSymNode", "ShapeEnv", "definitely_true", "free_symbols", "free_unbacked_symbols",
+    "guard_bool", "guard_int", "guard_or_false", "guard_or_true", "guard_scalar", "guard_size_oblivious", "has_free_symbols", "has_hint",
+    "hint_int", "is_concrete_bool", "is_concrete_int", "is_symbolic", "statically_known_false", "statically_known_true", "sym_eq",
+]  # fmt: skip
+
+ConstraintViolationError = ConstraintViolation
+
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """Never raised: sizes are numbers."""
+    """Never raised: no size depends on data."""
+
+
+def _known(a: Any) -> bool | None:
+    """The truth value as far as the bounds of the symbols tell."""
+    if isinstance(a, Truth):
+        try:
+            return a.holds()
+        except Exception as error:
+            if type(error).__name__ != "InconclusiveDimensionOperation":
+                raise
+            return None
+    return bool(a)
 
 
 def guard_or_false(a: Any) -> bool:
-    """The truth value, which is always known."""
-    return bool(a)
+    """The truth value; False where it is not known for all sizes."""
+    return bool(_known(a))
 
 
 def guard_or_true(a: Any) -> bool:
-    """The truth value, which is always known."""
-    return bool(a)
+    """The truth value; True where it is not known for all sizes."""
+    return _known(a) is not False
 
 
 def guard_size_oblivious(a: Any) -> bool:
-    """The truth value, which is always known."""
+    """The truth value, which becomes a guard where it depends on sizes."""
     return bool(a)
+
+
+guard_bool = guard_size_oblivious
+
+
+def guard_int(a: Any) -> int:
+    """The number, which becomes a guard where it is a size that varies."""
+    return int(a)
+
+
+guard_scalar = guard_int
 
 
 def statically_known_true(x: Any) -> bool:
-    """The truth value, which is always known."""
-    return bool(x)
+    """Whether it is known to be true for all sizes."""
+    return _known(x) is True
 
 
-def definitely_true(a: Any) -> bool:
-    """The truth value, which is always known."""
-    return bool(a)
+def statically_known_false(x: Any) -> bool:
+    """Whether it is known to be false for all sizes."""
+    return _known(x) is False
 
 
-def free_symbols(val: Any) -> set[Any]:
-    """None."""
-    del val
-    return set()
+definitely_true = statically_known_true
 
 
-def free_unbacked_symbols(x: Any) -> set[Any]:
-    """None."""
+def sym_eq(x: Any, y: Any) -> Any:
+    """``x == y``; of tuples and lists whether all items are."""
+    if isinstance(x, (tuple, list)) and isinstance(y, (tuple, list)):
+        return len(x) == len(y) and all(bool(sym_eq(a, b)) for a, b in zip(x, y, strict=True))
+    return x == y
+
+
+def is_symbolic(val: Any) -> bool:
+    """Whether a number depends on sizes that vary."""
+    return isinstance(val, (Sym, Truth))
+
+
+def is_concrete_int(a: Any) -> bool:
+    """Whether a size is a number."""
+    return not isinstance(a, SymInt)
+
+
+def is_concrete_bool(a: Any) -> bool:
+    """Whether a truth value is known."""
+    return not isinstance(a, Truth)
+
+
+def has_hint(a: Any) -> bool:
+    """True: symbols come from examples."""
+    return not isinstance(a, Sym) or a.has_hint()
+
+
+def hint_int(a: Any, fallback: int | None = None) -> int:
+    """The example's size."""
+    del fallback
+    return hint_of(a)
+
+
+def free_symbols(val: Any) -> set[str]:
+    """The names of the symbols in a size, or in a tensor's sizes."""
+    if isinstance(val, Sym):
+        text = str(val.expr)
+        return {name for name in val.env.names if str(val.env._exprs[name]) in text}
+    if isinstance(val, (tuple, list)):
+        return set().union(*map(free_symbols, val)) if val else set()
+    shape = getattr(val, "shape", None)
+    return set() if shape is None else free_symbols(tuple(shape))
+
+
+def free_unbacked_symbols(x: Any) -> set[str]:
+    """None: no size depends on data."""
     del x
     return set()
 
 
 def has_free_symbols(val: Any) -> bool:
-    """False."""
-    del val
-    return False
+    """Whether a size, or a tensor's, varies."""
+    return bool(free_symbols(val))

@@ -1,0 +1,262 @@
+"""The decompositions of the table, by family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jtorch as torch
+
+from . import register_decomposition
+
+aten = torch.ops.aten
+#: Operators that PyTorch's core set leaves out; the others of the table are taken apart only where they are asked for.
+NOT_CORE: list[Any] = []
+
+
+def _core(*ops: Any) -> Any:
+    NOT_CORE.extend(ops)
+    return register_decomposition(list(ops))
+
+
+# ---- shapes ----------------------------------------------------------------------------------------------------------------------
+
+
+@_core(aten.t.default)
+def t(self: Any) -> Any:
+    """``permute``."""
+    return aten.permute.default(self, [1, 0] if self.dim() == 2 else list(range(self.dim())))
+
+
+@_core(aten.transpose.int)
+def transpose(self: Any, dim0: int, dim1: int) -> Any:
+    """``permute``."""
+    order = list(range(self.dim()))
+    if order:
+        order[dim0], order[dim1] = order[dim1], order[dim0]
+    return aten.permute.default(self, order)
+
+
+@_core(aten.stack.default)
+def stack(tensors: Any, dim: int = 0) -> Any:
+    """``cat`` of the tensors with one dimension more."""
+    at = dim % (tensors[0].dim() + 1)
+    return aten.cat.default([aten.unsqueeze.default(x, at) for x in tensors], at)
+
+
+@_core(aten._unsafe_view.default)
+def _unsafe_view(self: Any, size: Any) -> Any:
+    return aten.view.default(self, size)
+
+
+@_core(aten.zeros_like.default)
+def zeros_like(self: Any, **options: Any) -> Any:
+    """``full_like``."""
+    return aten.full_like.default(self, 0, **options)
+
+
+@_core(aten.ones_like.default)
+def ones_like(self: Any, **options: Any) -> Any:
+    """``full_like``."""
+    return aten.full_like.default(self, 1, **options)
+
+
+def _filler(n: int, options: dict[str, Any]) -> Any:
+    """``n`` as a number of the dtype that is asked for."""
+    kind = options.get("dtype")
+    return float(n) if kind is None else bool(n) if kind is torch.bool else n
+
+
+@_core(aten.zeros.default)
+def zeros(size: Any, **options: Any) -> Any:
+    """``full``."""
+    return aten.full.default(size, _filler(0, options), **options)
+
+
+@_core(aten.ones.default)
+def ones(size: Any, **options: Any) -> Any:
+    """``full``."""
+    return aten.full.default(size, _filler(1, options), **options)
+
+
+@_core(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
+def masked_fill(self: Any, mask: Any, value: Any) -> Any:
+    """``where``."""
+    if not isinstance(value, torch.Tensor):
+        value = aten.full.default([], value, dtype=self.dtype, device=self.device)
+    elif value.dtype is not self.dtype:
+        value = aten._to_copy.default(value, dtype=self.dtype)
+    return aten.where.self(mask, value, self)
+
+
+@_core(aten.lift_fresh_copy.default)
+def lift_fresh_copy(self: Any) -> Any:
+    """``clone``."""
+    return aten.clone.default(self)
+
+
+@_core(aten.detach.default)
+def detach(self: Any) -> Any:
+    """``alias``: there is no history below autograd."""
+    return aten.alias.default(self)
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------------------
+
+
+@_core(aten.rsub.Tensor, aten.rsub.Scalar)
+def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
+    """``sub`` the other way."""
+    scaled = self if alpha == 1 else aten.mul.Tensor(self, alpha)
+    if isinstance(other, torch.Tensor):
+        return aten.sub.Tensor(other, scaled)
+    return aten.add.Tensor(aten.neg.default(scaled), other)
+
+
+@register_decomposition([aten.addmm.default])
+def addmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``mm`` and ``add``."""
+    product = aten.mm.default(mat1, mat2)
+    product = product if alpha == 1 else aten.mul.Tensor(product, alpha)
+    return product if beta == 0 else aten.add.Tensor(self if beta == 1 else aten.mul.Tensor(self, beta), product)
+
+
+@_core(aten.addcmul.default)
+def addcmul(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``self + value * tensor1 * tensor2``."""
+    product = aten.mul.Tensor(tensor1, tensor2)
+    return aten.add.Tensor(self, product if value == 1 else aten.mul.Tensor(product, value))
+
+
+@_core(aten.addcdiv.default)
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``self + value * tensor1 / tensor2``."""
+    quotient = aten.div.Tensor(tensor1, tensor2)
+    return aten.add.Tensor(self, quotient if value == 1 else aten.mul.Tensor(quotient, value))
+
+
+@_core(aten.std.correction)
+def std(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    """The root of ``var``."""
+    return aten.sqrt.default(aten.var.correction(self, dim, correction=correction, keepdim=keepdim))
+
+
+@_core(aten.frac.default)
+def frac(self: Any) -> Any:
+    """``self - trunc(self)``."""
+    return aten.sub.Tensor(self, aten.trunc.default(self))
+
+
+# ---- activations -----------------------------------------------------------------------------------------------------------------
+
+
+@_core(aten.silu.default)
+def silu(self: Any) -> Any:
+    """``x * sigmoid(x)``."""
+    return aten.mul.Tensor(self, aten.sigmoid.default(self))
+
+
+@_core(aten.hardsigmoid.default)
+def hardsigmoid(self: Any) -> Any:
+    """``relu6(x + 3) / 6``."""
+    return aten.div.Tensor(aten.clamp.default(aten.clamp.default(aten.add.Tensor(self, 3), 0), None, 6), 6)
+
+
+@_core(aten.hardswish.default)
+def hardswish(self: Any) -> Any:
+    """``x * relu6(x + 3) / 6``."""
+    return aten.div.Tensor(aten.mul.Tensor(self, aten.clamp.default(aten.clamp.default(aten.add.Tensor(self, 3), 0), None, 6)), 6)
+
+
+@_core(aten.softplus.default)
+def softplus(self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    """``log1p(exp(beta * x)) / beta``, and ``x`` where that is beyond ``threshold``."""
+    scaled = self if beta == 1 else aten.mul.Tensor(self, beta)
+    soft = aten.log1p.default(aten.exp.default(scaled))
+    soft = soft if beta == 1 else aten.div.Tensor(soft, beta)
+    return aten.where.self(aten.gt.Scalar(scaled, threshold), self, soft)
+
+
+@_core(aten.mish.default)
+def mish(self: Any) -> Any:
+    """``x * tanh(softplus(x))``."""
+    return aten.mul.Tensor(self, aten.tanh.default(softplus(self)))
+
+
+@register_decomposition([aten.gelu.default])
+def gelu(self: Any, approximate: str = "none") -> Any:
+    """By ``erf``, or by ``tanh``."""
+    half = aten.mul.Tensor(self, 0.5)
+    if approximate == "tanh":
+        inner = aten.mul.Tensor(aten.add.Tensor(self, aten.mul.Tensor(aten.pow.Tensor_Scalar(self, 3), 0.044715)), 0.7978845608028654)
+        return aten.mul.Tensor(half, aten.add.Tensor(aten.tanh.default(inner), 1))
+    return aten.mul.Tensor(half, aten.add.Tensor(aten.erf.default(aten.mul.Tensor(self, 0.7071067811865476)), 1))
+
+
+@register_decomposition([aten.leaky_relu.default])
+def leaky_relu(self: Any, negative_slope: Any = 0.01) -> Any:
+    """``where(x > 0, x, slope * x)``."""
+    return aten.where.self(aten.gt.Scalar(self, 0), self, aten.mul.Tensor(self, negative_slope))
+
+
+@_core(aten.threshold_backward.default)
+def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
+    """0 where ``self`` is not above the threshold."""
+    zero = aten.full.default([], 0.0, dtype=grad_output.dtype, device=grad_output.device)
+    return aten.where.self(aten.le.Scalar(self, threshold), zero, grad_output)
+
+
+@_core(aten.sigmoid_backward.default)
+def sigmoid_backward(grad_output: Any, output: Any) -> Any:
+    """``g * y * (1 - y)``."""
+    return aten.mul.Tensor(grad_output, aten.mul.Tensor(output, rsub(output, 1)))
+
+
+@_core(aten.tanh_backward.default)
+def tanh_backward(grad_output: Any, output: Any) -> Any:
+    """``g * (1 - y * y)``."""
+    return aten.mul.Tensor(grad_output, rsub(aten.mul.Tensor(output, output), 1))
+
+
+# ---- softmax, normalisation, losses ----------------------------------------------------------------------------------------------
+
+
+@register_decomposition([aten._softmax.default])
+def _softmax(self: Any, dim: int, half_to_float: bool) -> Any:
+    kind = torch.float32 if half_to_float or self.dtype in (torch.float16, torch.bfloat16) else self.dtype
+    x = self if kind is self.dtype else aten._to_copy.default(self, dtype=kind)
+    e = aten.exp.default(aten.sub.Tensor(x, aten.amax.default(x, [dim], True)))
+    found = aten.div.Tensor(e, aten.sum.dim_IntList(e, [dim], True))
+    return found if half_to_float or kind is self.dtype else aten._to_copy.default(found, dtype=self.dtype)
+
+
+@register_decomposition([aten._log_softmax.default])
+def _log_softmax(self: Any, dim: int, half_to_float: bool) -> Any:
+    kind = torch.float32 if half_to_float or self.dtype in (torch.float16, torch.bfloat16) else self.dtype
+    x = self if kind is self.dtype else aten._to_copy.default(self, dtype=kind)
+    shifted = aten.sub.Tensor(x, aten.amax.default(x, [dim], True))
+    found = aten.sub.Tensor(shifted, aten.log.default(aten.sum.dim_IntList(aten.exp.default(shifted), [dim], True)))
+    return found if half_to_float or kind is self.dtype else aten._to_copy.default(found, dtype=self.dtype)
+
+
+@register_decomposition([aten.native_layer_norm.default])
+def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """Mean and variance of the last dimensions; the result, the mean and the reciprocal deviation."""
+    dims = list(range(input.dim() - len(normalized_shape), input.dim()))
+    narrow = input.dtype in (torch.float16, torch.bfloat16)
+    x = aten._to_copy.default(input, dtype=torch.float32) if narrow else input
+    variance, mean = aten.var_mean.correction(x, dims, correction=0, keepdim=True)
+    scale = aten.rsqrt.default(aten.add.Tensor(variance, eps))
+    out = aten.mul.Tensor(aten.sub.Tensor(x, mean), scale)
+    out = out if weight is None else aten.mul.Tensor(out, weight)
+    out = out if bias is None else aten.add.Tensor(out, bias)
+    return aten._to_copy.default(out, dtype=input.dtype) if narrow else out, mean, scale
+
+
+@_core(aten.mse_loss.default)
+def mse_loss(self: Any, target: Any, reduction: int = 1) -> Any:
+    """The squared difference, reduced."""
+    return _reduced(aten.pow.Tensor_Scalar(aten.sub.Tensor(self, target), 2), reduction)
+
+
+def _reduced(loss: Any, reduction: int) -> Any:
+    return aten.mean.default(loss) if reduction == 1 else aten.sum.default(loss) if reduction == 2 else loss

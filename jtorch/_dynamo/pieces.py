@@ -1,0 +1,560 @@
+"""``torch.compile`` with a function as backend: the program's operations as graphs, one for each piece that needs no values.
+
+The Python code of the program runs in every call, on tensors without data that are recorded as a graph. Where a value is needed, or
+something is called that cannot be recorded, the graph so far is given to the backend, run, and the tensors without data become its results:
+the program goes on with them. A graph is compiled once: a later call that records the same one, for tensors of the same kind, finds what
+the backend made of it. So nothing has to be guarded: what Python decides, it decides anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import inspect
+import operator
+import re
+import sys
+import threading
+import traceback
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jtorch as torch
+from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from jtorch.aten.wrapping import become
+from jtorch.compiler import Unsupported, config, exporting
+from jtorch.fx.graph import Graph
+from jtorch.fx.graph_module import GraphModule
+from jtorch.fx.node import Node
+from jtorch.overrides import TorchFunctionMode, is_tensor_method_or_property
+
+_OPERATORS = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "true_divide": operator.truediv,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "pow": operator.pow, "matmul": operator.matmul, "gt": operator.gt,
+    "ge": operator.ge, "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne, "neg": operator.neg,
+    "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "__getitem__": operator.getitem,
+    "__setitem__": operator.setitem, "__iadd__": operator.iadd, "__isub__": operator.isub, "__imul__": operator.imul,
+    "__itruediv__": operator.itruediv,
+}  # fmt: skip
+_REFLECTED = {"__radd__": operator.add, "__rsub__": operator.sub, "__rmul__": operator.mul, "__rtruediv__": operator.truediv,
+              "__rpow__": operator.pow,
+              "__rfloordiv__": operator.floordiv, "__rmod__": operator.mod, "__rmatmul__": operator.matmul}  # fmt: skip
+#: What asks a tensor, and changes nothing.
+_WRITING = frozenset(
+    "__setitem__ __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __imod__ __ifloordiv__ __iand__ __ior__ __ixor__".split()
+)
+_QUESTIONS = frozenset(
+    "size stride dim numel is_contiguous storage_offset is_floating_point is_complex element_size __len__ nelement".split()
+)
+
+
+class _Now(threading.local):
+    recorder: Recorder | None = None
+
+
+NOW = _Now()
+
+
+class Break(Exception):
+    """A reason why a piece ends."""
+
+
+class Piece:
+    """One graph that is being recorded, and the tensors in it."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True)  # numbers that functions make tensors of on their way
+        self.inputs: list[Any] = []
+        self.kinds: list[Any] = []
+        self.placeholders: dict[int, tuple[Any, Any, Node]] = {}
+        #: Results by identity: weak references and the nodes that gave them.
+        self.results: dict[int, tuple[weakref.ref[Any], Node]] = {}
+        self.key: list[Any] = []
+        self.begun = self.grad = torch.is_grad_enabled()
+        self.kept: list[Any] = []
+        self.history: Any = None
+
+
+class Compiled:
+    """A function with a backend, and what that made of the graphs that were met."""
+
+    def __init__(self, fn: Callable[..., Any], backend: Callable[..., Any], fullgraph: bool, options: dict[str, Any]) -> None:
+        self.fn, self.backend, self.fullgraph, self.options = fn, backend, fullgraph, options
+        self.made: dict[Any, Callable[..., Any]] = {}
+        self.reasons: list[Any] = []
+
+    def reset(self) -> None:
+        """Forgets all graphs."""
+        self.made.clear()
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the function piece by piece."""
+        if NOW.recorder is not None:  # part of the program that is being recorded
+            return self.fn(*args, **kwargs)
+        recorder = Recorder(self, args, kwargs)
+        NOW.recorder = recorder
+        try:
+            with recorder, exporting(export=False):
+                result = self.fn(*args, **kwargs)
+                recorder.finish(None)
+            return result
+        finally:
+            NOW.recorder = None
+            recorder.abandon()
+
+
+class Recorder(TorchFunctionMode):
+    """Records what a function does with tensors, piece after piece."""
+
+    def __init__(self, compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        super().__init__()
+        self.compiled = compiled
+        self.piece = Piece()
+        self.busy = False
+        self.names = _names(compiled.fn, args, kwargs)
+        owner = compiled.fn if isinstance(compiled.fn, torch.nn.Module) else getattr(compiled.fn, "__self__", None)
+        self.buffers = {id(b) for b in owner.buffers()} if isinstance(owner, torch.nn.Module) else set()
+
+    # ---- recording -------------------------------------------------------------------------------------------------------------
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        del types
+        kwargs = kwargs or {}
+        if self.busy:
+            return func(*args, **kwargs)
+        self.busy = True
+        try:
+            return self.call(func, args, kwargs)
+        finally:
+            self.busy = False
+
+    def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """One call: recorded if it can be, else run after all that was recorded before."""
+        name = getattr(func, "__name__", "")
+        tensors = [t for t in _leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        if name == "__get__" or name in _QUESTIONS:
+            if not any(id(t) in self.piece.results for t in tensors) and not self.piece.key:
+                return func(*args, **kwargs)
+            return self._asked(func, args, kwargs)
+        if torch.is_autocast_enabled():
+            return self._broken(func, args, kwargs, "autocast")
+        if any(type(t) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, FakeTensor) for t in tensors):
+            return self._broken(func, args, kwargs, f"{name} of a {type(tensors[0]).__name__}")
+        piece = self.piece
+        try:
+            given, named = _mapped(self._fake, args), {k: _mapped(self._fake, v) for k, v in kwargs.items()}
+            with piece.mode:
+                out = func(*given, **named)
+        except Exception as error:
+            return self._broken(func, args, kwargs, f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        if out is None and name != "__setitem__":
+            return self._broken(func, args, kwargs, f"{name} returns nothing")
+        if out is not None and not any(isinstance(t, FakeTensor) for t in _leaves(out)):
+            # A question about metadata, or a value: what it says of a real tensor may have been changed by what is recorded.
+            return out if not self._has_values(out, tensors) else self._broken(func, args, kwargs, f"{name} gives a {type(out).__name__}")
+        node = self._node(func, args, kwargs)
+        self._track(out, node)
+        result = self._returned(out, args)
+        if not self.compiled.fullgraph and self._changes(name, args, kwargs):
+            # Code that reads it without calling a function of torch (an optimiser's step) must find it changed.
+            del out, given, named
+            self.finish(f"{name} changes a tensor that is not the function's own")
+        return result
+
+    def _changes(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call writes to a real tensor other than the module's buffers, which only modules read."""
+        in_place = (name.endswith("_") and not name.endswith("__")) or name in _WRITING or kwargs.get("inplace") is True
+        targets = [*(args[:1] if in_place else ()), kwargs.get("out")]
+        return any(isinstance(t, torch.Tensor) and not isinstance(t, FakeTensor) and id(t) not in self.buffers for t in _leaves(targets))
+
+    def _has_values(self, out: Any, tensors: list[Any]) -> bool:
+        return bool(tensors) and not isinstance(out, (torch.Size, bool, int, torch.dtype, torch.device, torch.layout))
+
+    def _asked(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Metadata of tensors that a recorded operation may have changed; tensors that a property gives are recorded."""
+        name = getattr(getattr(func, "__self__", None), "__name__", "")
+        try:
+            given = _mapped(self._fake, args)
+            with self.piece.mode:
+                out = func(*given, **kwargs)
+        except Exception as error:
+            return self._broken(func, args, kwargs, f"{name}: {type(error).__name__}")
+        if isinstance(out, FakeTensor) and id(out) not in self.piece.results and not any(out is g for g in _leaves(given)):
+            if name in ("grad", "data", "_grad"):
+                return self._broken(func, args, kwargs, f"{name} is read")
+            node = self._node(getattr, (args[0], name), {})
+            self._track(out, node)
+            return out
+        if name in ("grad", "grad_fn", "_version", "_base", "__cuda_array_interface__"):
+            return self._broken(func, args, kwargs, f"{name} is read")
+        return self._returned(out, args)
+
+    def _fake(self, x: Any) -> Any:
+        if not isinstance(x, torch.Tensor):
+            return x
+        piece = self.piece
+        if id(x) in piece.results:
+            return x
+        found = piece.placeholders.get(id(x))
+        if found is None:
+            if isinstance(x, FakeTensor):
+                raise Break("a fake tensor of another mode")
+            fake = piece.mode.from_tensor(x)
+            name = self.names.get(id(x), f"L_tensor_{len(piece.inputs)}_")
+            node = self._at_front(lambda: piece.graph.create_node("placeholder", name, (), {}, name=name.lower()))
+            node.meta["example_value"] = node.meta["val"] = fake
+            found = piece.placeholders[id(x)] = x, fake, node
+            piece.inputs.append(x)
+            piece.kinds.append((type(x), tuple(x.shape), x.stride(), x.dtype, str(x.device), x.requires_grad, x.is_leaf))
+        return found[1]
+
+    def _at_front(self, make: Callable[[], Node]) -> Node:
+        graph = self.piece.graph
+        after = next((n for n in graph.nodes if n.op != "placeholder"), None)
+        with graph.inserting_before(after) if after is not None else contextlib.nullcontext():
+            return make()
+
+    def _node(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+        piece = self.piece
+        now = torch.is_grad_enabled()
+        if now != piece.grad:
+            piece.graph.call_function(torch._C._set_grad_enabled, (now,))
+            piece.key.append(("grad", now))
+            piece.grad = now
+        op, target, args = _target(func, args, kwargs)
+        named = {k: _mapped(self._argument, v) for k, v in kwargs.items()}
+        node = piece.graph.create_node(op, target, _mapped(self._argument, args), named)
+        node.stack_trace = "".join(traceback.format_list(_user_frames()))
+        identity = target if isinstance(target, str) else id(target)
+        piece.kept.append(target)
+        piece.key.append((op, identity, _fingerprint(node.args, piece.kept), _fingerprint(node.kwargs, piece.kept)))
+        return node
+
+    def _argument(self, x: Any) -> Any:
+        if not isinstance(x, torch.Tensor):
+            return x
+        result = self.piece.results.get(id(x))
+        if result is not None:
+            return result[1]
+        self._fake(x)
+        return self.piece.placeholders[id(x)][2]
+
+    def _track(self, out: Any, node: Node) -> None:
+        piece = self.piece
+        if isinstance(out, FakeTensor):
+            node.meta["example_value"] = node.meta["val"] = copy.deepcopy(out)  # (which nobody but the graph has)
+            if out._node is not None:
+                out._node, out._nr = self._history(), 0  # its own would keep alive what the program has forgotten
+            for _, fake, placed in piece.placeholders.values():
+                if fake is out:  # changed in place: it is the input still
+                    del placed
+                    return
+            key = id(out)
+            piece.results[key] = weakref.ref(out), node
+        elif isinstance(out, (list, tuple)):
+            for i, t in enumerate(out):
+                if isinstance(t, (FakeTensor, list, tuple)):
+                    item = piece.graph.call_function(operator.getitem, (node, i))
+                    piece.key.append(("item", node.name, i))
+                    self._track(t, item)
+
+    def _history(self) -> Any:
+        """The history that recorded tensors have: that they are no leaves is all that it says."""
+        piece = self.piece
+        if piece.history is None:
+            with torch.enable_grad(), piece.mode:
+                piece.history = (torch.ones((), requires_grad=True) * 1)._node
+        return piece.history
+
+    def _returned(self, out: Any, args: Any) -> Any:
+        """The result as the program gets it: the very tensors that were written to."""
+        del args
+        originals = {id(fake): real for real, fake, _ in self.piece.placeholders.values()}
+        return _mapped(lambda x: originals.get(id(x), x), out)
+
+    # ---- breaking --------------------------------------------------------------------------------------------------------------
+
+    def _broken(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str) -> Any:
+        self.finish(reason)
+        return func(*args, **kwargs)
+
+    def finish(self, reason: str | None) -> None:
+        """Has the piece compiled and run; tensors that it gave become what was computed."""
+        piece, busy = self.piece, self.busy
+        if reason is not None:
+            if self.compiled.fullgraph:
+                self.abandon()
+                raise Unsupported(f"{getattr(self.compiled.fn, '__name__', 'the function')} cannot be one graph: {reason}\n" + _where())
+            self.compiled.reasons.append((reason, _user_frames()[-1:]))
+        self.piece = Piece()
+        if not piece.key:
+            return
+        self.busy = True
+        try:
+            self._run(piece)
+        finally:
+            self.busy = busy
+
+    def _run(self, piece: Piece) -> None:
+        live = [(t, node) for ref, node in piece.results.values() if (t := ref()) is not None]
+        if piece.grad != piece.begun:
+            piece.graph.call_function(torch._C._set_grad_enabled, (piece.begun,))
+        piece.graph.output(tuple([node for _, node in live]))
+        key = (tuple(piece.kinds), tuple(piece.key), tuple([n.name for _, n in live]), piece.begun)
+        compiled = self.compiled.made.get(key)
+        if compiled is None:
+            compiled = self._compiled(piece, key)
+        before = torch.is_grad_enabled()
+        with torch.set_grad_enabled(piece.begun):
+            outs = compiled(*piece.inputs)
+        torch._C._set_grad_enabled(before)
+        outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
+        if len(outs) != len(live):
+            raise RuntimeError(f"the backend's function gave {len(outs)} results for a graph of {len(live)}")
+        seen: list[Any] = list(piece.inputs)
+        for (t, _), out in zip(live, outs, strict=True):
+            if not isinstance(out, torch.Tensor):
+                raise TypeError(f"the backend's function gave a {type(out).__name__} where the graph gives a tensor")
+            if tuple(out.shape) != tuple(t.shape) or out.dtype is not t.dtype:
+                raise RuntimeError(
+                    f"the backend's function gave a tensor of {list(out.shape)} and {out.dtype} where the graph gives one of "
+                    f"{list(t.shape)} and {t.dtype}"
+                )
+            if any(out is s for s in seen):
+                out = out.view_as(out)
+            seen.append(out)
+            become(t, out)
+
+    def _compiled(self, piece: Piece, key: Any) -> Callable[..., Any]:
+        _without_dead(piece.graph)
+        module = GraphModule(torch.nn.Module(), piece.graph)
+        module.meta["dynamo_pieces"] = len(self.compiled.made)
+        if len(self.compiled.made) >= config.accumulated_recompile_limit:
+            return module.forward  # as PyTorch, which gives up compiling then: each call is another graph
+        try:
+            made = self.compiled.backend(module, list(piece.inputs), **self.compiled.options)
+        except Exception as error:
+            from .exc import BackendCompilerFailed
+
+            raise BackendCompilerFailed(self.compiled.backend, error) from error
+        if not callable(made):
+            raise TypeError(f"compiler function must return a callable, but it returned {type(made).__name__}")
+        self.compiled.made[key] = _Kept(made, piece.kept)
+        return made
+
+    def abandon(self) -> None:
+        """Tensors that were never computed say so when they are read."""
+        self.piece = Piece()
+
+
+class _Kept:
+    """What a backend made, with the objects that its graph is told by."""
+
+    def __init__(self, call: Callable[..., Any], kept: list[Any]) -> None:
+        self.call, self.kept = call, kept
+
+    def __call__(self, *args: Any) -> Any:
+        return self.call(*args)
+
+
+def _target(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any, tuple[Any, ...]]:
+    """The kind of node that a call is, as PyTorch has it: operators of Python, methods, functions."""
+    name = getattr(func, "__name__", "")
+    if func is not getattr and is_tensor_method_or_property(func):
+        if name in _REFLECTED and not kwargs:
+            return "call_function", _REFLECTED[name], (args[1], args[0])
+        if name in _OPERATORS and not kwargs:
+            return "call_function", _OPERATORS[name], args
+        return "call_method", name, args
+    return "call_function", func, args
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if isinstance(x, (list, tuple)):
+        for i in x:
+            yield from _leaves(i)
+    elif isinstance(x, dict):
+        for i in x.values():
+            yield from _leaves(i)
+    elif isinstance(x, slice):
+        yield from (x.start, x.stop, x.step)
+    else:
+        yield x
+
+
+def _mapped(f: Callable[[Any], Any], x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        items = [_mapped(f, i) for i in x]
+        if isinstance(x, list):
+            return items
+        return tuple(items) if type(x) in (tuple, torch.Size) else type(x)(*items) if hasattr(x, "_make") else type(x)(items)
+    if isinstance(x, dict):
+        return {k: _mapped(f, v) for k, v in x.items()}
+    if isinstance(x, slice):
+        return slice(_mapped(f, x.start), _mapped(f, x.stop), _mapped(f, x.step))
+    return f(x)
+
+
+def _fingerprint(x: Any, kept: list[Any]) -> Any:
+    """What an argument is, so that equal ones give one graph; objects that cannot be compared are themselves."""
+    if isinstance(x, Node):
+        return "node", x.name
+    if isinstance(x, (list, tuple)):
+        return type(x).__name__, tuple([_fingerprint(i, kept) for i in x])
+    if isinstance(x, dict):
+        return "dict", tuple([(k, _fingerprint(v, kept)) for k, v in x.items()])
+    if isinstance(x, slice):
+        return "slice", _fingerprint((x.start, x.stop, x.step), kept)
+    if x is None or x is ... or type(x) in (bool, int, str, bytes):
+        return type(x).__name__, x
+    if type(x) in (float, complex):
+        return type(x).__name__, repr(x)  # which tells -0.0 from 0.0
+    kept.append(x)
+    return "object", id(x)
+
+
+def _without_dead(graph: Graph) -> None:
+    """Takes out what nobody uses: fetched items, and inputs of nothing stay, since they are given."""
+    for node in reversed(list(graph.nodes)):
+        if node.op == "call_function" and node.target is operator.getitem and not node.users:
+            graph.erase_node(node)
+
+
+def _names(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:
+    """What the placeholders of tensors are called, as PyTorch calls them: by where they are found."""
+    found: dict[int, str] = {}
+    owner = getattr(fn, "__self__", None)
+    forward = fn
+    if isinstance(fn, torch.nn.Module):
+        owner, forward = fn, fn.forward
+    elif isinstance(owner, torch.nn.Module):
+        forward = owner.forward
+    try:
+        bound = inspect.signature(forward).bind(*args, **kwargs)
+        items = list(bound.arguments.items())
+    except (TypeError, ValueError):
+        items = [*((f"args_{i}", a) for i, a in enumerate(args)), *kwargs.items()]
+    for name, value in items:
+        if isinstance(value, torch.Tensor):
+            found[id(value)] = f"L_{name}_"
+        elif isinstance(value, (list, tuple)):
+            found.update({id(v): f"L_{name}_{i}_" for i, v in enumerate(value) if isinstance(v, torch.Tensor)})
+        elif isinstance(value, dict):
+            found.update({id(v): f"L_{name}_{_word(k)}_" for k, v in value.items() if isinstance(v, torch.Tensor)})
+    if isinstance(owner, torch.nn.Module):
+        for kind, tensors in (("parameters", owner.named_parameters()), ("buffers", owner.named_buffers())):
+            for path, t in tensors:
+                *modules, leaf = path.split(".")
+                found.setdefault(id(t), "L_self_" + "".join([f"modules_{_word(m)}_" for m in modules]) + f"{kind}_{leaf}_")
+    return found
+
+
+def _word(x: Any) -> str:
+    return re.sub(r"\W", "_", str(x))
+
+
+def _user_frames() -> list[traceback.FrameSummary]:
+    return [f for f in traceback.extract_stack(sys._getframe()) if "jtorch" not in f.filename.replace("\\", "/").split("/")[:-1]
+            and not f.filename.startswith("<")]  # fmt: skip
+
+
+def _where() -> str:
+    return "".join(traceback.format_list(_user_frames()[-1:]))
+
+
+_functions: weakref.WeakSet[Compiled] = weakref.WeakSet()
+
+
+def with_backend(fn: Callable[..., Any], backend: Callable[..., Any], fullgraph: bool, options: dict[str, Any]) -> Callable[..., Any]:
+    """``fn`` whose graphs ``backend`` compiles."""
+    compiled = Compiled(fn, backend, fullgraph, options)
+    _functions.add(compiled)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return compiled(args, kwargs)
+
+    with contextlib.suppress(AttributeError, TypeError):
+        functools.update_wrapper(call, fn)
+    call._torchdynamo_orig_callable = fn  # type: ignore[attr-defined]
+    call.compiled = compiled  # type: ignore[attr-defined]
+    return call
+
+
+def reset() -> None:
+    """Forgets all graphs."""
+    for compiled in list(_functions):
+        compiled.reset()
+
+
+def interrupt(reason: str) -> Any:
+    """Ends the piece that is being recorded, if one is: the block that it gives is run as it is written."""
+    recorder = NOW.recorder
+    if recorder is None or recorder.busy:
+        return contextlib.nullcontext()
+    recorder.finish(reason)
+    return _Apart(recorder)
+
+
+class _Apart:
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def __enter__(self) -> None:
+        self.recorder.busy = True
+
+    def __exit__(self, *exc: object) -> None:
+        self.recorder.busy = False
+
+
+class ExplainOutput:
+    """What ``torch._dynamo.explain`` found."""
+
+    def __init__(self, graphs: list[Any], reasons: list[Any]) -> None:
+        self.graphs, self.break_reasons = graphs, reasons
+        self.graph_count = len(graphs)
+        self.graph_break_count = max(len(graphs) - 1, 0)
+        self.ops_per_graph = [[n.target for n in g.graph.nodes if n.op == "call_function"] for g in graphs]
+        self.op_count = sum(map(len, self.ops_per_graph))
+        self.out_guards: list[Any] = []
+        self.compile_times = ""
+
+    def __str__(self) -> str:
+        text = f"Graph Count: {self.graph_count}\nGraph Break Count: {self.graph_break_count}\nOp Count: {self.op_count}\nBreak Reasons:\n"
+        for i, (reason, stack) in enumerate(self.break_reasons, 1):
+            text += f"  Break Reason {i}:\n    Reason: {reason}\n    User Stack:\n" + "".join([f"      {f}\n" for f in stack])
+        text += "Ops per Graph:\n"
+        for i, ops in enumerate(self.ops_per_graph, 1):
+            text += f"  Ops {i}:\n" + "".join([f"    {op}\n" for op in ops])
+        return text
+
+
+def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
+    """A function that calls ``f`` and tells into which graphs it falls, and why.
+
+    Example:
+        >>> import jtorch as torch
+        >>> def f(x):
+        ...     return x + 1 if x.sum() > 0 else x - 1
+        >>> found = torch._dynamo.explain(f)(torch.ones(2))
+        >>> found.graph_count, found.graph_break_count
+        (2, 1)
+    """
+
+    def inner(*args: Any, **kwargs: Any) -> ExplainOutput:
+        graphs: list[Any] = []
+
+        def collect(module: Any, inputs: Any) -> Any:
+            del inputs
+            graphs.append(module)
+            return module.forward
+
+        compiled = Compiled(f, collect, False, {})
+        compiled(args, kwargs)
+        return ExplainOutput(graphs, compiled.reasons)
+
+    return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
+
+

@@ -1,0 +1,227 @@
+"""``torch.export``: a module as a graph of operators, to be saved, or lowered to StableHLO for other programs to run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import jtorch as torch
+from jtorch import _refusals
+from jtorch._dynamo.exc import UserError
+from jtorch.errors import not_offered
+from jtorch.symbols import ConstraintViolation, ShapeEnv
+from jtorch.utils import _pytree as pytree
+
+from . import _trace
+from .dynamic_shapes import Dim, Plan, Range, dims, plan, spread
+from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
+from .graph_signature import ExportBackwardSignature, ExportGraphSignature
+
+__all__ = [
+    "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram", "ModuleCallEntry", "ModuleCallSignature",
+    "default_decompositions", "dims", "export", "load", "register_dataclass", "save", "stablehlo",
+]  # fmt: skip
+
+
+def export(
+    mod: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    strict: bool = False,
+    preserve_module_call_signature: tuple[str, ...] = (),
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
+) -> ExportedProgram:
+    """``mod`` called once on ``args`` and ``kwargs``, as the graph of operators that it calls; no data is computed with.
+
+    Sizes are numbers unless ``dynamic_shapes`` says otherwise: a dict by the arguments' names, or a tuple, with a ``Dim`` for each
+    dimension that varies. A program that decides by such a size in a way that does not hold for all it may have is refused; ``Dim.AUTO``
+    makes it a number instead. The graph is in the shape of PyTorch's: parameters and buffers are inputs, composite operators stay whole.
+
+    Args:
+        strict: PyTorch reads the bytecode then; here both run the module, so that Python code is executed and not kept either way.
+
+    Raises:
+        ValueError: if ``mod`` is no module.
+        UserError: if the arguments do not fit each other, or something is returned that is no tensor, number or container.
+        ConstraintViolation: if the program does not hold for all sizes.
+        DataDependentOutputException: if it decides by data.
+        NotImplementedError: for ``preserve_module_call_signature``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> from jtorch.export import Dim, export
+        >>> program = export(torch.nn.Linear(2, 3), (torch.ones(4, 2),), dynamic_shapes=({0: Dim("batch")},))
+        >>> program.module()(torch.zeros(7, 2)).shape
+        torch.Size([7, 3])
+    """
+    del strict, prefer_deferred_runtime_asserts_over_guards  # no assumption is put off
+    if not isinstance(mod, torch.nn.Module):
+        raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
+    if preserve_module_call_signature:
+        raise not_offered("export(preserve_module_call_signature=...)", "graphs are flat")
+    if not isinstance(args, tuple):
+        raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
+    kwargs = kwargs or {}
+    names = _trace.argument_names(mod.forward, args, kwargs)
+    values = (*args, *kwargs.values())
+    specs = spread(dynamic_shapes, names, values)
+    flat = pytree.tree_leaves((args, kwargs))
+    made = plan([(source, v, s) for source, v, s in zip(_sources(names, values), flat, specs, strict=True)])
+    while True:
+        env = ShapeEnv(made.symbols, strict=True) if made.symbols else None
+        try:
+            traced = _trace.trace(mod, args, kwargs, made, env, made.sizes)
+            break
+        except ConstraintViolation:
+            if not made.automatic:
+                raise
+            _all_static(made, flat)
+    ranges = _ranges(mod, args, kwargs, made, traced, env)
+    signature = ModuleCallSignature([], [], traced.in_spec, traced.out_spec)
+    state, constants = _state(mod, traced)
+    return ExportedProgram(
+        None, traced.graph, traced.signature, state, ranges, [ModuleCallEntry("", signature)], (args, kwargs), constants,
+        sizes=made.sizes, names=names,
+    )  # fmt: skip
+
+
+def _all_static(made: Plan, flat: list[Any]) -> None:
+    for leaf, dim in list(made.automatic.values()):
+        made.static(leaf, dim, flat[leaf].shape[dim])
+
+
+def _sources(names: list[str], values: tuple[Any, ...]) -> list[str]:
+    """Where each leaf is found, as PyTorch writes it."""
+    found = []
+    for name, value in zip(names, values, strict=True):
+        for path, _ in pytree.tree_flatten_with_path(value)[0]:
+            found.append(f"L['{name}']" + "".join([f"[{getattr(k, 'key', getattr(k, 'idx', k))!r}]" for k in path]))
+    return found
+
+
+def _state(mod: torch.nn.Module, traced: _trace.Traced) -> tuple[dict[str, Any], dict[str, Any]]:
+    state = dict(mod.state_dict(keep_vars=True))
+    constants = dict(traced.constants)
+    buffers = dict(mod.named_buffers())
+    for name in traced.signature.non_persistent_buffers:
+        constants[name] = buffers[name]
+    return state, constants
+
+
+def _ranges(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced, env: ShapeEnv | None) -> dict[Any, Range]:
+    """What the sizes may be. The trace took them for at least 2: whether 1 and 0 give the same program is tried."""
+    found: dict[Any, Range] = {}
+    if env is None:
+        return found
+    for name, allowed in made.ranges.items():
+        low = 2
+        while low > allowed.lower and _same_at(mod, args, kwargs, made, traced, env, name, low - 1):
+            low -= 1
+        low = max(low, allowed.lower)
+        found[env.symbol(name)] = Range(low, allowed.upper)
+    return found
+
+
+def _same_at(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced, env: ShapeEnv, name: str, n: int) -> bool:
+    """Whether the program is the same where a size is ``n``."""
+    hints = {**{s: hint for s, (hint, _, _) in made.symbols.items()}, name: n}
+    sizes = [None if s is None else [_trace_size(x, hints) for x in s] for s in made.sizes]
+    if any(x < 0 for s in sizes if s is not None for x in s):
+        return False
+    before = env.hints[name]
+    try:
+        other = _trace.trace(mod, args, kwargs, made, None, sizes)
+        env.hints[name] = n
+        return _trace.evaluated(traced.graph, hints) == _trace.evaluated(other.graph, hints)
+    except Exception:  # it does not run at all with such a size
+        return False
+    finally:
+        env.hints[name] = before
+
+
+def _trace_size(x: Any, hints: dict[str, int]) -> Any:
+    from jtorch.symbols import _evaluate
+
+    return _evaluate(x, hints) if isinstance(x, str) else x
+
+
+def save(
+    ep: ExportedProgram,
+    f: str | os.PathLike[str] | Any,
+    *,
+    extra_files: dict[str, Any] | None = None,
+    opset_version: dict[str, int] | None = None,
+    pickle_protocol: int = 2,
+) -> None:
+    """Writes a program to a file (``.pt2``) that ``load`` reads: the graph as text, tensors as ``torch.save`` writes them, no code.
+
+    Raises:
+        ValueError: if ``ep`` is no program.
+        TypeError: for nodes, constants or containers that text cannot stand for.
+    """
+    from ._files import write
+
+    del opset_version, pickle_protocol
+    if not isinstance(ep, ExportedProgram):
+        raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}' instead.")
+    write(ep, f, extra_files or {})
+
+
+def load(
+    f: str | os.PathLike[str] | Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None
+) -> ExportedProgram:
+    """The program that ``save`` wrote. A file cannot make anything run: it names operators of ``torch.ops`` and arithmetic on sizes only.
+
+    Raises:
+        ValueError: if the file is no such program, or is damaged. Files of PyTorch's are not read.
+    """
+    from ._files import read
+
+    del expected_opset_version
+    return read(f, extra_files)
+
+
+def stablehlo(ep: ExportedProgram, *, platforms: tuple[str, ...] | None = None) -> Any:
+    """The program as ``jax.export.Exported``: StableHLO, whose sizes are symbols where the program's are.
+
+    Its inputs are a dict of parameters, buffers and constants by name, and the caller's tensors; it gives the leaves of the result, and
+    a dict of what buffers become. ``mlir_module()`` is the text, ``serialize()`` bytes, ``call`` runs it.
+
+    Raises:
+        NotImplementedError: if random numbers are drawn, which are PyTorch's, made on the host.
+    """
+    from ._stablehlo import exported
+
+    return exported(ep, platforms)
+
+
+def default_decompositions() -> dict[Any, Callable[..., Any]]:
+    """How ``run_decompositions`` writes operators outside of the core set with others."""
+    from jtorch._decomp import core_aten_decompositions
+
+    return dict(core_aten_decompositions())
+
+
+def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
+    """Makes a dataclass a container of what its fields hold.
+
+    Raises:
+        AssertionError: if it is no dataclass.
+    """
+    import dataclasses
+
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
+        raise AssertionError(f"Only dataclasses can be registered with this function: {cls}")
+    fields = [f.name for f in dataclasses.fields(cls)]
+    pytree.register_pytree_node(
+        cls,
+        lambda x: ([getattr(x, n) for n in fields], None),
+        lambda values, _: cls(**dict(zip(fields, values, strict=True))),
+        serialized_type_name=serialized_type_name or f"{cls.__module__}.{cls.__qualname__}",
+    )
+
+
+__getattr__ = _refusals.missing(__name__)

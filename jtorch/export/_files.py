@@ -1,0 +1,236 @@
+"""Files of exported programs: a zip archive of the graph as JSON and of tensors as ``torch.save`` writes them. Reading one runs nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import operator
+import zipfile
+from typing import Any
+
+import jtorch as torch
+from jtorch._subclasses.fake_tensor import FakeTensorMode
+from jtorch.fx.experimental.proxy_tensor import _composites_whole
+from jtorch.fx.graph import Graph
+from jtorch.fx.node import Node
+from jtorch.fx.passes.shape_prop import _extract_tensor_metadata
+from jtorch.symbols import ShapeEnv, Sym
+from jtorch.utils import _pytree as pytree
+
+from .dynamic_shapes import Range
+from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
+from .graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymIntArgument,
+    TensorArgument,
+)
+
+_FORMAT = "jtorch-exported-program-1"
+_LARGEST = 1 << 28
+#: What a graph may call besides operators.
+_FUNCTIONS: dict[str, Any] = {
+    "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
+    "mod": operator.mod, "neg": operator.neg, "pow": operator.pow, "sym_max": torch.sym_max, "sym_min": torch.sym_min,
+}  # fmt: skip
+_NAMES = {id(f): n for n, f in _FUNCTIONS.items()}
+_ARGUMENTS = {"tensor": TensorArgument, "size": SymIntArgument, "constant": ConstantArgument}
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------------------
+
+
+def _encoded(x: Any) -> Any:
+    if x is None or type(x) in (bool, int, str):
+        return x
+    if type(x) is float:
+        return {"float": x.hex()}
+    if type(x) is complex:
+        return {"complex": [x.real.hex(), x.imag.hex()]}
+    if isinstance(x, Node):
+        return {"node": x.name}
+    if type(x) in (list, tuple) or isinstance(x, list):
+        return {"tuple" if type(x) is tuple else "list": [_encoded(i) for i in x]}
+    if isinstance(x, torch.Size):
+        return {"tuple": [_encoded(i) for i in x]}
+    if isinstance(x, dict) and all(type(k) is str for k in x):
+        return {"dict": {k: _encoded(v) for k, v in x.items()}}
+    if isinstance(x, slice):
+        return {"slice": [_encoded(x.start), _encoded(x.stop), _encoded(x.step)]}
+    for kind in ("dtype", "device", "layout", "memory_format"):
+        if isinstance(x, getattr(torch, kind)):
+            return {kind: str(x).removeprefix("torch.")}
+    raise TypeError(f"torch.export.save: a graph with a {type(x).__name__} among its arguments cannot be written")
+
+
+def _target(node: Node) -> str:
+    if node.op != "call_function":
+        return str(node.target)
+    name = _NAMES.get(id(node.target))
+    if name is not None:
+        return name
+    if not hasattr(node.target, "_schema"):
+        raise TypeError(f"torch.export.save: a graph that calls {node.target} cannot be written")
+    return str(node.target)
+
+
+def _argument(arg: Any) -> Any:
+    kind = next(k for k, c in _ARGUMENTS.items() if type(arg) is c)
+    return {"kind": kind, "name": arg.name, "value": _encoded(getattr(arg, "value", None))}
+
+
+def write(program: ExportedProgram, f: Any, extra: dict[str, Any]) -> None:
+    """``torch.export.save``."""
+    signature = program.module_call_graph[0].signature
+    assert signature is not None
+    nodes = []
+    for n in program.graph.nodes:
+        val = n.meta.get("val") if n.op == "placeholder" else None
+        meta = None
+        if isinstance(val, torch.Tensor):
+            meta = {"size": [str(s) if isinstance(s, Sym) else s for s in val.shape], "dtype": str(val.dtype).removeprefix("torch."),
+                    "stride": [str(s) if isinstance(s, Sym) else s for s in val.stride()], "requires_grad": val.requires_grad}  # fmt: skip
+        kwargs = {k: _encoded(v) for k, v in n.kwargs.items()}
+        args = [_encoded(a) for a in n.args]
+        nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": args, "kwargs": kwargs, "val": meta})
+    old = program.graph_signature
+    symbols = {str(k): [getattr(k, "hint", 2), r.lower, r.upper] for k, r in program.range_constraints.items()}
+    text = {
+        "format": _FORMAT, "nodes": nodes, "symbols": symbols, "sizes": program._sizes, "names": program._names,
+        "inputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target, "persistent": s.persistent} for s in old.input_specs],
+        "outputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target} for s in old.output_specs],
+        "in_spec": pytree.treespec_dumps(signature.in_spec), "out_spec": pytree.treespec_dumps(signature.out_spec),
+    }  # fmt: skip
+    with zipfile.ZipFile(f, "w") as archive:
+        archive.writestr("program.json", json.dumps(text))
+        for name, tensors in (("state_dict", program.state_dict), ("constants", program.constants)):
+            buffer = io.BytesIO()
+            torch.save(dict(tensors), buffer)
+            archive.writestr(f"{name}.pt", buffer.getvalue())
+        for name, content in extra.items():
+            archive.writestr(f"extra_files/{name}", content if isinstance(content, (bytes, str)) else str(content))
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------------------
+
+
+def _decoded(x: Any, nodes: dict[str, Node]) -> Any:
+    if x is None or type(x) in (bool, int, str):
+        return x
+    ((kind, value),) = x.items()
+    if kind == "float":
+        return float.fromhex(value)
+    if kind == "complex":
+        return complex(*map(float.fromhex, value))
+    if kind == "node":
+        return nodes[value]
+    if kind in ("list", "tuple"):
+        items = [_decoded(i, nodes) for i in value]
+        return items if kind == "list" else tuple(items)
+    if kind == "dict":
+        return {k: _decoded(v, nodes) for k, v in value.items()}
+    if kind == "slice":
+        return slice(*[_decoded(i, nodes) for i in value])
+    if kind == "device":
+        return torch.device(value)
+    found = getattr(torch, value) if kind in ("dtype", "layout", "memory_format") else None
+    if not isinstance(found, getattr(torch, kind)):
+        raise ValueError(f"{value!r} is no {kind}")
+    return found
+
+
+def _called(target: str) -> Any:
+    if target in _FUNCTIONS:
+        return _FUNCTIONS[target]
+    parts = target.split(".")
+    if len(parts) != 3 or not all(p.isidentifier() for p in parts):
+        raise ValueError(f"{target!r} is no operator")
+    found = getattr(getattr(getattr(torch.ops, parts[0]), parts[1]), parts[2])
+    if not hasattr(found, "_schema"):
+        raise ValueError(f"{target!r} is no operator")
+    return found
+
+
+def read(f: Any, extra: dict[str, Any] | None) -> ExportedProgram:
+    """``torch.export.load``."""
+    try:
+        with zipfile.ZipFile(f) as archive:
+            if archive.getinfo("program.json").file_size > _LARGEST:
+                raise ValueError("its graph is too large")
+            text = json.loads(archive.read("program.json"))
+            if not isinstance(text, dict) or text.get("format") != _FORMAT:
+                raise ValueError(f"its format is not {_FORMAT}")
+            state, constants = (torch.load(io.BytesIO(archive.read(f"{n}.pt")), weights_only=True) for n in ("state_dict", "constants"))
+            if extra is not None:
+                for name in extra:
+                    extra[name] = archive.read(f"extra_files/{name}").decode()
+        return _program(text, state, constants)
+    except (KeyError, ValueError, TypeError, AttributeError, AssertionError, RecursionError, zipfile.BadZipFile) as error:
+        raise ValueError(f"torch.export.load: this is no program that torch.export.save has written: {error}") from error
+
+
+def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgram:
+    symbols = {n: (max(int(hint), 2), max(int(low), 2), high) for n, (hint, low, high) in text["symbols"].items()}
+    env = ShapeEnv(symbols, strict=True) if symbols else None
+    mode = FakeTensorMode(shape_env=env, static_shapes=True, allow_non_fake_inputs=True)
+
+    def size(n: Any) -> Any:
+        return env.wrap(env.parse(n)) if isinstance(n, str) and env is not None else int(n)
+
+    graph = Graph()
+    nodes: dict[str, Node] = {}
+    for row in text["nodes"]:
+        if row["op"] not in ("placeholder", "call_function", "output"):
+            raise ValueError(f"it has a node {row['op']!r}")
+        target = _called(row["target"]) if row["op"] == "call_function" else str(row["target"])
+        args = tuple([_decoded(a, nodes) for a in row["args"]])
+        node = graph.create_node(row["op"], target, args, {k: _decoded(v, nodes) for k, v in row["kwargs"].items()}, name=row["name"])
+        nodes[row["name"]] = node
+        node.name = row["name"]
+        if row["val"] is not None:
+            v = row["val"]
+            sizes = [size(n) for n in v["size"]]
+            real = torch.empty([getattr(n, "hint", n) for n in sizes], dtype=_decoded({"dtype": v["dtype"]}, {}), device="meta")
+            fake = mode.from_tensor(real.requires_grad_() if v["requires_grad"] else real, symbolic_context=sizes)
+            fake.fake_device = torch.device("cpu")
+            node.meta["val"], node.meta["tensor_meta"] = fake, _extract_tensor_metadata(fake)
+    _propagated(graph, mode)
+    inputs = [
+        InputSpec(InputKind[s["kind"]], _read_argument(s["arg"]), s["target"], s["persistent"]) for s in text["inputs"]
+    ]
+    outputs = [OutputSpec(OutputKind[s["kind"]], _read_argument(s["arg"]), s["target"]) for s in text["outputs"]]
+    for spec, node in zip(inputs, [n for n in graph.nodes if n.op == "placeholder"], strict=True):
+        if isinstance(spec.arg, ConstantArgument):
+            node.meta["val"] = spec.arg.value
+    ranges = {env.symbol(n): Range(low, high) for n, (_, low, high) in text["symbols"].items()} if env is not None else {}
+    entry = ModuleCallEntry(
+        "", ModuleCallSignature([], [], pytree.treespec_loads(text["in_spec"]), pytree.treespec_loads(text["out_spec"]))
+    )
+    return ExportedProgram(
+        None, graph, ExportGraphSignature(inputs, outputs), state, ranges, [entry], None, constants, sizes=text["sizes"],
+        names=text["names"],
+    )
+
+
+def _read_argument(x: Any) -> Any:
+    made = _ARGUMENTS[x["kind"]](str(x["name"]))
+    if isinstance(made, ConstantArgument):
+        made.value = _decoded(x["value"], {})
+    return made
+
+
+def _propagated(graph: Any, mode: FakeTensorMode) -> None:
+    """Finds the shapes of all nodes."""
+    from jtorch.fx.node import map_arg
+
+    with mode, _composites_whole():
+        for node in graph.nodes:
+            if node.op == "call_function":
+                args = map_arg(node.args, lambda n: n.meta.get("val"))
+                node.meta["val"] = node.target(*args, **map_arg(node.kwargs, lambda n: n.meta.get("val")))
+                if isinstance(node.meta["val"], torch.Tensor):
+                    node.meta["tensor_meta"] = _extract_tensor_metadata(node.meta["val"])

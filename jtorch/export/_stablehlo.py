@@ -1,0 +1,116 @@
+"""Lowering an exported program to StableHLO: its operators are run inside a JAX transformation, whose sizes may be symbols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import export as jax_export
+
+import jtorch as torch
+from jtorch.core import wrap
+from jtorch.errors import not_offered
+from jtorch.fx.node import map_arg
+from jtorch.size import SYMBOLIC
+from jtorch.symbols import _evaluate
+
+from ._trace import keeps
+from .graph_signature import InputKind, OutputKind
+
+
+def exported(program: Any, platforms: tuple[str, ...] | None) -> Any:
+    """``jax.export.Exported`` of a program."""
+    for node in program.graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        drawing = schema is not None and not schema.writes and keeps(node)
+        if drawing and not ("dropout" in node.target._opname and (len(node.args) < 3 or not node.args[2])):
+            raise not_offered("export.stablehlo", f"{node.target} draws PyTorch's random numbers, which are made on the host")
+    written = any(getattr(getattr(n.target, "_schema", None), "writes", ()) or _trains(n) for n in program.graph.nodes)
+    if written and all(s.kind is OutputKind.USER_OUTPUT for s in program.graph_signature.output_specs):
+        program = program.run_decompositions({})
+    state = {s.target: program.value_of(s) for s in program.graph_signature.input_specs if s.kind is not InputKind.USER_INPUT}
+    state_specs = {name: jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for name, t in state.items()}
+    run = _runner(program)
+    lows = {name: r.lower for name, r in program.ranges.items()}
+    last: Exception | None = None
+    for least in (0, 2):  # kernels may have to know that a size is not 1
+        specs = _specs(program, {name: max(low, least) for name, low in lows.items()})
+        try:
+            return jax_export.export(jax.jit(run), platforms=platforms)(state_specs, *specs)
+        except Exception as error:
+            if not lows or least == 2:
+                raise
+            last = error
+    raise AssertionError(last)
+
+
+def _trains(node: Any) -> bool:
+    """Whether a normalisation moves its running statistics, which its schema does not say."""
+    return node.target is torch.ops.aten.batch_norm.default and node.args[3] is not None and node.args[5] is True
+
+
+def _specs(program: Any, lows: dict[str, int]) -> list[Any]:
+    """The caller's tensors as JAX describes them, with symbols of one scope."""
+    dims: dict[str, Any] = {}
+    if lows:
+        bounds = [f"{n} >= {low}" for n, low in lows.items()]
+        bounds += [f"{n} <= {r.upper}" for n, r in program.ranges.items() if r.upper is not None]
+        scope = jax_export.SymbolicScope(bounds)
+        dims = dict(zip(lows, jax_export.symbolic_shape(", ".join(lows), scope=scope), strict=True))
+        SYMBOLIC.update(map(type, dims.values()))
+    users = [s for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
+    vals = {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder"}
+    found = []
+    for spec, sizes in zip(users, program._sizes, strict=True):
+        if sizes is not None:
+            shape = tuple([_evaluate(n, dims) if isinstance(n, str) else n for n in sizes])
+            found.append(jax.ShapeDtypeStruct(shape, vals[spec.arg.name].dtype.np))
+    return found
+
+
+def _runner(program: Any) -> Any:
+    signature = program.graph_signature
+
+    def run(state: dict[str, Any], *inputs: Any) -> tuple[list[Any], dict[str, Any]]:
+        given = iter(inputs)
+        env: dict[Any, Any] = {}
+        specs = iter(signature.input_specs)
+        with torch.no_grad():
+            for node in program.graph.nodes:
+                if node.op == "placeholder":
+                    spec = next(specs)
+                    if spec.kind is not InputKind.USER_INPUT:
+                        env[node] = wrap(state[spec.target])
+                    else:
+                        env[node] = wrap(next(given)) if hasattr(node.meta["val"], "dtype") else node.meta["val"]
+                elif node.op == "output":
+                    outs = map_arg(node.args[0], lambda n: env[n])
+                else:
+                    args = map_arg(node.args, lambda n: env[n])
+                    kwargs = map_arg(node.kwargs, lambda n: env[n])
+                    env[node] = node.target(*_numbers(node.target, args), **kwargs)
+        results: list[Any] = []
+        changed: dict[str, Any] = {}
+        for value, spec in zip(outs, signature.output_specs, strict=True):
+            array = value.jax() if isinstance(value, torch.Tensor) else jnp.asarray(value) if type(value) in SYMBOLIC else value
+            if spec.kind is OutputKind.USER_OUTPUT:
+                if array is not None:
+                    results.append(array)
+            else:
+                changed[spec.target] = array
+        return results, changed
+
+    return run
+
+
+def _numbers(target: Any, args: Any) -> Any:
+    """Sizes that an operator takes for numbers, as tensors."""
+    schema = getattr(target, "_schema", None)
+    if schema is None or not SYMBOLIC:
+        return args
+    found = list(args)
+    for i, (a, x) in enumerate(zip(schema.arguments, args, strict=False)):
+        if type(x) in SYMBOLIC and a.type.rstrip("?") in ("Tensor", "Scalar") and a.name not in ("start", "end", "step"):
+            found[i] = wrap(jnp.asarray(x, jnp.int64))
+    return tuple(found)

@@ -1,0 +1,300 @@
+"""Tracing a module for export: its operators on fake tensors, composite ones whole, its parameters and buffers as inputs."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jtorch as torch
+from jtorch import _refusals
+from jtorch._subclasses.fake_tensor import FakeTensorMode
+from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
+from jtorch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from jtorch.symbols import ShapeEnv, Sym
+from jtorch.utils import _pytree as pytree
+
+from .dynamic_shapes import Plan
+from .graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymIntArgument,
+    TensorArgument,
+)
+
+
+class _Stack:
+    """The modules that are being called, for ``node.meta["nn_module_stack"]``."""
+
+    def __init__(self, root: torch.nn.Module) -> None:
+        self.names = {id(m): n for n, m in root.named_modules()}
+        self.now: dict[str, tuple[str, str]] = {}
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """A block in which calls of modules are noted."""
+        before = register_module_forward_pre_hook(self._enter)
+        after = register_module_forward_hook(self._leave)
+        try:
+            yield
+        finally:
+            before.remove()
+            after.remove()
+
+    def _enter(self, module: Any, args: Any) -> None:
+        del args
+        name = self.names.get(id(module))
+        if name is not None:
+            kind = type(module)
+            self.now[_key(name)] = name, f"{kind.__module__}.{kind.__qualname__}"
+
+    def _leave(self, module: Any, args: Any, output: Any) -> None:
+        del args, output
+        name = self.names.get(id(module))
+        if name is not None:
+            self.now.pop(_key(name), None)
+
+
+def _key(name: str) -> str:
+    return f"L__self__{name}" if name else "L__self__"
+
+
+class ExportTracer(PythonKeyTracer):
+    """Adds nodes with where they come from; tensors from outside become inputs named ``c_…``."""
+
+    def __init__(self, stack: _Stack) -> None:
+        super().__init__()
+        self.record_stack_traces = True
+        self.stack = stack
+
+    def create_node(self, *args: Any, **kwargs: Any) -> Any:
+        """Adds a node to the graph."""
+        node = super().create_node(*args, **kwargs)
+        if node.op == "call_function":
+            node.meta["nn_module_stack"] = dict(self.stack.now)
+        return node
+
+
+class Traced:
+    """A traced program: the flat graph, what its inputs and outputs stand for, and how the caller's are nested."""
+
+    def __init__(self, graph: Any, signature: ExportGraphSignature, constants: dict[str, Any], in_spec: Any, out_spec: Any) -> None:
+        self.graph, self.signature, self.constants, self.in_spec, self.out_spec = graph, signature, constants, in_spec, out_spec
+
+
+def argument_names(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """What the arguments are called in the function's signature; those of ``*args`` get numbers."""
+    names: list[str] = []
+    variable = "args"
+    for p in inspect.signature(forward).parameters.values():
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and len(names) < len(args):
+            names.append(p.name)
+        elif p.kind is p.VAR_POSITIONAL:
+            variable = p.name
+    names += [f"{variable}_{i}" for i in range(len(args) - len(names))]
+    return [*names, *kwargs]
+
+
+def _leaf_names(name: str, value: Any) -> list[str]:
+    paths = pytree.tree_flatten_with_path(value)[0]
+    return ["_".join([name, *[re.sub(r"[^a-zA-Z0-9_]", "_", str(getattr(k, "key", getattr(k, "idx", k)))).strip("_") for k in path]])
+            for path, _ in paths]  # fmt: skip
+
+
+def _placeholder_name(prefix: str, target: str) -> str:
+    return prefix + re.sub(r"[^a-zA-Z0-9]", "_", target).removeprefix("self_")
+
+
+@contextlib.contextmanager
+def _swapped(root: torch.nn.Module, fakes: dict[int, Any]) -> Iterator[None]:
+    """A block in which a module has fake parameters and buffers."""
+    undo = []
+    for module in root.modules():
+        for table in (module._parameters, module._buffers):
+            for name, value in table.items():
+                if value is not None:
+                    undo.append((table, name, value))
+                    table[name] = fakes[id(value)]
+    try:
+        yield
+    finally:
+        for table, name, value in undo:
+            table[name] = value
+
+
+def trace(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, env: ShapeEnv | None, sizes: list[Any]
+) -> Traced:
+    """Calls ``module`` once on fake tensors, with the given sizes for each leaf of the arguments."""
+    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True, static_shapes=True, export=True)
+    tracer = ExportTracer(_Stack(module))
+    fakes: dict[int, Any] = {}
+    inputs: list[InputSpec] = []
+    owners: dict[int, tuple[Any, str, Any]] = {}
+
+    def take(prefix: str, name: str, value: Any, kind: InputKind, persistent: bool | None = None) -> None:
+        proxy = tracer.create_proxy("placeholder", _placeholder_name(prefix, name), (), {})
+        fakes[id(value)] = fake = mode.from_tensor(value, static_shapes=True)
+        tracer.begin(fake, proxy)
+        inputs.append(InputSpec(kind, TensorArgument(proxy.node.name), name, persistent))
+
+    for name, parameter in module.named_parameters():
+        take("p_", name, parameter, InputKind.PARAMETER)
+    for name, buffer in module.named_buffers():
+        holder = module.get_submodule(name.rpartition(".")[0])
+        leaf = name.rpartition(".")[2]
+        take("b_", name, buffer, InputKind.BUFFER, leaf not in holder._non_persistent_buffers_set)
+        owners[id(buffer)] = holder, leaf, fakes[id(buffer)]
+
+    names = argument_names(module.forward, args, kwargs)
+    leaf_names = [n for name, value in zip(names, (*args, *kwargs.values()), strict=True) for n in _leaf_names(name, value)]
+    flat, in_spec = pytree.tree_flatten((args, kwargs))
+    given: list[Any] = []
+    first_user = None
+    for name, value, wanted in zip(leaf_names, flat, sizes, strict=True):
+        proxy = tracer.create_proxy("placeholder", name, (), {})
+        first_user = first_user or proxy.node
+        if isinstance(value, torch.Tensor):
+            fake = _input(mode, env, value, wanted)
+            tracer.begin(fake, proxy)
+            given.append(fake)
+            inputs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(proxy.node.name), None))
+        else:
+            proxy.node.meta["val"] = value
+            given.append(value)
+            inputs.append(InputSpec(InputKind.USER_INPUT, ConstantArgument(proxy.node.name, value), None))
+    result = _called(module, tracer, mode, fakes, pytree.tree_unflatten(given, in_spec), owners)
+    leaves, out_spec = pytree.tree_flatten(result)
+    outputs = [_output(tracer, x) for x in leaves]
+    tracer.create_node("output", "output", (tuple([n for n, _ in outputs]),), {})
+    graph = tracer.graph
+    constants = _lifted(module, tracer, graph, inputs, first_user)
+    _without_dead(graph)
+    _sizes_first(graph)
+    signature = ExportGraphSignature(inputs, [OutputSpec(OutputKind.USER_OUTPUT, arg, None) for _, arg in outputs])
+    del plan
+    return Traced(graph, signature, constants, in_spec, out_spec)
+
+
+def _input(mode: FakeTensorMode, env: ShapeEnv | None, value: Any, wanted: Any) -> Any:
+    sizes = [env.wrap(env.parse(s)) if isinstance(s, str) and env is not None else s for s in wanted]
+    plain = value.detach()
+    if value.requires_grad:
+        plain.requires_grad_()
+    return mode.from_tensor(plain, symbolic_context=sizes)  # (one for each argument, though a tensor is given twice)
+
+
+def _called(module: Any, tracer: ExportTracer, mode: FakeTensorMode, fakes: Any, call: Any, owners: Any) -> Any:
+    from jtorch.compiler import exporting
+
+    args, kwargs = call
+    proxies = ProxyTorchDispatchMode(tracer)
+    _running.append(proxies)
+    try:
+        with _swapped(module, fakes), tracer.stack.watched(), mode, proxies, _composites_whole(), exporting():
+            result = module(*args, **kwargs)
+            for holder, name, fake in owners.values():
+                now = holder._buffers.get(name)
+                if now is not fake and isinstance(now, torch.Tensor):  # assigned anew
+                    torch.ops.aten.copy_.default(fake, now)
+            return result
+    finally:
+        _running.pop()
+
+
+def _output(tracer: ExportTracer, x: Any) -> tuple[Any, Any]:
+    if isinstance(x, torch.Tensor):
+        node = tracer.create_arg(x)
+        return node, TensorArgument(node.name)
+    if isinstance(x, Sym):
+        node = tracer.create_arg(x)
+        return node, SymIntArgument(node.name)
+    if x is None or isinstance(x, (int, float, str, bool, complex)):
+        return x, ConstantArgument("", x)
+    from jtorch._dynamo.exc import UserError
+
+    raise UserError(f"It looks like one of the outputs with type `{type(x)}` is not supported or pytree-flattenable.")
+
+
+def _lifted(module: Any, tracer: ExportTracer, graph: Any, inputs: list[InputSpec], first_user: Any) -> dict[str, Any]:
+    """Makes tensors from outside inputs, before the caller's; gives them by name."""
+    constants: dict[str, Any] = {}
+    attributes = {
+        id(x): f"{path}.{n}" if path else n for path, m in module.named_modules() for n, x in vars(m).items() if isinstance(x, torch.Tensor)
+    }
+    at = next((i for i, s in enumerate(inputs) if s.kind is InputKind.USER_INPUT), len(inputs))
+    before = first_user or next((n for n in graph.nodes if n.op != "placeholder"), None)
+    for number, (value, held) in enumerate(tracer.constants.values()):
+        name = attributes.get(id(value), f"lifted_tensor_{number}")
+        with graph.inserting_before(before):
+            node = graph.placeholder(_placeholder_name("c_", name))
+        for use in [n for n in graph.nodes if n.op == "get_attr" and n.target == held]:
+            node.meta.setdefault("val", use.meta.get("val", value))
+            use.replace_all_uses_with(node)
+            graph.erase_node(use)
+        constants[name] = value
+        inputs.insert(at, InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name))
+        at += 1
+    return constants
+
+
+def keeps(node: Any) -> bool:
+    """Whether an operator does more than give a result: it writes, or draws random numbers."""
+    if node.op in ("placeholder", "output"):
+        return True
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return False
+    return bool(schema.writes) or any(a.type.startswith("Generator") for a in schema.arguments) or "dropout" in node.target._opname
+
+
+def _without_dead(graph: Any) -> None:
+    for node in reversed(list(graph.nodes)):
+        if not node.users and not keeps(node):
+            graph.erase_node(node)
+
+
+def _sizes_first(graph: Any) -> None:
+    """Moves the sizes of inputs to the front, where PyTorch has them."""
+    size_of = torch.ops.aten.sym_size.int
+    found = [n for n in graph.nodes if n.target is size_of and n.args[0].op == "placeholder"]
+    body = next((n for n in graph.nodes if n.op != "placeholder"), None)
+    for node in reversed(found):
+        if node is not body and body is not None:
+            body.prepend(node)
+            body = node
+
+
+def evaluated(graph: Any, sizes: dict[str, int]) -> list[Any]:
+    """The operators of a graph with numbers in place of sizes, to be compared with those of another."""
+    from jtorch.fx.node import Node
+
+    number: dict[Any, Any] = {}
+    found = []
+
+    def value(x: Any) -> Any:
+        if isinstance(x, Node):
+            val = x.meta.get("val")
+            if isinstance(val, Sym):
+                return val.env.with_hints(val.expr, val.env.names)
+            return number.get(x, x.meta.get("val")) if type(val) is int else ("node", number.get(x))
+        if isinstance(x, (list, tuple)):
+            return [value(i) for i in x]
+        return x
+
+    del sizes
+    for node in graph.nodes:
+        if isinstance(node.meta.get("val"), (Sym, int)) and node.op == "call_function":
+            continue
+        number[node] = len(number)
+        found.append((node.op, str(node.target) if node.op != "placeholder" else "", value(node.args), value(list(node.kwargs.items()))))
+    return found
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -1,0 +1,390 @@
+"""``ExportedProgram``: a graph of operators with its parameters, buffers and constants as inputs, and what its sizes may be."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jtorch as torch
+from jtorch.fx._code import CodeGen
+from jtorch.fx.graph_module import GraphModule
+from jtorch.utils import _pytree as pytree
+
+from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind
+
+__all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature"]
+
+
+@dataclasses.dataclass
+class ModuleCallSignature:
+    """How a module is called: its nested inputs and outputs."""
+
+    inputs: list[Any]
+    outputs: list[Any]
+    in_spec: Any
+    out_spec: Any
+
+
+@dataclasses.dataclass
+class ModuleCallEntry:
+    """A module of the program, and how it is called; only the root's is kept."""
+
+    fqn: str
+    signature: ModuleCallSignature | None = None
+
+
+class ExportedProgram:
+    """A program that was traced once, to be saved, lowered, or run without its Python code.
+
+    Attributes:
+        graph_module: the graph as a module without state; all state is among the inputs.
+        graph: its graph.
+        graph_signature: what inputs and outputs stand for.
+        state_dict: parameters and persistent buffers by name.
+        constants: other buffers, and tensors that the program found elsewhere.
+        range_constraints: the numbers that each symbol may be.
+        example_inputs: what it was traced with.
+    """
+
+    def __init__(
+        self,
+        root: Any,
+        graph: Any,
+        graph_signature: ExportGraphSignature,
+        state_dict: dict[str, Any],
+        range_constraints: dict[Any, Any],
+        module_call_graph: list[ModuleCallEntry],
+        example_inputs: Any = None,
+        constants: dict[str, Any] | None = None,
+        *,
+        sizes: list[Any] | None = None,
+        names: list[str] | None = None,
+    ) -> None:
+        self._graph_module = root if isinstance(root, GraphModule) else GraphModule(root or torch.nn.Module(), graph)
+        self._graph_signature, self._state_dict = graph_signature, state_dict
+        self._range_constraints, self._module_call_graph = range_constraints, module_call_graph
+        self._example_inputs, self._constants = example_inputs, constants or {}
+        #: For each leaf of the inputs its sizes: numbers, and texts in the symbols' names; None for what is no tensor.
+        self._sizes = sizes or []
+        self._names = names or []
+
+    @property
+    def graph_module(self) -> GraphModule:
+        """The graph as a module without state."""
+        return self._graph_module
+
+    @property
+    def graph(self) -> Any:
+        """The graph."""
+        return self._graph_module.graph
+
+    @property
+    def graph_signature(self) -> ExportGraphSignature:
+        """What inputs and outputs stand for."""
+        return self._graph_signature
+
+    @property
+    def state_dict(self) -> dict[str, Any]:
+        """Parameters and persistent buffers by name."""
+        return self._state_dict
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Other buffers, and tensors that the program found elsewhere."""
+        return self._constants
+
+    tensor_constants = constants
+
+    @property
+    def range_constraints(self) -> dict[Any, Any]:
+        """The numbers that each symbol may be."""
+        return self._range_constraints
+
+    @property
+    def module_call_graph(self) -> list[ModuleCallEntry]:
+        """How the program is called."""
+        return self._module_call_graph
+
+    @property
+    def example_inputs(self) -> Any:
+        """What the program was traced with: positional and keyword arguments."""
+        return self._example_inputs
+
+    @property
+    def call_spec(self) -> Any:
+        """How the caller's inputs and outputs are nested."""
+        return self._module_call_graph[0].signature
+
+    @property
+    def dialect(self) -> str:
+        """``"ATEN"``."""
+        return "ATEN"
+
+    @property
+    def verifiers(self) -> list[Any]:
+        """None."""
+        return []
+
+    def named_parameters(self) -> Iterator[tuple[str, Any]]:
+        """The parameters."""
+        for name in self._graph_signature.parameters:
+            yield name, self._state_dict[name]
+
+    def parameters(self) -> Iterator[Any]:
+        """The parameters."""
+        for _, p in self.named_parameters():
+            yield p
+
+    def named_buffers(self) -> Iterator[tuple[str, Any]]:
+        """The buffers."""
+        loose = set(self._graph_signature.non_persistent_buffers)
+        for name in self._graph_signature.buffers:
+            yield name, (self._constants if name in loose else self._state_dict)[name]
+
+    def buffers(self) -> Iterator[Any]:
+        """The buffers."""
+        for _, b in self.named_buffers():
+            yield b
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: ``module()`` is what can be called."""
+        raise RuntimeError("Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.")
+
+    def __str__(self) -> str:
+        text = self._graph_module.print_readable(print_output=False).replace("\n", "\n    ")
+        return (
+            f"ExportedProgram:\n    {text}\nGraph signature: {str(self._graph_signature).replace(chr(10), chr(10) + '    ')}\n"
+            f"Range constraints: {self._range_constraints}\n"
+        )
+
+    __repr__ = __str__
+
+    # ---- running ---------------------------------------------------------------------------------------------------------------
+
+    def value_of(self, spec: Any) -> Any:
+        """The parameter, buffer or constant that an input stands for."""
+        if spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is InputKind.BUFFER and not spec.persistent):
+            return self._constants[spec.target]
+        return self._state_dict[spec.target]
+
+    def flat_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of a call's arguments, which are checked.
+
+        Raises:
+            ValueError: where they are nested otherwise, or another value than the example's is given for what is no tensor.
+            RuntimeError: for tensors of other shapes than the program allows.
+        """
+        signature = self._module_call_graph[0].signature
+        assert signature is not None
+        order = self._names[len(args) :]
+        if set(order) == set(kwargs):
+            kwargs = {n: kwargs[n] for n in order}  # in the order of the example
+        flat, spec = pytree.tree_flatten((args, kwargs))
+        if spec != signature.in_spec:
+            first = signature.in_spec
+            positional = self._names[: first.children()[0].num_children] if hasattr(first, "children") else self._names
+            moved = {n: kwargs[n] for n in positional[len(args) :] if n in kwargs}
+            again = ((*args, *moved.values()), {k: v for k, v in kwargs.items() if k not in moved})
+            flat, spec = pytree.tree_flatten(again)
+            if spec != signature.in_spec:
+                raise ValueError(f"Trying to flatten user inputs with exported input tree spec:\n{signature.in_spec}\nbut got {spec}")
+        self._check(flat)
+        return flat
+
+    def _check(self, flat: list[Any]) -> None:
+        users = [s for s in self._graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
+        known: dict[str, int] = {}
+        derived: list[tuple[str, str, int]] = []
+        for spec, value, sizes in zip(users, flat, self._sizes, strict=True):
+            name = spec.arg.name
+            if isinstance(spec.arg, ConstantArgument):
+                if type(value) is not type(spec.arg.value) or value != spec.arg.value:
+                    raise ValueError(f"Guard failed: {name} == {spec.arg.value!r}, got {value!r}: the program was traced with this value")
+                continue
+            if not isinstance(value, torch.Tensor):
+                raise TypeError(f"Guard failed: expected {name} to be a tensor, got {type(value).__name__}")
+            wanted = next(n.meta["val"].dtype for n in self.graph.nodes if n.name == name)
+            if value.dtype is not wanted:
+                raise RuntimeError(f"Guard failed: expected {name} to have dtype {wanted}, got {value.dtype}")
+            if value.ndim != len(sizes):
+                raise RuntimeError(f"Guard failed: expected {name} to have {len(sizes)} dimensions, got {value.ndim}")
+            for d, (n, size) in enumerate(zip(value.shape, sizes, strict=True)):
+                where = f"{name}.size()[{d}]"
+                if not isinstance(size, str):
+                    if n != size:
+                        raise RuntimeError(f"Guard failed: expected {where} == {size}, got {n}")
+                elif size not in self.ranges:
+                    derived.append((size, where, n))
+                elif known.setdefault(size, n) != n:
+                    raise RuntimeError(f"Guard failed: expected {where} == {known[size]}, as {size} is elsewhere, got {n}")
+                elif n not in self.ranges[size]:
+                    raise RuntimeError(f"Guard failed: expected {where} to be in {self.ranges[size]}, got {n}")
+        for text, where, n in derived:
+            if not _fits(text, n, known):
+                raise RuntimeError(f"Guard failed: expected {where} == {text}, got {n}")
+
+    @property
+    def ranges(self) -> dict[str, Any]:
+        """``range_constraints`` by the symbols' names."""
+        return {str(k): v for k, v in self._range_constraints.items()}
+
+    def module(self, check_guards: bool = True) -> GraphModule:
+        """The program as a module: parameters and buffers are its own, inputs and outputs are nested as the traced module's were.
+
+        What is called is checked against the shapes that the program allows; nothing else is.
+        """
+        return _unlifted(self, check_guards)
+
+    def run_decompositions(
+        self, decomp_table: dict[Any, Callable[..., Any]] | None = None, decompose_custom_triton_ops: bool = False
+    ) -> ExportedProgram:
+        """The program with composite operators taken apart, by PyTorch's rules and ``decomp_table``, and without writes in place.
+
+        What buffers become are outputs then, named in the signature as mutations. By default operators outside of the core set are
+        written with those in it.
+        """
+        del decompose_custom_triton_ops
+        from ._functional import decomposed
+
+        return decomposed(self, decomp_table)
+
+    def _copy(self, graph: Any, signature: Any) -> ExportedProgram:
+        return ExportedProgram(
+            None, graph, signature, self._state_dict, self._range_constraints, self._module_call_graph, self._example_inputs,
+            self._constants, sizes=self._sizes, names=self._names,
+        )  # fmt: skip
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
+        made = self._copy(copy.deepcopy(self.graph, memo), copy.deepcopy(self._graph_signature))
+        made._state_dict, made._constants = copy.deepcopy(self._state_dict, memo), copy.deepcopy(self._constants, memo)
+        return made
+
+
+def _fits(text: str, n: int, known: dict[str, int]) -> bool:
+    from jtorch.symbols import _evaluate
+
+    missing = [name for name in _names_in(text) if name not in known]
+    if missing:  # only multiples of it are seen: it is what makes this one right
+        name = missing[0]
+        low, high = _evaluate(text, {name: 0}), _evaluate(text, {name: 1})
+        root, rest = divmod(n - low, high - low)
+        known[name] = root
+        return not rest
+    return _evaluate(text, known) == n
+
+
+def _names_in(text: str) -> list[str]:
+    import re
+
+    return re.findall(r"[A-Za-z_]\w*", text)
+
+
+class _Nested(CodeGen):
+    """Code for a module whose inputs and outputs are nested, with keyword arguments."""
+
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
+        """The line that begins the function, and the one that takes its arguments apart."""
+        del expanded_def
+        leaves = [v.partition(" ")[0].partition(":")[0] for v in free_vars if v != "self"]
+        head = f"def {self._func_name}(self, *args, **kwargs){maybe_return_annotation}:"
+        taken = f"{', '.join(leaves)}, = " if leaves else ""
+        return f"{head}\n    {taken}self._flat_inputs(args, kwargs)"
+
+    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+        """The line that puts the result together."""
+        written = super().generate_output(output_args, descs=descs).removeprefix("return ")
+        return f"return self._nested_outputs({written})"
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The leaves of the arguments."""
+        return pytree.tree_leaves(args)
+
+
+class _Flat:
+    """What a program's module calls: the checks of its inputs, the nesting of its outputs."""
+
+    def __init__(self, program: ExportedProgram, check: bool) -> None:
+        self.program, self.check = program, check
+
+    def inputs(self, args: Any, kwargs: Any) -> list[Any]:
+        """The leaves of a call's arguments."""
+        return self.program.flat_inputs(args, kwargs) if self.check else pytree.tree_leaves((args, kwargs))
+
+    def outputs(self, flat: Any) -> Any:
+        """The result, nested."""
+        signature = self.program.module_call_graph[0].signature
+        assert signature is not None
+        return pytree.tree_unflatten(list(flat), signature.out_spec)
+
+
+def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
+    from jtorch.fx.graph import Graph
+
+    root = torch.nn.Module()
+    graph = Graph()
+    copies: dict[Any, Any] = {}
+    specs = {s.arg.name: s for s in program.graph_signature.input_specs}
+    written = {s.arg.name: s for s in program.graph_signature.output_specs if s.kind is not OutputKind.USER_OUTPUT}
+    for node in program.graph.nodes:
+        spec = specs.get(node.name) if node.op == "placeholder" else None
+        if spec is not None and spec.kind is not InputKind.USER_INPUT:
+            _place(root, spec, program.value_of(spec))
+            copies[node] = graph.create_node("get_attr", _attribute(spec), (), {}, name=_attribute(spec).replace(".", "_"))
+            copies[node].meta = dict(node.meta)
+        elif node.op == "output":
+            _write_back(program, graph, node, copies, written)
+        else:
+            copies[node] = graph.node_copy(node, lambda n: copies[n])
+    graph.set_codegen(_Nested())
+    made = GraphModule(root, graph, "GraphModule")
+    flat = _Flat(program, check)
+    made._flat_inputs, made._nested_outputs = flat.inputs, flat.outputs
+    made.train(True)
+    made.train = _no_mode("train")
+    made.eval = _no_mode("eval")
+    return made
+
+
+def _no_mode(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any) -> Any:
+        del args
+        raise NotImplementedError(f"Calling {name}() is not supported yet: the mode was decided when the module was exported.")
+
+    return refuse
+
+
+def _attribute(spec: Any) -> str:
+    return spec.target if spec.kind is not InputKind.CONSTANT_TENSOR else spec.target.replace(".", "_")
+
+
+def _place(root: torch.nn.Module, spec: Any, value: Any) -> None:
+    path, _, leaf = _attribute(spec).rpartition(".")
+    holder = root
+    for part in path.split(".") if path else ():
+        if part not in holder._modules:
+            holder.add_module(part, torch.nn.Module())
+        holder = holder._modules[part]  # type: ignore[assignment]
+    if spec.kind is InputKind.PARAMETER:
+        holder.register_parameter(leaf, value)
+    else:
+        holder.register_buffer(leaf, value, persistent=spec.kind is InputKind.BUFFER and bool(spec.persistent))
+
+
+def _write_back(program: ExportedProgram, graph: Any, node: Any, copies: Any, written: Any) -> None:
+    """The return, after writing what the functional program gives for buffers and arguments."""
+    targets = {s.target: n for n, s in ((n, s) for s in program.graph_signature.input_specs for n in [s.arg.name])}
+    by_name = {n.name: c for n, c in copies.items()}
+    user = []
+    for value, spec in zip(node.args[0], program.graph_signature.output_specs, strict=True):
+        if spec.kind is OutputKind.BUFFER_MUTATION:
+            graph.call_function(torch.ops.aten.copy_.default, (by_name[targets[spec.target]], copies[value]))
+        elif spec.kind is OutputKind.USER_INPUT_MUTATION:
+            graph.call_function(torch.ops.aten.copy_.default, (by_name[spec.target], copies[value]))
+        else:
+            user.append(copies[value] if hasattr(value, "op") else value)
+    del written
+    graph.output(tuple(user))
+
+
