@@ -31,6 +31,12 @@ NUMBERS_DO = frozenset(("add", "sub", "mul", "div", "true_divide", "floor_divide
 NAMES_OF_KINDS = {kind: number_type.__name__ for number_type, kind in NUMBERS.items()}
 
 
+def of_numpy(value: Any) -> Any:
+    """A NumPy scalar as the Python number that PyTorch takes it for: what is neither an integer nor a Python number counts as a float, so
+    that ``numpy.complex64`` loses its imaginary part, of which NumPy warns."""
+    return value.item() if isinstance(value, (np.integer, float, complex)) else float(value)
+
+
 def coerce(name: str, argument: str, position: int, value: Any) -> Any:
     """A Python number from what was given where a tensor or a number is due.
 
@@ -38,7 +44,7 @@ def coerce(name: str, argument: str, position: int, value: Any) -> Any:
         TypeError: for anything else.
     """
     if isinstance(value, (np.number, np.bool_)):
-        return value.item()
+        return of_numpy(value)
     if isinstance(value, bool | int | float | complex):
         return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
     raise must_be_tensor(name, argument, position, value)
@@ -51,7 +57,7 @@ def number(name: str, argument: str, value: Any) -> Any:
             return array_of(value._read()).item()
         raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor")
     if isinstance(value, (np.number, np.bool_)):
-        return value.item()
+        return of_numpy(value)
     if isinstance(value, bool | int | float | complex):
         return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
     raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(value)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -214,6 +215,11 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         first = params[0].name
         quiet = ", True" if op.name in REPEATING else ""
         lines = ["if inplace:", f"    _check_inplace({first}{quiet})", f"    return _inplace({first}, _bound.core({given}))", *lines]
+    if op.detour:  # to a function of a higher floor, which leaves the flag out when it comes back
+        flag = op.detour[0]
+        names["_detour"] = op.detour[1:]
+        given = ", ".join(f"{p.name}={p.name}" for p in params if p.name != flag)
+        lines = [f"if {flag}{' and out is None' if op.out else ''}:", f"    return _elsewhere(*_detour)({given})", *lines]
     if op.itself:  # nothing to compute for some dtypes: the result is the tensor, not a copy of it
         first = params[0].name
         names["_itself"] = op.itself
@@ -248,6 +254,10 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
 def _apart(op: Op) -> str:
     """The arguments that tell which tensors the memory of ``out`` must not be shared with."""
     return ", _ts" if op.family in POINTWISE or op.name in _PARTLY_APART else ", _ts, True" if op.name in _APART else ""
+
+
+def _elsewhere(module: str, name: str) -> Callable[..., Any]:
+    return getattr(importlib.import_module(module, __package__), name)
 
 
 def _doubt(op: Op, names: dict[str, Any]) -> str:
@@ -413,7 +423,7 @@ GENERATED_NAMES = {
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_record_one": record_one, "_record_two": record_two,
     "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
-    "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
+    "_check_inplace": check_inplace, "_elsewhere": _elsewhere, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
 }  # fmt: skip
 
 
@@ -566,7 +576,7 @@ def composite(
     aliases: Sequence[str] = (),
     native: bool = True,
     varargs: str | None = None,
-    inplace: bool = False,
+    inplace: bool | str = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a public function that is written with other public functions; overridable like an op.
 
@@ -577,7 +587,7 @@ def composite(
         aliases: more public paths.
         native: whether PyTorch implements it in C++ (see ``dispatch.override``).
         varargs: the second parameter, which the method also accepts spread: ``x.reshape(2, 3)``.
-        inplace: also ``name_``, which writes the result into its first operand.
+        inplace: also ``name_``, which writes the result into its first operand; if ``"unshared"``, that must not share memory with others.
     """
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:

@@ -179,6 +179,7 @@ _CASTABLE = {
 
 def uncastable(name: str, field: str, result: str, out: str) -> str | None:
     """What a function says of an ``out`` that its result cannot be cast to, if it has words of its own."""
+    name = name.removeprefix("linalg_")
     if name not in _CASTABLE:
         return None
     word = field or ("eigenvalues" if name == "eigvals" else "result")

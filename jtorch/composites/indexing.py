@@ -77,7 +77,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     return found if out is None else write_out(found, out, "masked_select", (input, mask), True)
 
 
-@composite(method=True, operands=("input", "values"), lists=("indices",), inplace=True)
+@composite(method=True, operands=("input", "values"), lists=("indices",), inplace="unshared")
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.
 

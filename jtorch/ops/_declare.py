@@ -87,6 +87,8 @@ class Op:
     itself: Callable[[Any], bool] | None = None
     differentiable: bool = True
     unrecorded: bool = False
+    unshared: tuple[str, ...] = ()
+    unmixed: tuple[str, ...] = ()
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None
     shown: tuple[int | None, ...] = ()
@@ -97,6 +99,7 @@ class Op:
     fits: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
     computes_out: bool = False
+    detour: tuple[str, str, str] | None = None
     strides: str | None = None
     aten: str | None = None
     bounds: Callable[..., Any] | None = None

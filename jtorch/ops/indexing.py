@@ -90,16 +90,16 @@ def along(x: Array, dim: int, positions: Array) -> Array:
     return jnp.take_along_axis(x, positions, dim, mode="promise_in_bounds")
 
 
-@shape(saves=("index",), out=True, aten="gather")
+@shape(saves=("index",), out=True, detour=("sparse_grad", ".sparse._gradients", "gather"), aten="gather")
 def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix.
 
     Shapes: ``index`` has as many dimensions as ``input`` and is not larger but in ``dim``; the result has its shape.
     Dtypes: that of ``input``; the index is int64 or int32.
+    Gradient: with ``sparse_grad`` a COO tensor of the elements that were taken.
 
     Raises:
         RuntimeError: if the shapes do not fit, the index is no int32 or int64 tensor, or a position is out of range or negative.
-        NotImplementedError: for ``sparse_grad``: gradients are dense.
 
     Example:
         >>> import jtorch as torch
@@ -107,8 +107,7 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
         tensor([[1, 1],
                 [4, 3]])
     """
-    if sparse_grad:
-        raise NotImplementedError("gather: sparse_grad=True is not offered by jtorch: gradients are dense")
+    del sparse_grad  # the detour's
     axis = canonical_dim(dim, input.ndim)
     if index.size == 0:
         return jnp.zeros(index.shape, input.dtype)
@@ -188,7 +187,12 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
     if input.ndim == 0 and index.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
     x = as_vector(input)
-    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, "index out of range in self", of=index)
+    if index.size and not x.shape[axis]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    words: tuple[type[Exception], str] = IndexError, "index out of range in self"
+    if axis == 1 or (input.ndim > 1 and not input.size):  # a kernel of its own, in PyTorch
+        words = RuntimeError, f"INDICES element is out of DATA bounds, id={{}} axis_dim={x.shape[axis]}"
+    i = in_bounds(index.reshape(-1), x.shape[axis], *words, of=index)
     taken = fetch(x, at_dim(axis, i))
     return taken.reshape(()) if input.ndim == 0 else taken
 
@@ -345,7 +349,7 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     return jnp.stack([i.astype(np.int64) for i in found], axis=1)
 
 
-@shape(inplace=True, saves=("mask",), aten="masked_fill.Scalar")
+@shape(inplace=True, unmixed=("mask",), saves=("mask",), aten="masked_fill.Scalar")
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     """``input`` with ``value`` wherever ``mask`` is true.
 

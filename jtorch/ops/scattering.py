@@ -104,7 +104,7 @@ def _scatter_value(src: Array | Number | None, value: Number | None, index: Arra
     return made, None
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="scatter.src")
+@shape(inplace=True, unshared=("index", "src"), out=True, saves=("index",), aten="scatter.src")
 def scatter(
     input: Array, dim: int, index: Array, src: Array | Number | None = None, *, reduce: str | None = None, value: Number | None = None
 ) -> Array:
@@ -158,7 +158,7 @@ def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=
 defvjp(scatter, _scatter_rule)
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="scatter_add")
+@shape(inplace=True, unshared=("index", "src"), out=True, saves=("index",), aten="scatter_add")
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
 
@@ -281,7 +281,7 @@ def _reduce_gradients(
     return gx, gs
 
 
-@shape(inplace=True, out=True, saves=("input", "index", "src", "result"), aten="scatter_reduce.two")
+@shape(inplace=True, unshared=("index", "src"), out=True, saves=("input", "index", "src", "result"), aten="scatter_reduce.two")
 def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ``include_self`` is False.
 
@@ -369,7 +369,7 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
     return x, axis, i, s
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="index_add")
+@shape(inplace=True, unshared=("index", "source"), out=True, saves=("index",), aten="index_add")
 def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``.
 
@@ -397,7 +397,7 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
     return write(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
 
 
-@shape(inplace=True, out=True, saves=("input", "index", "source", "result"), aten="index_reduce")
+@shape(inplace=True, unshared=("index", "source"), out=True, saves=("input", "index", "source", "result"), aten="index_reduce")
 def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
 
@@ -433,7 +433,7 @@ def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_
 defvjp(index_reduce, _index_reduce_rule)
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="index_copy")
+@shape(inplace=True, unshared=("index", "source"), out=True, saves=("index",), aten="index_copy")
 def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
     """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions ``index``.
 
@@ -502,7 +502,7 @@ def _index_copy_rule(g, result, input, dim, index, source):
 defvjp(index_copy, _index_copy_rule)
 
 
-@shape(inplace=True, saves=("index",), aten="index_fill.int_Scalar", strides="preserve")
+@shape(inplace=True, unshared=("index",), saves=("index",), aten="index_fill.int_Scalar", strides="preserve")
 def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:
     """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``; negative positions count from the end.
 
@@ -535,7 +535,7 @@ def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> A
     return jnp.where(lax.broadcast_in_dim(chosen, x.shape, (axis,)), filling, x).reshape(input.shape)
 
 
-@shape(inplace=True, saves=("index",), aten="put", strides="preserve")
+@shape(inplace=True, unshared=("index", "source"), saves=("index",), aten="put", strides="preserve")
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``.
 

@@ -7,6 +7,7 @@ from typing import Any
 import jtorch
 
 from ..autograd.function import Function
+from ..autograd.names import named
 from ..functional import _C, PUBLIC
 from ._tensor import coo
 
@@ -37,6 +38,36 @@ def _rows(indices: Any, values: Any, size: tuple[int, ...], padding_idx: int) ->
         kept = torch.nonzero(indices != padding_idx).squeeze(1)
         indices, values = indices.index_select(0, kept), values.index_select(0, kept)
     return coo(indices.to(torch.int64).unsqueeze(0), values, size)
+
+
+class Gather(Function):
+    """Elements along a dimension, whose gradient names those that were taken, each as often as it was."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Any, dim: int, index: Any) -> Any:
+        """What ``gather`` gives."""
+        ctx.save_for_backward(index)
+        ctx.size, ctx.dim = tuple(input.shape), dim % max(input.dim(), 1)
+        return PUBLIC["gather"](input, dim, index)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        """A COO gradient of the input."""
+        (index,) = ctx.saved_tensors
+        if not ctx.size:
+            return coo(torch.empty((0, grad.numel()), dtype=torch.int64), grad.reshape(-1), ()), None, None
+        if not index.numel():
+            return coo(torch.empty((len(ctx.size), 0), dtype=torch.int64), grad.reshape(-1), ctx.size), None, None
+        places = [torch.arange(n).reshape(-1, *[1] * (index.dim() - d - 1)).expand(index.shape) for d, n in enumerate(index.shape)]
+        places[ctx.dim] = index
+        return coo(torch.stack([p.reshape(-1).to(torch.int64) for p in places]), grad.reshape(-1), ctx.size), None, None
+
+
+def gather(input: Any, dim: int, index: Any) -> Any:
+    """``torch.gather`` with a sparse gradient."""
+    if isinstance(input, torch.Tensor) and input.requires_grad and torch.is_grad_enabled():
+        return named(Gather.apply(input, dim, index), "GatherBackward0")
+    return PUBLIC["gather"](input, dim, index)
 
 
 class EmbeddingBag(Function):

@@ -191,3 +191,19 @@ def test_a_function_of_a_sparse_and_a_dense_tensor() -> None:
     y = Product.apply(matrix, x)
     y.sum().backward()
     assert y.tolist() == [4.0, 3.0] and x.grad.tolist() == [[3.0], [2.0]]
+
+
+def test_gather_names_the_elements_that_it_took():
+    x = torch.arange(6.0).view(2, 3).requires_grad_()
+    y = torch.gather(x, 1, torch.tensor([[0, 0], [2, 1]]), sparse_grad=True)
+    assert y.grad_fn.name() == "GatherBackward0"
+    y.backward(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    assert x.grad.layout is torch.sparse_coo and x.grad._nnz() == 4
+    assert x.grad.to_dense().tolist() == [[3.0, 0.0, 0.0], [0.0, 4.0, 3.0]]
+
+
+@pytest.mark.parametrize("size", [(), (2, 3)])
+def test_gather_of_nothing_or_a_number(size):
+    x = torch.ones(size).requires_grad_()
+    torch.gather(x, 0, torch.zeros((0,) if size else (), dtype=torch.int64), sparse_grad=True).sum().backward()
+    assert x.grad.shape == size and x.grad.to_dense().sum().item() == (0.0 if size else 1.0)
