@@ -423,7 +423,8 @@ GENERATED_NAMES = {
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_record_one": record_one, "_record_two": record_two,
     "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
-    "_check_inplace": check_inplace, "_elsewhere": _elsewhere, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap, "__name__": "jtorch.binding",
+    "_check_inplace": check_inplace, "_elsewhere": _elsewhere, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap,
+    "__name__": "jtorch.binding",
 }  # fmt: skip
 
 

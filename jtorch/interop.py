@@ -135,8 +135,8 @@ def _spread(t: Tensor, mesh: Any, spec: Any) -> Tensor:
 
 
 _INVALID = (
-    "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a "
-    "tensor from it once."
+    "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed "
+    "a tensor from it once."
 )
 
 

@@ -29,8 +29,8 @@ def _aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """``aminmax``, under its name of old."""
     if dim is None or not keepdim:
         warn_once(
-            "_aminmax is deprecated as of PyTorch 1.11 and will be removed in a future release. Use aminmax instead. This warning will only "
-            "appear once per process."
+            "_aminmax is deprecated as of PyTorch 1.11 and will be removed in a future release. Use aminmax instead. This warning will "
+            "only appear once per process."
         )
     return tuple(PUBLIC["aminmax"](self, dim=dim, keepdim=keepdim))
 

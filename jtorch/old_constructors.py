@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import devices, dtypes
-from .core import Tensor, from_host
 from .autograd.grad_mode import MODE
+from .core import Tensor, from_host
 from .engine.limits import check_size
 from .errors import type_name
 
@@ -63,6 +63,7 @@ def made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, pla
 
 def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
     """Which overload a call means, and what it was given for it."""
+    first: Any = args[0] if args else None
     words = [k for k in kwargs if k != "device"]
     if len(words) > 1 or (words and (args or words[0] not in _ALONE)):
         _refuse(args, kwargs)
@@ -74,7 +75,7 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
             return name, value
     elif not args:
         return "size", (0,)
-    elif len(args) > 1 or (_is_size(args[0]) and not isinstance(args[0], Tensor)):
+    elif len(args) > 1 or (_is_size(first) and not isinstance(first, Tensor)):
         for k, n in enumerate(args):
             if not _is_size(n):
                 raise TypeError(
@@ -83,7 +84,7 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
                 )
         return "size", tuple([n.__index__() for n in args])
     else:
-        value = args[0]
+        value = first
     if hasattr(value, "untyped") and not isinstance(value, Tensor):
         return "storage", value
     if isinstance(value, Tensor):
@@ -103,7 +104,8 @@ def _refuse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
     device = Parameter("device", "Device?", True, None)
     known = [Signature([device])]
     known += [Signature([Parameter(name, kind, False, MISSING_DEFAULT)]) for name, kind in (("storage", "Storage"), ("other", "Tensor"))]
-    known += [Signature([Parameter(name, kind, False, MISSING_DEFAULT), device]) for name, kind in (("size", "SymInt[]"), ("data", "object"))]
+    with_device = (("size", "SymInt[]"), ("data", "object"))
+    known += [Signature([Parameter(name, kind, False, MISSING_DEFAULT), device]) for name, kind in with_device]
     for signature, word in ((known[1], "torch.Storage"), (known[4], "object")):
         signature.parameters[0].words = word
     raise TypeError(combination("new", known, args, kwargs))

@@ -238,7 +238,7 @@ def test_what_old_constructors_and_factories_refuse(call: Any, error: type[Excep
 
 
 def test_types_of_tensors_have_no_subclasses():
-    with pytest.raises(TypeError, match="type 'torch.FloatTensor' is not an acceptable base type"):
+    with pytest.raises(TypeError, match=r"type 'torch\.FloatTensor' is not an acceptable base type"):
         type(torch.FloatTensor)("Mine", (torch.FloatTensor,), {})
 
 

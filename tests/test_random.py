@@ -275,9 +275,9 @@ def test_draws_into_tensors_of_other_dtypes():
     p = torch.tensor([0.0, 1.0])
     assert torch.bernoulli(p, out=torch.empty(2, dtype=torch.int64)).tolist() == [0, 1]
     assert torch.bernoulli(p, out=torch.empty(2, dtype=torch.bool)).tolist() == [False, True]
-    with pytest.raises(NotImplementedError, match="bernoulli_tensor_cpu_self_.*ComplexFloat"):
+    with pytest.raises(NotImplementedError, match=r"bernoulli_tensor_cpu_self_.*ComplexFloat"):
         torch.bernoulli(p, out=torch.empty(2, dtype=torch.complex64))
-    with pytest.raises(NotImplementedError, match="normal_kernel_cpu.*Long"):
+    with pytest.raises(NotImplementedError, match=r"normal_kernel_cpu.*Long"):
         torch.normal(p, p, out=torch.empty(2, dtype=torch.int64))
 
 

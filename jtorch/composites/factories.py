@@ -114,8 +114,8 @@ def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool,
     if name == "arange" and isinstance(out, Tensor) and out._aval.size not in (0, length):
         warnings.warn(
             f"The number of elements in the out tensor of shape {list(out.shape)} is {out._aval.size} which does not match the computed "
-            f"number of elements {length}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor "
-            f"of shape ({length},).",
+            f"number of elements {length}. Note that this may occur as a result of rounding error. The out tensor will be resized to a "
+            f"tensor of shape ({length},).",
             stacklevel=outside(),
         )
     return _arange(first, stride, length, out=out, dtype=wanted, **options)
