@@ -391,10 +391,11 @@ def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_dev
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if lazy_bits(self)[0]:
         raise BufferError("Can't export tensors with the conjugate bit set")
-    if self.device.type == "cpu" and self._aval.dtype.kind in "biufc" and not self._aval.dtype.name.startswith(("bfloat", "float8")):
+    known = self._aval.dtype.kind in "biufc" and not self._aval.dtype.name.startswith(("bfloat", "float8"))
+    if stream is None and known and self.device.type == "cpu":
         v = self._v or self._read()
         if v.trace is not SPECIAL and type(v.aval.device) is not Several:  # the memory itself, so that what is written is seen here, too
-            return host_memory(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+            return host_memory(self).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
     return self.jax().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
