@@ -116,13 +116,14 @@ _LAZY_NAMES = {
         "_check_type", "_check_value", "_check_with",
     ), "checks"),
     **dict.fromkeys((
-        "_addmm_activation", "_assert_async", "_compute_linear_combination", "_convert_indices_from_coo_to_csr",
+        "_addmm_activation", "_aminmax", "_assert_async", "_compute_linear_combination", "_convert_indices_from_coo_to_csr",
         "_convert_indices_from_csr_to_coo", "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_log_softmax_backward_data",
         "_shape_as_tensor", "_softmax_backward_data",
     ), "low_level"),
     **dict.fromkeys((
         "DoubleStorage", "FloatStorage", "HalfStorage", "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage",
         "BoolStorage", "BFloat16Storage", "ComplexDoubleStorage", "ComplexFloatStorage",
+        "Storage", "_storage_classes",
     ), "legacy_storages"),
     "StorageBase": "storages", "legacy_contiguous_format": "layouts",
     **dict.fromkeys((

@@ -153,7 +153,10 @@ from .legacy_storages import HalfStorage as HalfStorage
 from .legacy_storages import IntStorage as IntStorage
 from .legacy_storages import LongStorage as LongStorage
 from .legacy_storages import ShortStorage as ShortStorage
+from .legacy_storages import Storage as Storage
+from .legacy_storages import _storage_classes as _storage_classes
 from .low_level import _addmm_activation as _addmm_activation
+from .low_level import _aminmax as _aminmax
 from .low_level import _assert_async as _assert_async
 from .low_level import _cast_Byte as _cast_Byte
 from .low_level import _cast_Char as _cast_Char
@@ -458,7 +461,7 @@ class Tensor:
     def __div__(self, other: Tensor | Number) -> Tensor:
         """``self / other``, under Python 2's name."""
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-        """The data as a DLPack capsule."""
+        """The data as a DLPack capsule; on the CPU the memory is shared with whoever takes it, if NumPy has the dtype."""
     def __dlpack_device__(self) -> Any:
         """The DLPack device of the data."""
     def __eq__(self, other: Tensor | Number, /) -> Tensor:
@@ -1424,7 +1427,7 @@ class Tensor:
         """In-place form of ``neg``."""
     def nelement(self) -> _int:
         """The number of elements."""
-    def new(self, *args: Any, device: _device | str | _int | None = None) -> Tensor:
+    def new(self, *args: Any, **kwargs: Any) -> Tensor:
         """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a ..."""
     def new_empty(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of values that the caller means to overwrite, of this tensor's dtype and device unless they are given."""
@@ -1470,7 +1473,7 @@ class Tensor:
     @overload
     def permute(self, *dims: _int) -> Tensor: ...
     def pin_memory(self, device: _device | str | _int | None = None) -> Tensor:
-        """The tensor itself: JAX manages host memory itself."""
+        """The tensor itself where there is an accelerator, for which JAX manages the host's memory itself."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``."""
     def polygamma(self, n: _int) -> Tensor:

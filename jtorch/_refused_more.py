@@ -34,8 +34,7 @@ _COMPARED = "assert_close compares in one pass, without objects for the pairs; i
 #: Reason -> lines.
 LINES: dict[str, str] = {
     _CUDA: """
-        cuda: BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage FloatStorage
-            HalfStorage IntStorage LongStorage ShortStorage CUDAPluggableAllocator ExternalStream GreenContext MemPool
+        cuda: CUDAPluggableAllocator ExternalStream GreenContext MemPool
             caching_allocator_alloc caching_allocator_delete
             caching_allocator_disabled caching_allocator_enable change_current_allocator current_solver_handle
             get_stream_from_external use_mem_pool

@@ -267,12 +267,14 @@ def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 
 def write_out(
-    result: Any, out: Any, name: str, operands: Sequence[Any] = (), whole: bool = False, field: str = "", facts: Facts | None = None
+    result: Any, out: Any, name: str, operands: Sequence[Any] = (), whole: bool = False, field: str = "", facts: Facts | None = None,
+    asked: bool = False,
 ) -> Any:
     """Writes a result (or a tuple of them) into what the caller gave as ``out=`` and returns that.
 
     ``operands`` must not share a part of the memory of ``out``; with ``whole``, not all of it either. ``field`` is the result's name, where
-    it is one of several. ``facts`` of the function say which words it has for an ``out`` of another dtype.
+    it is one of several. ``facts`` of the function say which words it has for an ``out`` of another dtype. ``asked`` says that the caller
+    gave the size, so that ``out`` may get it without a warning.
 
     Raises:
         RuntimeError: if the dtype does not fit, an operand or ``out`` requires grad, or memory is shared.
@@ -313,7 +315,7 @@ def write_out(
     if mine.shape != its.shape:
         if out._strides is not None and overlapping(mine.shape, out._strides):
             raise RuntimeError(OVERLAP)
-        if mine.size != 0:
+        if mine.size != 0 and not asked:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(mine.shape)}, which does not match the required "
                 f"output shape {list(its.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "

@@ -364,7 +364,7 @@ def judged(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool, 
     plausible = [p for s, p in zip(known, problems, strict=True) if p is not None and s.least <= given <= len(s.parameters)]
     if len(plausible) == 1:
         return plausible[0]
-    return TypeError(_combination(name, known, args, kwargs))
+    return TypeError(combination(name, known, args, kwargs))
 
 
 def refused(function: str, name: str, words: str, value: Any) -> TypeError | None:
@@ -383,7 +383,7 @@ def _is_duck(value: Any) -> bool:
     return not isinstance(value, Tensor) and hasattr(value, "__torch_function__")
 
 
-def _combination(name: str, known: list[Signature], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def combination(name: str, known: list[Signature], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The long message: what was given, and every overload, with the mismatches of those of as many parameters."""
     got = _listed([_name(a) for a in args], [f"{k}={_name(v)}" for k, v in sorted(kwargs.items())])
     start = f"{name}() received an invalid combination of arguments - got "

@@ -30,6 +30,12 @@ KINDS: dict[type, str] = {**NUMBERS, type(None): NONE}
 NAMES_OF_KINDS = {kind: number_type.__name__ for number_type, kind in NUMBERS.items()}
 
 
+def of_numpy(value: Any) -> Any:
+    """A NumPy scalar as the Python number that PyTorch takes it for: what is neither an integer nor a Python number counts as a float, so
+    that ``numpy.complex64`` loses its imaginary part, of which NumPy warns."""
+    return value.item() if isinstance(value, (np.integer, float, complex)) else float(value)
+
+
 def coerce(name: str, argument: str, position: int, value: Any) -> Any:
     """A Python number from what was given where a tensor or a number is due.
 
@@ -37,7 +43,7 @@ def coerce(name: str, argument: str, position: int, value: Any) -> Any:
         TypeError: for anything else.
     """
     if isinstance(value, (np.number, np.bool_)):
-        return value.item()
+        return of_numpy(value)
     if isinstance(value, bool | int | float | complex):
         return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
     raise must_be_tensor(name, argument, position, value)
@@ -50,7 +56,7 @@ def number(name: str, argument: str, value: Any) -> Any:
             return array_of(value._read()).item()
         raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor")
     if isinstance(value, (np.number, np.bool_)):
-        return value.item()
+        return of_numpy(value)
     if isinstance(value, bool | int | float | complex):
         return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
     raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(value)}")

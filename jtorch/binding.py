@@ -575,7 +575,7 @@ def composite(
     lists: Sequence[str] = (),
     aliases: Sequence[str] = (),
     varargs: str | None = None,
-    inplace: bool = False,
+    inplace: bool | str = False,
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a public function that is written with other public functions; overridable like an op.
@@ -586,7 +586,7 @@ def composite(
         operands, lists: the parameters that hold tensors, and lists of them.
         aliases: more public paths.
         varargs: the second parameter, which the method also accepts spread: ``x.reshape(2, 3)``.
-        inplace: also ``name_``, which writes the result into its first operand.
+        inplace: also ``name_``, which writes the result into its first operand; if ``"unshared"``, that must not share memory with others.
         facts: what PyTorch does with it, as ops state it too (``ops/_facts.py``).
     """
 

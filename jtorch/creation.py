@@ -115,7 +115,7 @@ def _infer(leaves: list[Any]) -> dtypes.dtype:
     return found
 
 
-def _values(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
+def values_of(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
     """The leaves as an array of ``dtype``.
 
     Raises:
@@ -180,7 +180,7 @@ def _host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
         wanted = dtype or dtypes.of_number(data)
         if wanted is dtypes.int64 and kind is int:
             return _integers([data], wanted).reshape(())
-        return _values([data], wanted).reshape(())
+        return values_of([data], wanted).reshape(())
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
@@ -193,7 +193,7 @@ def _host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
     if leaves and shape and isinstance(leaves[0], str):
         raise ValueError("too many dimensions 'str'")
     wanted = dtype or _infer(leaves)
-    return _values(leaves, wanted).reshape(shape)
+    return values_of(leaves, wanted).reshape(shape)
 
 
 def _from_array(array: np.ndarray) -> np.ndarray:
@@ -510,7 +510,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         source = obj
     elif isinstance(obj, jax.Array):
         source = _of_jax(obj, None, None, False)
-    elif hasattr(obj, "__dlpack__"):
+    elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         from .interop import from_dlpack
 
         source = from_dlpack(obj)

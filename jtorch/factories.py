@@ -70,7 +70,19 @@ def check_options(name: str, layout: Any, pin_memory: Any) -> None:
     """Refuses what has no counterpart here."""
     if layout is not None and layout is not layouts.strided:
         raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
-    del pin_memory  # accepted: JAX manages host memory itself
+    check_pinned(pin_memory)
+
+
+def check_pinned(wanted: Any, device: Any = None) -> None:
+    """Refuses page-locked memory where there is no accelerator to lock it for; where there is one, JAX manages the host's memory itself.
+
+    Raises:
+        RuntimeError: in torch's words.
+    """
+    if wanted and devices.accelerator_type() is None and devices.placement(device) != META:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
+        )
 
 
 def _in_layout(name: str, layout: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
@@ -149,7 +161,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         requires_grad: bool = False,
         **kwargs: Any,
     ) -> Any:
-        del pin_memory  # accepted: JAX manages host memory itself
+        if pin_memory:
+            check_pinned(pin_memory, device)
         memory_format = kwargs.pop("memory_format", None) if op.name == "empty" else None
         if out is not None and op.name in _WITHOUT_OUT:
             raise TypeError(f"{op.name}() got an unexpected keyword argument 'out'")
@@ -181,7 +194,7 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         if out is not None:
             if op.name in _SEQUENCES and isinstance(out, Tensor) and out.numel() == result.numel():
                 result = result.reshape(out.shape)  # type: ignore[attr-defined]
-            return write_out(result, out, op.name)
+            return write_out(result, out, op.name, asked=True)
         if memory_format is not None:
             strides = format_strides(result._aval.shape, memory_format)
             result._strides = None if strides == contiguous_strides(result._aval.shape) else strides
@@ -224,9 +237,10 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         memory_format: Any = None,
         **kwargs: Any,
     ) -> Any:
-        del pin_memory
         if not isinstance(input, Tensor):
             raise must_be_tensor(op.name, op.params[0].name, 1, input)
+        if pin_memory:
+            check_pinned(pin_memory, device or input.device)
         if layout is not None and layout is not layouts.strided:
             return _in_layout(op.name, layout, tuple(input.shape), dtype or input.dtype, device or input.device, requires_grad)
         if len(args) > len(extra):
@@ -275,4 +289,4 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
     return made
 
 
-__all__ = ["check_dtype", "check_options", "factory", "like", "make"]
+__all__ = ["check_dtype", "check_options", "check_pinned", "factory", "like", "make"]

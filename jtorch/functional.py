@@ -164,7 +164,7 @@ def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
 
 def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
     from .applying import inplace
-    from .writing import check_inplace
+    from .writing import check_inplace, check_overlap
 
     body = c.body
     signature = function_signature(body)
@@ -175,6 +175,8 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
 
     def update(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_inplace(self, idempotent)
+        if c.inplace == "unshared":
+            check_overlap(self, [t for x in (*args, *kwargs.values()) for t in (x if isinstance(x, (list, tuple)) else (x,))], True)
         return inplace(self, body(self, *args, **kwargs))
 
     operands = ["self", *c.operands[1:]]
@@ -380,6 +382,8 @@ def _T(t: Tensor) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
+    if t._aval.ndim != 2:
+        views_module().warn_of_reversal(t)
     return views_module().make_view(view_ops.VIEWS["permute"], t, (tuple(range(t._aval.ndim))[::-1],))
 
 
@@ -397,6 +401,7 @@ def _mT(t: Tensor) -> Tensor:
         torch.Size([5, 3, 2])
     """
     if t._aval.ndim == 0:
+        views_module().warn_of_number("Tensor.mT", "This function is the identity in these cases.")
         return t
     if t._aval.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {t._aval.ndim}-D tensor.")
@@ -419,7 +424,7 @@ def _H(t: Tensor) -> Tensor:
     """
     if t._aval.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {t._aval.ndim}-D tensor.")
-    return t if t._aval.ndim == 0 else views_module()._adjoint(t)
+    return views_module()._adjoint(t, "Tensor.H")
 
 
 def _mH(t: Tensor) -> Tensor:
@@ -436,11 +441,9 @@ def _mH(t: Tensor) -> Tensor:
         tensor([[1.-1.j],
                 [2.-0.j]])
     """
-    if t._aval.ndim == 0:
-        return t
-    if t._aval.ndim < 2:
-        raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {t._aval.ndim}-D tensor.")
-    return views_module()._adjoint(t)
+    if t._aval.ndim == 1:
+        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return views_module()._adjoint(t, "Tensor.mH")
 
 
 def views_module() -> Any:

@@ -30,7 +30,7 @@ from .size import slice_bounds
 from .steps import dynamic_step
 from .views import SELECT_AT, make_view, select_at, slice_at, viewed
 from .warned_once import outside
-from .writing import check_inplace
+from .writing import check_inplace, check_overlap
 
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
 _LONG_LIST = 32
@@ -512,6 +512,7 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
             _fill_by_mask(target, dim, item, value)
             return
         _check_dtype(target, value)
+        check_overlap(target, (item, value), True)
         if item._aval.ndim == target._aval.ndim and value._aval.ndim == 1:
             # As many values as the mask selects: no need to know how many, but to check it when the trace runs.
             inplace(target, _masked_write(target, item, value))
@@ -520,6 +521,7 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
         return
     if is_tensor:
         _check_dtype(target, value)
+    check_overlap(target, (value, *[x for _, x in advanced]), True)
     inplace(target, _index_put(target, as_positions(target, advanced), value))
 
 

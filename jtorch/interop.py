@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import dtypes, warned_once
-from .core import Tensor, lazy_bits, requiring, wrap
+from .core import Tensor, detached, lazy_bits, requiring, share_host, wrap
 from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .engine import flush
@@ -134,6 +134,12 @@ def _spread(t: Tensor, mesh: Any, spec: Any) -> Tensor:
         raise ValueError(f"shard(): {str(error).splitlines()[0]}") from None
 
 
+_INVALID = (
+    "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed "
+    "a tensor from it once."
+)
+
+
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor of any object that speaks DLPack, or of a capsule. NumPy's memory is shared; other memory where the platform allows.
 
@@ -154,17 +160,41 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)
     elif not hasattr(ext_tensor, "__dlpack__"):
-        raise RuntimeError(
-            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already "
-            "constructed a tensor from it once."
-        )
+        raise RuntimeError(_INVALID)
     if isinstance(ext_tensor, np.ndarray) and ext_tensor.flags.writeable and not copy:
         from .functional import PUBLIC
 
         made = PUBLIC["from_numpy"](ext_tensor)
+    elif (array := None if copy or isinstance(ext_tensor, jax.Array) else _host_memory(ext_tensor)) is not None:
+        made = share_host(array)
     else:
-        made = wrap(jnp.from_dlpack(ext_tensor, copy=copy))
+        try:
+            made = wrap(jnp.from_dlpack(ext_tensor, copy=copy))
+        except jax.errors.JaxRuntimeError as error:
+            if "dltensor" not in str(error):
+                raise
+            raise RuntimeError(_INVALID) from None
     return made if device is None else made.to(device)  # type: ignore[attr-defined]
+
+
+def _host_memory(source: Any) -> np.ndarray | None:
+    """The memory of an object that speaks DLPack, as an array that may be written into; None where it is no such."""
+    try:
+        array = np.from_dlpack(source)
+    except (BufferError, RuntimeError, TypeError, ValueError, NotImplementedError):  # another device or a dtype that NumPy has not
+        return None
+    if array.flags.writeable:
+        return array
+    # A capsule of the old kind does not say that its memory must not be written into, which NumPy takes for a no, and others for a yes.
+    return np.asarray(_Writable(array)) if type(source) is _Capsule else None
+
+
+class _Writable:
+    """The memory of an array, as its owner may see it."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
 
 
 class _Capsule:
@@ -188,7 +218,7 @@ def to_dlpack(tensor: Tensor) -> Any:
         >>> torch.from_dlpack(torch.to_dlpack(torch.tensor([1, 2])))
         tensor([1, 2])
     """
-    return tensor.__dlpack__()  # type: ignore[attr-defined]
+    return detached(tensor).__dlpack__()  # type: ignore[attr-defined]
 
 
 def is_tensor(obj: Any) -> bool:
@@ -615,7 +645,6 @@ def from_file(
 
     import numpy as np
 
-    from .core import share_host
     from .factories import check_dtype, check_options
 
     check_options("from_file", layout, pin_memory)

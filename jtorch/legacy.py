@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import dtypes, layouts
+from . import devices, dtypes, layouts, old_constructors
 from .core import Tensor
 
 
@@ -17,16 +17,17 @@ class _TensorType(type):
     def __instancecheck__(cls, other: object) -> bool:
         return isinstance(other, Tensor) and other.dtype is cls.dtype and other.device.type == cls.on
 
-    def __call__(cls, *args: Any, device: Any = None) -> Any:
-        """A tensor of the given sizes (uninitialised, here zeros), or of the given data."""
-        import jtorch
+    def __new__(cls, name: str, bases: tuple[Any, ...], namespace: dict[str, Any]) -> Any:
+        """Makes one of these classes, which nobody else can inherit from."""
+        for base in bases:
+            raise TypeError(f"type '{base.__module__}.{base.__name__}' is not an acceptable base type")
+        return super().__new__(cls, name, bases, namespace)
 
-        place = cls.on if device is None else device
-        if len(args) == 1 and not isinstance(args[0], int):
-            if isinstance(args[0], jtorch.Size):
-                return jtorch.zeros(args[0], dtype=cls.dtype, device=place)
-            return jtorch.tensor(args[0], dtype=cls.dtype, device=place)
-        return jtorch.zeros(args or (0,), dtype=cls.dtype, device=place)
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A tensor of the given sizes (uninitialised, here zeros), or of the given data."""
+        if cls.on == "cuda" and not devices.jax_devices("cuda"):
+            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+        return old_constructors.made(args, kwargs, cls.dtype, cls.on)
 
 
 #: Every name, such as ``FloatTensor``, with its dtype.

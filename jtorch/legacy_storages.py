@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .core import share_host
-from .dtypes import BY_NAME
+from .dtypes import BY_NAME, get_default_dtype
 from .storages import UntypedStorage, storage_of, swapped
 from .typed_storages import NAMES as DTYPES
 from .typed_storages import TypedStorage, numbers_from
@@ -18,11 +18,12 @@ NAMES = {name: dtype for dtype, name in DTYPES.items()}
 
 class _LegacyStorageMeta(type):
     dtype: Any
+    on = "cpu"
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if not isinstance(instance, TypedStorage):
             return False
-        return cls is _LegacyStorage or (instance.dtype is cls.dtype and instance.device.type == "cpu")
+        return cls is _LegacyStorage or (instance.dtype is cls.dtype and instance.device.type == cls.on)
 
 
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
@@ -70,14 +71,44 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
         )
 
 
-def _made() -> dict[str, Any]:
+class _CudaStorage(_LegacyStorage):
+    """Base of the storages of one dtype on CUDA."""
+
+    on = "cuda"
+
+    @classmethod
+    def _of(cls, data: np.ndarray) -> TypedStorage:
+        return super()._of(data).to(device="cuda")
+
+    @classmethod
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        """Not for CUDA."""
+        del args, kwargs
+        raise RuntimeError("from_buffer: Not available for CUDA storage")
+
+    @classmethod
+    def _new_with_weak_ptr(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        del args, kwargs
+        raise RuntimeError("_new_with_weak_ptr: Not available for CUDA storage")
+
+    @classmethod
+    def _new_shared_filename(cls, manager: Any, obj: Any, size: Any, *, device: Any = None, dtype: Any = None) -> TypedStorage:
+        del manager, obj, size, device, dtype
+        raise RuntimeError("_new_shared_filename: Not available for CUDA storage")
+
+
+def _made(base: Any, module: str) -> dict[str, Any]:
     def one(name: str, dtype: str) -> Any:
-        return _LegacyStorageMeta(name, (_LegacyStorage,), {"dtype": BY_NAME[dtype], "__module__": "torch"})
+        return _LegacyStorageMeta(name, (base,), {"dtype": BY_NAME[dtype], "__module__": module})
 
     return {name: one(name, dtype) for name, dtype in NAMES.items()}
 
 
-_classes = _made()
+_classes = _made(_LegacyStorage, "torch")
+#: ``torch.cuda.FloatStorage`` and its kin.
+CUDA = _made(_CudaStorage, "torch.cuda")
+#: All classes of storages.
+_storage_classes = {UntypedStorage, TypedStorage, *_classes.values(), *CUDA.values()}
 
 
 def _dtype_to_storage_type_map() -> dict[Any, str]:
@@ -89,6 +120,8 @@ def _storage_type_to_dtype_map() -> dict[str, Any]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Storage":  # that of the default dtype
+        return next(made for made in _classes.values() if made.dtype is get_default_dtype())
     try:
         return _classes[name]
     except KeyError:

@@ -6,9 +6,10 @@ from typing import Any
 
 from .dtypes import BY_NAME
 from .functional import PUBLIC
+from .warned_once import warn_once
 
 __all__ = [
-    "_addmm_activation", "_assert_async", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int",
+    "_addmm_activation", "_aminmax", "_assert_async", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int",
     "_cast_Long", "_cast_Short", "_compute_linear_combination", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
     "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_log_softmax_backward_data", "_segment_reduce", "_shape_as_tensor",
     "_softmax_backward_data",
@@ -24,10 +25,21 @@ def _addmm_activation(
     return found if out is None else out.resize_(found.shape).copy_(found)
 
 
+def _aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """``aminmax``, under its name of old."""
+    if dim is None or not keepdim:
+        warn_once(
+            "_aminmax is deprecated as of PyTorch 1.11 and will be removed in a future release. Use aminmax instead. This warning will "
+            "only appear once per process."
+        )
+    return tuple(PUBLIC["aminmax"](self, dim=dim, keepdim=keepdim))
+
+
 def _compute_linear_combination(input: Any, coefficients: Any, *, out: Any = None) -> Any:
-    """Sums of the slices along the first dimension, each with the coefficients of one row: ``(n, *)``, ``(m, n)`` -> ``(m, *)``."""
+    """Sums of the slices along the first dimension, each with the coefficients of one row: ``(n, *)``, ``(m, n)`` -> ``(m, *)``. They are
+    added to ``out``."""
     found = PUBLIC["tensordot"](coefficients, input, dims=1)
-    return found if out is None else out.resize_(found.shape).copy_(found)
+    return found if out is None else out.add_(found)
 
 
 def _debug_has_internal_overlap(self: Any) -> int:

@@ -262,7 +262,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     me = "self" if prefix.endswith("Tensor") else first
     operands = [me if n == first else n for n in operands]
     names = {**GENERATED_NAMES, "_core": core}
-    others = ", ".join(n for n in operands if n != me) if op.family in POINTWISE else ""
+    others = ", ".join(n for n in (operands if op.family in POINTWISE else op.unmixed) if n != me)
     given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
     repeats = {"silently": ", True", "warned": f", {op.name + '_'!r}"}.get(op.repeats, "")
     body = [
@@ -270,6 +270,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})",
         f"_check_inplace({me}{repeats})",
         *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []),
+        *([f"_check_overlap({me}, ({', '.join(op.unshared)},), True)"] if op.unshared else []),
         f"return _inplace({me}, _core({given}))",
     ]
     if op.unrecorded:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .core import Tensor, alias_of, contiguous_strides, is_contiguous, share_host
-from .engine import META, limits, numbers_of
+from .core import Tensor, alias_of, contiguous_strides, from_host, from_value, is_contiguous, share_host
+from .engine import META, limits, numbers_of, record
 from .errors import check_long, not_offered
 from .functional import PUBLIC
+from .ops._declare import OPS
+from .ops._kernel import T, call_of
 from .resizing import FIXED, resize_storage
 from .storage import Alias, Storage
 from .tensor_numbers import host_memory
@@ -56,12 +58,7 @@ class StorageBase:
         return self.clone()  # type: ignore[attr-defined]
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
-        # Storages that look at the same memory stay together, and with the tensors that are copied beside them.
-        made = memo.setdefault("torch", {})
-        key = self.untyped()._cdata
-        if key not in made:
-            made[key] = self.untyped().clone()
-        return self._around(made[key])
+        return self._around(storage_of(copied_storage(self.untyped()._storage, memo)))
 
     def _around(self, memory: UntypedStorage) -> Any:
         """A storage of this kind on other memory."""
@@ -438,6 +435,16 @@ def _checked_index(storage: Any, index: Any) -> int:
     if not 0 <= at < n:
         raise IndexError(f"index {at} out of range for storage of size {n}")
     return at
+
+
+def copied_storage(storage: Storage, memo: dict[Any, Any]) -> Tensor:
+    """A tensor on a copy of the memory, the same one for all storages and tensors that are copied together and share theirs."""
+    made = memo.setdefault("torch", {})
+    if storage.address not in made:
+        value: Any = storage.value if storage.adopt() else from_host(storage.host)._read()
+        made[storage.address] = root = from_value(value if value.aval.device == META else record(call_of(OPS["clone"], (T,)), (value,)))
+        root._strides = alias_of(root).storage.strides = storage.strides
+    return made[storage.address]
 
 
 def storage_of(t: Tensor) -> UntypedStorage:

@@ -377,7 +377,7 @@ def __format__(self: Any, format_spec: str) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-    """The data as a DLPack capsule.
+    """The data as a DLPack capsule; on the CPU the memory is shared with whoever takes it, if NumPy has the dtype.
 
     Raises:
         BufferError: if the tensor requires grad, or shows the conjugates of what is in memory.
@@ -391,6 +391,11 @@ def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_dev
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if lazy_bits(self)[0]:
         raise BufferError("Can't export tensors with the conjugate bit set")
+    known = self._aval.dtype.kind in "biufc" and not self._aval.dtype.name.startswith(("bfloat", "float8"))
+    if stream is None and known and self.device.type == "cpu":
+        v = self._v or self._read()
+        if v.trace is not SPECIAL and type(v.aval.device) is not Several:  # the memory itself, so that what is written is seen here, too
+            return host_memory(self).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
     return self.jax().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, old_constructors
 from .applying import preserve_layout
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
 from .binding import composite
-from .core import Tensor, adopted, alias_of, detached, from_host, from_value, lazy_bits
+from .core import Tensor, adopted, alias_of, detached, from_value, lazy_bits
 from .engine import META, record
 from .ops._declare import OPS
 from .ops._kernel import T, call_of
 from .pytree import known
 from .storage import Alias, Counter
+from .storages import copied_storage
 from .tensor_methods import _rebuild
 from .tensor_numbers import _data
 from .tensor_state import restored, slots_of, state_of
@@ -98,20 +99,14 @@ _UNCOPIED = (
 def _deep(t: Tensor, memo: Any) -> Tensor:
     v = t._v or t._read()
     al = t._al
-    if al is None or al.storage.host is not None or not al.chain or any(lazy_bits(t)):
+    if al is None or v.aval.device == META or any(lazy_bits(t)):
         r = from_value(v if v.aval.device == META else record(call_of(OPS["clone"], (T,)), (v,)))
         if al is not None and any(lazy_bits(t)):  # what torch clones, and so in dense memory
             return preserve_layout(r, t)
         r._strides = t._strides
         return r
     # Tensors that shared memory share it in the copy too.
-    key = ("storage", id(al.storage))
-    root = memo.get(key)
-    if root is None:
-        base = from_value(record(call_of(OPS["clone"], (T,)), (al.storage.value,)))  # type: ignore[arg-type]
-        base._strides = al.storage.strides
-        root = memo[key] = base
-    whole = alias_of(root)
+    whole = alias_of(copied_storage(al.storage, memo))
     r = _new(Tensor)
     r._al = Alias(whole.storage, al.chain, None, None, 0, al.offset)
     r._al.aval, r._al.strides = al.aval, al.strides
@@ -237,43 +232,9 @@ def _fresh_alias(al: Any) -> Any:
     return mine
 
 
-def _construct(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
-    """``Tensor()``, ``Tensor(2, 3)``, ``Tensor([1., 2.])``, ``Tensor(tensor)``: default dtype; sizes give uninitialised data."""
-    from .creation import tensor as make_tensor
-
-    if not args and "data" in kwargs:
-        args = (kwargs["data"],)
-    default = dtypes.get_default_dtype()
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        if device is not None:
-            raise RuntimeError(
-                "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) or "
-                "torch.as_tensor(...) instead."
-            )
-        return as_subclass(args[0], cls)
-    if len(args) == 1 and hasattr(args[0], "untyped"):
-        mine = getattr(args[0], "dtype", default)
-        if mine is not default:
-            raise RuntimeError(
-                f"Expected a Storage of type {default.scalar_name} or an UntypedStorage, but got type {mine.scalar_name} for argument 1 "
-                "'storage'"
-            )
-        made = make_tensor([], dtype=default).set_(args[0])  # a look at the same memory
-    elif len(args) == 1 and not isinstance(args[0], int) and not (isinstance(args[0], tuple) and type(args[0]).__name__ == "Size"):
-        made = make_tensor(args[0], dtype=default, device=device)
-        if MODE.inference:
-            made._uncount()
-    else:
-        size = tuple(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
-        if not size:
-            size = (0,)
-        made = from_host(np.zeros(size, default.np), device)
-        if MODE.inference:
-            made._uncount()
-    return made if cls is Tensor else _retyped(made, cls)
-
-
 def _new_tensor(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    if cls is not Tensor and (args or kwargs) and cls.__init__ is not object.__init__ and not args:
-        return _construct(cls)
-    return _construct(cls, *args, **kwargs)
+    """``Tensor()``, ``Tensor(2, 3)``, ``Tensor([1., 2.])``, ``Tensor(tensor)``: default dtype; sizes give uninitialised data."""
+    if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
+        return as_subclass(args[0], cls)
+    made = old_constructors.made(args, kwargs, dtypes.get_default_dtype(), None)
+    return made if cls is Tensor else _retyped(made, cls)

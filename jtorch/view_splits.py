@@ -14,14 +14,14 @@ from .autograd.grad_mode import MODE
 from .autograd.names import named
 from .autograd.tape import Node
 from .binding import composite
-from .core import Tensor, contiguous_strides, unread, view, wide
-from .engine import Call, record
+from .core import Tensor, contiguous_strides, lazy_bits, unread, view, wide
+from .engine import META, SPECIAL, Call, aval_of, numbers_of, on_host, record, settled
 from .errors import canonical_dim, check_long, check_longs
 from .ops._kernel import Fixed, T, call_of
 from .size import slice_bounds
-from .steps import step_of
+from .steps import dynamic_step, step_of
 from .storage import Step
-from .views import _SELECT, _SLICE, _check_tensor, _is_data, select_at, slice_at
+from .views import _SELECT, _SLICE, SELECT_AT, _check_tensor, _is_data, select_at, slice_at
 
 
 def _split_views(t: Tensor, d: int, sizes: tuple[int, ...], listed: bool = False) -> tuple[Tensor, ...]:
@@ -351,6 +351,8 @@ def unbind(input: Any, dim: int = 0) -> Any:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = canonical_dim(whole("unbind", "dim", dim), len(shape))
     strides = input._strides or contiguous_strides(shape)
+    if shape[d] > _MANY and not input._rg and (rows := _rows(input, d)) is not None:
+        return rows
     if _is_data(input) and not input._rg:  # one small program for any index, rather than one for each length
         return tuple([_multi(select_at(input, d, i)) for i in range(shape[d])])
     steps = [step_of(_SELECT, (d, i)) for i in range(shape[d])]
@@ -358,6 +360,31 @@ def unbind(input: Any, dim: int = 0) -> Any:
     if not steps:
         return ()
     return _several(input, _multi_call("_unbind", (d,)), steps, [rest] * len(steps), [strides[d] * i for i in range(shape[d])])
+
+
+#: From how many parts on they are cut from the numbers themselves: a program with as many results takes long to make.
+_MANY = 64
+
+
+def _rows(t: Tensor, d: int) -> tuple[Tensor, ...] | None:
+    """The parts that ``unbind`` gives, cut from what is in memory; None where that is not the host's, or not to be read now."""
+    al = t._al
+    if al is not None and (lazy_bits(t) != (False, False) or (al.storage.host is not None and not al.storage.adopt())):
+        return None
+    if al is not None and al.value is None and wide(al):
+        return None
+    v = t._v or t._read()
+    if v.trace is SPECIAL or v.aval.device == META or not on_host(v.aval.device):
+        return None
+    strides = t._strides or contiguous_strides(t._aval.shape)
+    rest, start = (*strides[:d], *strides[d + 1 :]), 0 if t._al is None else t._al.offset
+    parts = np.moveaxis(numbers_of(v), d, 0).copy()
+    aval = aval_of(parts.shape[1:], parts.dtype, v.aval.device)
+    made = []
+    for i in range(parts.shape[0]):
+        step = dynamic_step(SELECT_AT, d, i)
+        made.append(_multi(view(t, step, rest, start + strides[d] * i, settled(parts[i, ...], aval), None, v)))
+    return tuple(made)
 
 
 def _multi(t: Tensor) -> Tensor:

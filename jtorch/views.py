@@ -23,6 +23,7 @@ from .public_forms import annotations_of, packed, spelled, spellings
 from .size import SYMBOLIC, slice_bounds
 from .steps import dynamic_step, memory_steps, step_of
 from .storage import bits_of
+from .warned_once import warn_once
 from .writing import check_captured, check_inplace
 
 _geometries: dict[Any, Any] = {}
@@ -764,8 +765,27 @@ def adjoint(input: Any) -> Any:
     return _adjoint(input)
 
 
-def _adjoint(t: Any) -> Any:
+def warn_of_number(name: str, advice: str) -> None:
+    """Warns once that a name for matrices was used on a tensor without dimensions."""
+    warn_once(f"{name} is deprecated on 0-D tensors. {advice}")
+
+
+def warn_of_reversal(t: Any) -> None:
+    """Warns once that ``x.T`` was used on what is no matrix."""
+    if t.dim() == 0:
+        warn_of_number("Tensor.T", "This function is the identity in these cases.")
+    else:
+        warn_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
+            "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor."
+        )
+
+
+def _adjoint(t: Any, name: str = "adjoint()") -> Any:
     if t.dim() == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    if t.dim() == 0:
+        warn_of_number(name, "Consider using x.conj().")
     r = make_view(_V["transpose"], t, (-2, -1)) if t.dim() else t
     return make_view(_V["conj"], r, ()) if t.dtype.is_complex else r

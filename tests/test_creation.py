@@ -203,3 +203,87 @@ def test_items_of_foreign_sequences_are_read_by_index() -> None:
     assert torch.tensor(turned).tolist() == [1.0, 2.0] and torch.tensor(turned).dtype == torch.float64
     with pytest.raises(ValueError, match="could not determine the shape of object type 'Column'"):
         torch.tensor(Column([5, 6]))
+
+
+# ---- the old constructors --------------------------------------------------------------------------------------------------------
+
+
+def test_old_constructors_take_names():
+    x = torch.tensor([1, 2])
+    assert torch.Tensor(size=(3, 4)).shape == (3, 4) and x.new(size=[2]).dtype is torch.int64
+    assert torch.FloatTensor(data=[1, 2]).tolist() == [1.0, 2.0] and x.new(data=[2.5]).tolist() == [2]
+    assert torch.LongTensor(other=x).data_ptr() == x.data_ptr() and torch.LongTensor(storage=x.storage()).tolist() == [1, 2]
+    assert torch.FloatTensor(np.int64(2)).shape == (2,)
+
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda: torch.Tensor(foo=1), TypeError, r"new\(\) received an invalid combination of arguments - got \(foo=int, \)"),
+    (lambda: torch.Tensor([1], dtype=torch.int64), TypeError, "some of the keywords were incorrect: dtype"),
+    (lambda: torch.Tensor(1, size=(1,)), TypeError, "invalid combination"),
+    (lambda: torch.Tensor(2.5), TypeError, r"data must be a sequence \(got float\)"),
+    (lambda: torch.Tensor(True), TypeError, r"data must be a sequence \(got bool\)"),
+    (lambda: torch.Tensor("ab"), TypeError, "invalid data type 'str'"),
+    (lambda: torch.Tensor(1, 2.5), TypeError, "failed to unpack the object at pos 2"),
+    (lambda: torch.Tensor(-1), RuntimeError, "negative dimension -1"),
+    (lambda: torch.Tensor(1, device="meta"), RuntimeError, "expects device type: cpu but device type: meta was passed"),
+    (lambda: torch.FloatTensor(torch.tensor([1])), TypeError, r"expected TensorOptions\(dtype=float.*got TensorOptions\(dtype=long int"),
+    (lambda: torch.ones(1).new(torch.tensor([1]).storage()), RuntimeError, "Expected a Storage of type Float"),
+    (lambda: torch.randn(2, pin_memory=True), RuntimeError, "pin_memory=True requires a CUDA or other accelerator"),
+    (lambda: torch.tensor(2, pin_memory=True), RuntimeError, "pin_memory=True requires"),
+    (lambda: torch.ones(2).pin_memory(), RuntimeError, "Cannot access accelerator device when none is available"),
+])  # fmt: skip
+def test_what_old_constructors_and_factories_refuse(call: Any, error: type[Exception], words: str):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_types_of_tensors_have_no_subclasses():
+    with pytest.raises(TypeError, match=r"type 'torch\.FloatTensor' is not an acceptable base type"):
+        type(torch.FloatTensor)("Mine", (torch.FloatTensor,), {})
+
+
+def test_ranges_that_do_not_fit_say_so():
+    with pytest.warns(UserWarning, match="out tensor will be resized to a tensor of shape \\(3,\\)"):
+        assert torch.arange(3, out=torch.empty(1, 4)).tolist() == [0.0, 1.0, 2.0]
+    assert torch.zeros(3, out=torch.empty(4)).shape == (3,)  # whoever gives a size knows it
+
+
+# ---- memory of others ------------------------------------------------------------------------------------------------------------
+
+
+def test_memory_is_shared_through_capsules():
+    x = torch.arange(4.0)
+    y = torch.from_dlpack(torch.to_dlpack(x[1:]))
+    y[0] = 7
+    assert x.tolist() == [0, 7, 2, 3]
+    x[3] = 9
+    assert y.tolist() == [7, 2, 9] and np.from_dlpack(x).tolist() == [0, 7, 2, 9]
+    capsule = torch.to_dlpack(x)
+    assert torch.asarray(capsule, copy=False).tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="capsules can be consumed only once"):
+        torch.from_dlpack(capsule)
+
+
+def test_numbers_of_numpy_that_python_does_not_know():
+    with pytest.warns(np.exceptions.ComplexWarning):
+        assert (torch.tensor([1 + 3j]) + np.complex64(1 + 3j)).tolist() == [2 + 3j]
+    assert (torch.tensor([1 + 3j]) + np.complex128(1 + 3j)).tolist() == [2 + 6j]
+    assert (torch.ones(1) + np.longdouble(1.5)).tolist() == [2.5]
+    assert (torch.tensor([3]) + np.True_).dtype is torch.float32
+
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda: torch.ones(1).apply_(lambda _: None), TypeError, "must be real number, not NoneType"),
+    (lambda: torch.tensor([1]).apply_(lambda _: "a"), TypeError, "'str' object cannot be interpreted as an integer"),
+    (lambda: torch.ones(1, dtype=torch.uint8).apply_(lambda _: 300), RuntimeError, "without overflow"),
+    (lambda: torch.ones(2).map_(torch.ones(3), max), RuntimeError, "expanded size"),
+    (lambda: torch.ones(1).map_(torch.tensor([1]), max), TypeError, "expected torch.FloatTensor for 'other'"),
+])  # fmt: skip
+def test_what_functions_of_elements_may_give(call: Any, error: type[Exception], words: str):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_functions_of_elements_wrap_around_and_take_expanded_tensors():
+    assert torch.ones(1, dtype=torch.uint8).apply_(lambda _: -1).tolist() == [255]
+    assert torch.ones(1).expand(2).apply_(lambda x: x + 1).tolist() == [2.0, 2.0]

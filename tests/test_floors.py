@@ -25,6 +25,7 @@ FLOORS = {
     "autograd": 2, "resizing": 2,
     "arguments": 3, "binding": 3, "public_forms": 3, "factories": 3, "functional": 3, "creation": 3, "indexing": 3, "views": 3,
     "view_splits": 3, "tensor_methods": 3, "tensor_numbers": 3, "tensor_objects": 3, "tensor_state": 3, "storages": 3, "typed_storages": 3,
+    "old_constructors": 3,
     "module_state": 2, "_key_sampling": 3,
     "printing": 3, "random": 3, "composites": 3, "interop": 3, "pytree": 3, "caching": 3, "return_types": 3, "_mt19937": 3, "_sampling": 3,
     "_box_muller": 3, "_rejection": 3, "argument_errors": 3, "symbols": 3,
@@ -33,6 +34,7 @@ FLOORS = {
     "opaque": 4, "compiler": 4, "library": 4, "types": 4, "legacy": 4, "sparse": 4,
     "amp.policies": 4, "accelerator": 4, "cpu": 4, "mps": 4, "xpu": 4, "_saving": 4,
     "autograd._profiler_modes": 5, "autograd.functional": 5, "autograd.gradcheck": 5, "autograd.jacobians": 5, "cuda.amp": 5,
+    "cuda.amp.autocast_mode": 5, "cuda.amp.grad_scaler": 5, "cuda.amp.common": 5,
     "cpu.amp": 5, "_C._nn": 5, "_C._distributed_c10d": 5,  # written on the public namespace
 }  # fmt: skip
 

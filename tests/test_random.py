@@ -290,3 +290,20 @@ def test_versions_of_drawn_tensors() -> None:
     assert torch.rand_like(x)._version == torch.randint_like(x, 3)._version == torch.bernoulli(x)._version == 0
     assert torch.alpha_dropout(x, 0.5, True)._version == 1
     assert torch.nn.utils.rnn.pad_sequence([x[0], x[0, :2]])._version == 3
+
+
+def test_draws_into_tensors_of_other_dtypes():
+    p = torch.tensor([0.0, 1.0])
+    assert torch.bernoulli(p, out=torch.empty(2, dtype=torch.int64)).tolist() == [0, 1]
+    assert torch.bernoulli(p, out=torch.empty(2, dtype=torch.bool)).tolist() == [False, True]
+    with pytest.raises(NotImplementedError, match=r"bernoulli_tensor_cpu_self_.*ComplexFloat"):
+        torch.bernoulli(p, out=torch.empty(2, dtype=torch.complex64))
+    with pytest.raises(NotImplementedError, match=r"normal_kernel_cpu.*Long"):
+        torch.normal(p, p, out=torch.empty(2, dtype=torch.int64))
+
+
+def test_bounds_that_a_dtype_cannot_tell_apart():
+    with pytest.warns(UserWarning, match=r"to - 1 is out of bounds \[-\(2\^8\), 2\^8\].*c10::BFloat16"):
+        torch.randint(0, 1000, (2,), dtype=torch.bfloat16)
+    with pytest.warns(UserWarning, match=r"from is out of bounds \[-\(2\^11\), 2\^11\].*c10::Half"):
+        torch.empty(2, dtype=torch.float16).random_(-5000, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 
 import numpy as np
@@ -172,3 +173,31 @@ def test_writes_are_noticed_by_backward_while_numpy_has_the_memory():
     z = (x * w).sum()
     x.add_(1)
     refused(z)
+def test_copies_share_memory_as_what_was_copied_did():
+    x = torch.zeros(4)
+    made, storage, turned = copy.deepcopy([x, x.untyped_storage(), x.view(2, 2).t()])
+    made.add_(1)
+    assert turned.tolist() == [[1, 1], [1, 1]] and turned.stride() == (1, 2)
+    assert storage.data_ptr() == made.data_ptr() and x.tolist() == [0, 0, 0, 0]
+    typed, other = copy.deepcopy([x.storage(), x])
+    other.fill_(2)
+    assert list(typed) == [2, 2, 2, 2]
+
+
+def test_copies_of_memory_that_numpy_sees_are_apart_from_it():
+    array = np.zeros(3)
+    x = torch.from_numpy(array)
+    whole, part = copy.deepcopy([x, x[1:]])
+    whole.fill_(3)
+    assert part.tolist() == [3, 3] and array.tolist() == [0, 0, 0]
+
+
+def test_classes_of_storages():
+    assert torch.Storage is torch.FloatStorage and torch.FloatStorage in torch._storage_classes
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.Storage is torch.DoubleStorage
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with pytest.raises(RuntimeError, match="from_buffer: Not available for CUDA storage"):
+        torch.cuda.FloatStorage.from_buffer(b"")

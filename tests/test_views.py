@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import jax
 import numpy as np
 import pytest
@@ -103,3 +105,22 @@ def test_numpy_of_what_requires_grad_where_nothing_is_recorded() -> None:
         assert x.tolist() == [5.0, 1.0] and (x * 2).numpy().tolist() == [10.0, 2.0]
     with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
         x.numpy()
+
+
+def test_conjugate_transposes_of_numbers() -> None:
+    x = torch.tensor(1 + 2j)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that they are deprecated, once
+        assert x.H.item() == x.mH.item() == x.adjoint().item() == 1 - 2j and x.T.item() == 1 + 2j
+
+
+def test_many_parts_are_views_and_quick() -> None:
+    x = torch.arange(40000.0).view(2, 20000) * 1  # pending: a program with as many results would take minutes to make
+    parts = x.unbind(1)
+    assert len(parts) == 20000 and parts[3].tolist() == [3.0, 20003.0]
+    parts[5].fill_(9)
+    x[0, 7] = 5
+    assert x[1, 5].item() == 9 and parts[7].tolist() == [5.0, 20007.0]
+    assert parts[7].stride() == (20000,) and parts[7].storage_offset() == 7 and parts[7]._version == 2
+    conjugates = list(torch.full((70,), 1j).conj())
+    assert conjugates[3].item() == -1j

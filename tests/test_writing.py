@@ -58,3 +58,41 @@ def test_rows_are_renormalised_in_place() -> None:
     table = torch.tensor([[3.0, 4.0], [6.0, 8.0]])
     assert torch.embedding_renorm_(table, torch.tensor([1]), 5.0, 2.0) is table
     torch.testing.assert_close(table, torch.tensor([[3.0, 4.0], [3.0, 4.0]]))
+
+
+SHARED = "some elements of the input tensor and the written-to tensor"
+
+
+def _numbers() -> torch.Tensor:
+    return torch.arange(6.0)
+
+
+@pytest.mark.parametrize("write", [
+    lambda x, i: x.index_copy_(0, i, x[:2]),
+    lambda x, i: x.index_add_(0, i, x[:2]),
+    lambda x, i: x.index_reduce_(0, i, x[:2], "prod"),
+    lambda x, i: x.scatter_(0, i, x),
+    lambda x, i: x.scatter_add_(0, i, x[:2]),
+    lambda x, i: x.scatter_reduce_(0, i, x[:2], "sum"),
+    lambda x, i: x.put_(i, x[:2]),
+    lambda x, i: x.index_put_((i,), x[:2]),
+    lambda x, i: x.__setitem__(i, x[:2]),
+    lambda x, i: x.__setitem__(x > 3, x[:2]),
+    lambda _, i: i.index_fill_(0, i, 1),
+    lambda _, i: i.scatter_(0, i, 1),
+    lambda _, i: i.__setitem__(i, 1),
+    lambda x, _: (m := x > 1)[1:].masked_fill_(m[:-1], True),
+])  # fmt: skip
+def test_what_is_written_must_not_lie_in_the_memory_that_is_written_into(write) -> None:
+    with pytest.raises(RuntimeError, match=SHARED):
+        write(_numbers(), torch.tensor([0, 1]))
+
+
+def test_parts_that_do_not_meet_may_be_written() -> None:
+    x = _numbers()
+    x[:3][torch.tensor([0, 1])] = x[4:]
+    assert x.tolist() == [4.0, 5.0, 2.0, 3.0, 4.0, 5.0]
+    mask = x > 4
+    mask[mask] = False
+    assert not mask.any()
+    assert mask.masked_fill_(mask, True) is mask

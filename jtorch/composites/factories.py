@@ -113,7 +113,15 @@ def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool,
         if not -HIGHEST_LONG <= steps < HIGHEST_LONG:
             raise RuntimeError("invalid size, possible overflow?")
         length = math.floor(steps) + 1 if closed else math.ceil(steps)
-    return _arange(first, stride, max(length, 0), out=out, dtype=wanted, **options)
+    length = max(length, 0)
+    if name == "arange" and isinstance(out, Tensor) and out._aval.size not in (0, length):
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out._aval.size} which does not match the computed "
+            f"number of elements {length}. Note that this may occur as a result of rounding error. The out tensor will be resized to a "
+            f"tensor of shape ({length},).",
+            stacklevel=outside(),
+        )
+    return _arange(first, stride, length, out=out, dtype=wanted, **options)
 
 
 def _of_sizes(first: Any, last: Any, stride: Any, dtype: dtypes.dtype, out: Any, options: dict[str, Any]) -> Any:

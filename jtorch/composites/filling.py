@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..core import Tensor, contiguous_strides, from_value, is_contiguous
 from ..engine import META, concrete, default_device, forking, limits, meta_value, numbers_of, outside_jax, put, values
 from ..errors import must_be_tensor
 from ..random import Generator, examples, next_key, refuse_same, twister_of
-from ..warned_once import warn_once
+from ..warned_once import outside, warn_once
 from ..writing import check_inplace
 
 Draw = Callable[[Twister, int, bool], np.ndarray]
@@ -322,6 +323,17 @@ def integer_draw(dtype: dtypes.dtype, low: int, high: int | None) -> Draw:
             for name, value in (("from", low), ("to - 1", high - 1)):
                 if not smallest <= value <= largest:
                     raise RuntimeError(f"{name} is out of bounds for {_C_NAMES.get(dtype.np.name, dtype.np.name)}")
+        else:
+            exact = _sampling.largest_whole(dtype.np)
+            digits = exact.bit_length() - 1
+            for name, value in (("from", low), ("to - 1", high - 1)):
+                if abs(value) > exact:
+                    warnings.warn(
+                        f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {_FLOATS[dtype.np.name]} can "
+                        "support discrete uniform distribution only within this range. This warning will become an error in version 1.7 "
+                        "release, please fix the code in advance",
+                        stacklevel=outside(),
+                    )
 
     def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:
         del contiguous

@@ -77,7 +77,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     return found if out is None else write_out(found, out, "masked_select", (input, mask), True, facts=facts_of(masked_select))
 
 
-@composite(method=True, operands=("input", "values"), lists=("indices",), inplace=True, repeats="warned", autocast="cuda widest")
+@composite(method=True, operands=("input", "values"), lists=("indices",), inplace="unshared", repeats="warned", autocast="cuda widest")
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.
 

@@ -14,6 +14,7 @@ from ..arguments import sizes as whole_sizes
 from ..autograd.grad_mode import MODE
 from ..binding import BOUND, composite
 from ..core import Tensor, alias_of, contiguous_strides, detached, from_host
+from ..creation import values_of
 from ..engine import SPECIAL, limits
 from ..errors import CPP_NAMES, check_longs, must_be_tensor
 from ..functional import PUBLIC
@@ -281,14 +282,24 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 # ---- elements that Python computes -------------------------------------------------------------------------------------------------
 
 
-def _computed(name: str, self: Any, others: tuple[Any, ...], function: Callable[..., Any]) -> Any:
-    for t in (self, *others):
-        if t.requires_grad:
+def _computed(name: str, self: Any, others: dict[str, Any], function: Callable[..., Any]) -> Any:
+    for t in (self, *others.values()):
+        if isinstance(t, Tensor) and t.requires_grad:
             raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
-    array = np.array(self.detach().cpu().numpy())
-    rows = [np.broadcast_to(np.asarray(t.detach().cpu().numpy()), array.shape).reshape(-1).tolist() for t in others]
-    found = [function(*row) for row in zip(array.reshape(-1).tolist(), *rows, strict=True)]
-    return self.copy_(from_host(np.array(found, array.dtype).reshape(array.shape)))
+    if self.device.type == "meta":
+        return self
+    for argument, t in others.items():
+        if not isinstance(t, Tensor):
+            raise must_be_tensor(name, argument, 1 + (argument == "y"), t)
+        if t.dtype is not self.dtype:
+            word = "argument " if name == "map2_" else ""
+            raise TypeError(f"{name}: expected {self.type()} for {word}'{argument}' (got {t.type()})")
+    rows = [t.detach().cpu().expand(self.shape).reshape(-1).tolist() for t in (self, *others.values())]
+    found: Any = from_host(values_of([function(*row) for row in zip(*rows, strict=True)], self.dtype).reshape(self.shape))
+    if self._strides is not None and overlapping(tuple(self.shape), self._strides):  # allowed here
+        check_inplace(self, True)
+        return inplace(self, found)
+    return self.copy_(found)
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -303,7 +314,7 @@ def apply_(self: Any, callable: Any) -> Any:
         >>> torch.tensor([1, 2]).apply_(lambda x: x * 10)
         tensor([10, 20])
     """
-    return _computed("apply_", self, (), callable)
+    return _computed("apply_", self, {}, callable)
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
@@ -320,7 +331,7 @@ def map_(self: Any, other: Any, callable: Any) -> Any:
         >>> torch.tensor([1, 2]).map_(torch.tensor([3, 4]), lambda a, b: a * b)
         tensor([3, 8])
     """
-    return _computed("map_", self, (other,), callable)
+    return _computed("map_", self, {"other": other}, callable)
 
 
 @composite(namespace="Tensor", operands=("self", "x", "y"))
@@ -337,4 +348,4 @@ def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
         >>> torch.tensor([1, 2]).map2_(torch.tensor([3, 4]), torch.tensor([5, 6]), lambda a, b, c: a + b * c)
         tensor([16, 26])
     """
-    return _computed("map2_", self, (x, y), callable)
+    return _computed("map2_", self, {"x": x, "y": y}, callable)

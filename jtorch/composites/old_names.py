@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
+from .. import dtypes, old_constructors
 from ..binding import BOUND, composite
 from ..core import Tensor, detached
 from ..errors import not_offered
@@ -90,7 +90,7 @@ def __delitem__(self: Any, key: Any) -> None:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
-def new(self: Any, *args: Any, device: Any = None) -> Any:
+def new(self: Any, *args: Any, **kwargs: Any) -> Any:
     """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a tensor itself.
 
     Example:
@@ -98,30 +98,7 @@ def new(self: Any, *args: Any, device: Any = None) -> Any:
         >>> torch.tensor([1]).new([2.5, 3])
         tensor([2, 3])
     """
-    place = self.device if device is None else device
-    if not args:
-        return PUBLIC["empty"]((0,), dtype=self.dtype, device=place)
-    first = args[0]
-    if isinstance(first, Tensor):
-        if first.dtype is not self.dtype:
-            raise TypeError(f"expected a tensor of dtype {self.dtype} (got {first.dtype})")
-        return detached(first)
-    if hasattr(first, "data_ptr"):  # a storage
-        return PUBLIC["empty"]((0,), dtype=self.dtype, device=place).set_(first)
-    if isinstance(first, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
-    if isinstance(first, (float, complex)):
-        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-    if isinstance(first, int) or type(first).__name__ == "Size":
-        size = tuple(first) if not isinstance(first, int) else args
-        for i, n in enumerate(size):
-            if not hasattr(n, "__index__"):
-                raise TypeError(
-                    f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error "
-                    f'"type must be tuple of ints,but got {type(n).__name__}"'
-                )
-        return PUBLIC["zeros"](size, dtype=self.dtype, device=place)
-    return PUBLIC["tensor"](first, dtype=self.dtype, device=place)
+    return old_constructors.made(args, kwargs, self.dtype, self.device, new=True)
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, ignored=True)

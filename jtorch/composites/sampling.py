@@ -17,7 +17,7 @@ from ..binding import composite
 from ..core import Tensor, from_host, requiring
 from ..engine import META, limits
 from ..errors import broadcast_shapes, check_long, check_longs, must_be_tensor
-from ..factories import check_dtype, check_options
+from ..factories import check_dtype, check_options, check_pinned
 from ..functional import _C, PUBLIC
 from ..random import examples, refuse_out, refuse_same, twister_of
 from .filling import (
@@ -87,7 +87,7 @@ def _made(
         return from_host(np.broadcast_to(np.zeros((), dtype.np), shape), device, requires_grad)
     made = numbers(draw, generator, shape, None, dtype.np, device if out is None else out.device, apart)
     if out is not None:
-        return write_out(made, out, name)
+        return write_out(made, out, name, asked=True)
     if requires_grad:
         made.requires_grad = True
     return made
@@ -118,7 +118,7 @@ def rand(
         >>> torch.rand(3)
         tensor([0.4963, 0.7682, 0.0885])
     """
-    del pin_memory
+    check_pinned(pin_memory, device)
     kind = _wanted("rand", dtype, out, dtypes.get_default_dtype())
     return _made("rand", _given_sizes("rand", sizes, size), uniform_draw(kind), kind, generator, out, layout, device, requires_grad)
 
@@ -143,7 +143,7 @@ def randn(
         >>> torch.randn(3)
         tensor([ 1.5410, -0.2934, -2.1788])
     """
-    del pin_memory
+    check_pinned(pin_memory, device)
     kind = _wanted("randn", dtype, out, dtypes.get_default_dtype())
     return _made("randn", _given_sizes("randn", sizes, size), normal_draw(kind), kind, generator, out, layout, device, requires_grad)
 
@@ -168,7 +168,7 @@ def randint(
         >>> torch.randint(3, 10, (5,))
         tensor([7, 6, 3, 5, 4])
     """
-    del pin_memory
+    check_pinned(pin_memory, device)
     given = list(bounds)
     if size is None and given and isinstance(given[-1], (tuple, list)):
         size = given.pop()
@@ -206,7 +206,7 @@ def randperm(
         >>> torch.randperm(5)
         tensor([4, 0, 1, 3, 2])
     """
-    del pin_memory
+    check_pinned(pin_memory, device)
     kind = _wanted("randperm", dtype, out, dtypes.int64)
     n = whole("randperm", "n", n)
     shape = _sizes("randperm", (n,))
@@ -304,7 +304,7 @@ def randint_like(
 def _finished(name: str, node: str, made: Any, out: Any, *parameters: Any) -> Any:
     """The result; it requires grad if a parameter does, whose gradient is zero, as in torch."""
     if out is not None:
-        return write_out(made, out, name)
+        return write_out(made, out, name, asked=name in ("bernoulli", "multinomial"))
     tracked = [p for p in parameters if isinstance(p, Tensor) and ((p._rg and MODE.enabled) or has_tangent(p))]
     return named(_C._drawn(made, tracked), node) if tracked else made
 
@@ -329,7 +329,7 @@ def normal(
         >>> torch.normal(0.0, 1.0, (2,))
         tensor([-2.1788,  0.5684])
     """
-    del pin_memory
+    check_pinned(pin_memory, device)
     refuse_out(out)
     if size is not None:
         kind = _wanted("normal", dtype, out, dtypes.get_default_dtype())
@@ -337,6 +337,8 @@ def normal(
         return _made("normal", _sizes("normal", (tuple(size),)), draw, kind, generator, out, layout, device, requires_grad)
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         raise must_be_tensor("normal", "mean", 1, mean)
+    if isinstance(out, Tensor) and out.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.dtype.scalar_name}'")
     tensors = [t.detach() for t in (mean, std) if isinstance(t, Tensor)]  # type: ignore[attr-defined]
     shape = broadcast_shapes(*(t._aval.shape for t in tensors))
     twister_of(generator)
@@ -376,7 +378,9 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     source = input.detach()
     twister_of(generator)
     refuse_same(source)
-    made = blank(source, source.shape)
+    if isinstance(out, Tensor) and out.is_complex():
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for '{out.dtype.scalar_name}'")
+    made = blank(out if isinstance(out, Tensor) else source, source.shape)  # drawn in the dtype that is wanted
     made.bernoulli_(source if p is None else p, generator=generator)._written(0)
     return _finished("bernoulli", "BernoulliBackward0", made, out, input)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..binding import composite
 from ..core import Tensor, alias_of, lazy_bits
+from ..devices import accelerator_type
 from ..engine import META
 from ..errors import must_be_tensor, not_offered
 from ..functional import PROPERTIES, PROPERTY_SETTERS, PUBLIC
@@ -276,13 +277,13 @@ def is_pinned(self: Any, device: Any = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), dispatched="in parts")
 def pin_memory(self: Any, device: Any = None) -> Any:
-    """The tensor itself: JAX manages host memory itself.
+    """The tensor itself where there is an accelerator, for which JAX manages the host's memory itself.
 
-    Example:
-        >>> import jtorch as torch
-        >>> torch.tensor([1]).pin_memory()
-        tensor([1])
+    Raises:
+        RuntimeError: where there is none.
     """
+    if accelerator_type() is None:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
     return self
 
 

@@ -346,6 +346,11 @@ def __getattr__(name: str) -> Any:
 
     if name in NAMES:
         return tensor_type(name, "cuda")
+    if name.endswith("Storage"):
+        from ..legacy_storages import CUDA
+
+        if name in CUDA:
+            return CUDA[name]
     if name == "default_generators":
         from ..random import default_generator
 

@@ -43,6 +43,7 @@ from .values import concrete as concrete
 from .values import copied as copied
 from .values import default_device as default_device
 from .values import meta_value as meta_value
+from .values import on_host as on_host
 from .values import put as put
 from .values import settled as settled
 

@@ -92,6 +92,8 @@ class Op(Facts):
     itself: Callable[[Any], bool] | None = None
     laid: str | None = None
     unrecorded: bool = False
+    unshared: tuple[str, ...] = ()
+    unmixed: tuple[str, ...] = ()
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None
     wraps: bool = False

@@ -64,6 +64,8 @@ def embedding(weight: Array, indices: Array, padding_idx: int = -1, scale_grad_b
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     check_indices(indices)
+    if indices.size and not weight.shape[0]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     return _rows(weight, indices)
 
 

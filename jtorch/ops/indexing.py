@@ -98,7 +98,6 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
 
     Shapes: ``index`` has as many dimensions as ``input`` and is not larger but in ``dim``; the result has its shape.
     Dtypes: that of ``input``; the index is int64 or int32.
-
     Gradient: with ``sparse_grad`` a COO tensor of the elements that were taken, each as often as it was.
 
     Raises:
@@ -110,6 +109,7 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
         tensor([[1, 1],
                 [4, 3]])
     """
+
     axis = canonical_dim(dim, input.ndim)
     if index.size == 0:
         return jnp.zeros(index.shape, input.dtype)
@@ -195,7 +195,12 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
     if input.ndim == 0 and index.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
     x = as_vector(input)
-    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, "index out of range in self", of=index)
+    if index.size and not x.shape[axis]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    words: tuple[type[Exception], str] = IndexError, "index out of range in self"
+    if axis == 1 or (input.ndim > 1 and not input.size):  # a kernel of its own, in PyTorch
+        words = RuntimeError, f"INDICES element is out of DATA bounds, id={{}} axis_dim={x.shape[axis]}"
+    i = in_bounds(index.reshape(-1), x.shape[axis], *words, of=index)
     taken = fetch(x, at_dim(axis, i))
     return taken.reshape(()) if input.ndim == 0 else taken
 
@@ -371,7 +376,8 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
 
 
 @shape(
-    inplace=True, saves=("mask",), aten="masked_fill.Scalar", repeats="warned", node=by_operand("MaskedFill", "value", 1, 0), elementwise=True
+    inplace=True, unmixed=("mask",), saves=("mask",), aten="masked_fill.Scalar",
+    repeats="warned", node=by_operand("MaskedFill", "value", 1, 0), elementwise=True,
 )
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     """``input`` with ``value`` wherever ``mask`` is true.

@@ -440,7 +440,16 @@ def pinv(
         tensor([[1.0000, 0.0000, 0.0000],
                 [0.0000, 0.0000, 0.5000]])
     """
+    _check_real("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
     return _pseudoinverse(A, atol, rtol if rcond is None else rcond, hermitian)
+
+
+def _check_real(name: str, **bounds: Array | float | None) -> None:
+    """Refuses complex bounds for singular values."""
+    for argument, bound in bounds.items():
+        if bound is not None and not isinstance(bound, (bool, int, float)) and jnp.iscomplexobj(bound):
+            dtype = scalar_name(jnp.asarray(bound).dtype)
+            raise RuntimeError(f"{name}: {argument} tensor of complex type is not supported. Got {dtype}")
 
 
 def _pinv_rule(
@@ -505,6 +514,7 @@ def matrix_rank(
         tensor(1)
     """
     atol = atol if tol is None else tol
+    _check_real("torch.linalg.matrix_rank", atol=atol, rtol=rtol)
     check_matrix(A, "torch.linalg.matrix_rank", "input")
     if is_integral(A) or A.dtype.itemsize < 4:
         raise RuntimeError("This function doesn't handle types other than float and double")

@@ -107,7 +107,7 @@ def _scatter_value(src: Array | Number | None, value: Number | None, index: Arra
 
 
 @shape(
-    inplace=True,
+    inplace=True, unshared=("index", "src"),
     out=True,
     saves=("index",),
     aten="scatter.src",
@@ -168,7 +168,10 @@ def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=
 defvjp(scatter, _scatter_rule)
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="scatter_add", out_dtype="expected", out_apart="partly", autocast="cuda widest")
+@shape(
+    inplace=True, unshared=("index", "src"), out=True, saves=("index",), aten="scatter_add",
+    out_dtype="expected", out_apart="partly", autocast="cuda widest",
+)
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
 
@@ -291,7 +294,10 @@ def _reduce_gradients(
     return gx, gs
 
 
-@shape(inplace=True, out=True, saves=("input", "index", "src", "result"), aten="scatter_reduce.two", out_apart="partly")
+@shape(
+    inplace=True, unshared=("index", "src"), out=True, saves=("input", "index", "src", "result"),
+    aten="scatter_reduce.two", out_apart="partly",
+)
 def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ``include_self`` is False.
 
@@ -379,7 +385,7 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
     return x, axis, i, s
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="index_add", out_dtype="expected", out_apart="partly")
+@shape(inplace=True, unshared=("index", "source"), out=True, saves=("index",), aten="index_add", out_dtype="expected", out_apart="partly")
 def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``.
 
@@ -407,7 +413,10 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
     return write(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
 
 
-@shape(inplace=True, out=True, saves=("input", "index", "source", "result"), aten="index_reduce", out_apart="partly")
+@shape(
+    inplace=True, unshared=("index", "source"), out=True, saves=("input", "index", "source", "result"),
+    aten="index_reduce", out_apart="partly",
+)
 def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
 
@@ -443,7 +452,10 @@ def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_
 defvjp(index_reduce, _index_reduce_rule)
 
 
-@shape(inplace=True, out=True, saves=("index",), aten="index_copy", out_dtype="expected", out_apart="partly", autocast="cpu widest")
+@shape(
+    inplace=True, unshared=("index", "source"), out=True, saves=("index",), aten="index_copy",
+    out_dtype="expected", out_apart="partly", autocast="cpu widest",
+)
 def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
     """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions ``index``.
 
@@ -513,7 +525,7 @@ defvjp(index_copy, _index_copy_rule)
 
 
 @shape(
-    inplace=True,
+    inplace=True, unshared=("index",),
     saves=("index",),
     aten="index_fill.int_Scalar",
     strides="preserve",
@@ -552,7 +564,7 @@ def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> A
     return jnp.where(lax.broadcast_in_dim(chosen, x.shape, (axis,)), filling, x).reshape(input.shape)
 
 
-@shape(inplace=True, saves=("index",), aten="put", strides="preserve")
+@shape(inplace=True, unshared=("index", "source"), saves=("index",), aten="put", strides="preserve")
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``.
 

@@ -78,7 +78,7 @@ def _add(a: Any, b: Any, alpha: Any) -> Any:
     if isinstance(a, SparseTensor):
         if not isinstance(b, SparseTensor):
             if a._kind in COMPRESSED and isinstance(b, Tensor):
-                return _dense_plus(b if alpha == 1 else b * alpha, a, 1)
+                return _dense_plus(b if alpha == 1 else _scaled(b, alpha, torch.result_type(a, b)), a, 1)
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
         if a._kind is not b._kind:
             raise RuntimeError(f"add: expected both operands of one layout, but got {NAMES[a._kind]} and {NAMES[b._kind]}")
@@ -86,7 +86,10 @@ def _add(a: Any, b: Any, alpha: Any) -> Any:
     return _dense_plus(a, b, alpha)
 
 
-def _scaled(values: Tensor, alpha: Any) -> Tensor:
+def _scaled(values: Tensor, alpha: Any, dtype: Any) -> Tensor:
+    """``alpha * values`` in the dtype of the sum: unsigned numbers must have a sign before they are multiplied by -1."""
+    if values.dtype is not dtype:
+        values = converted(values, dtype)
     return values if type(alpha) is int and alpha == 1 else values * alpha
 
 
@@ -97,20 +100,19 @@ def _dense_plus(a: Any, s: SparseTensor, alpha: Any) -> Any:
             f"add: expected 'self' and 'other' to have same size, but self has size {shape} while other has size {list(s._dims)} "
             "(FYI: dense-sparse addition does not currently support broadcasting)"
         )
-    if s._kind is not layouts.sparse_coo:
-        return a + _scaled(to_dense(s), alpha)
     dtype = torch.result_type(a, s._vals)
-    dense = a if a.dtype is dtype else converted(a, dtype)
-    values = _scaled(s._vals, alpha)
-    return _C._coo_add(dense, s._at[0], values if values.dtype is dtype else converted(values, dtype))
+    if s._kind is not layouts.sparse_coo:
+        return a + _scaled(to_dense(s), alpha, dtype)
+    return _C._coo_add(a if a.dtype is dtype else converted(a, dtype), s._at[0], _scaled(s._vals, alpha, dtype))
 
 
 def _sparse_sum(a: SparseTensor, b: SparseTensor, alpha: Any) -> SparseTensor:
     if a._dims != b._dims:
         raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(a._dims)} != {list(b._dims)}")
+    dtype = torch.result_type(a._vals, b._vals)
     if a._kind in COMPRESSED:
         if _same_positions(a, b):
-            return like(a, a._vals + _scaled(b._vals, alpha))
+            return like(a, a._vals + _scaled(b._vals, alpha, dtype))
         return to_compressed(_sparse_sum(compressed_to_coo(a), compressed_to_coo(b), alpha), a._kind)
     if sparse_dim(a) != sparse_dim(b):
         raise RuntimeError(
@@ -118,12 +120,10 @@ def _sparse_sum(a: SparseTensor, b: SparseTensor, alpha: Any) -> SparseTensor:
         )
     both = a._sorted and b._sorted
     if nnz(b) == 0:
-        dtype = torch.result_type(a._vals, b._vals)
         return a.to(dtype) if a.dtype is not dtype else coo(a._at[0], a._vals.clone(), a._dims, a._sorted)  # type: ignore[return-value]
     if _same_positions(a, b):
-        return coo(a._at[0], a._vals + _scaled(b._vals, alpha), a._dims, both)
-    dtype = torch.result_type(a._vals, b._vals)
-    values = torch.cat([x if x.dtype is dtype else converted(x, dtype) for x in (a._vals, _scaled(b._vals, alpha))])
+        return coo(a._at[0], a._vals + _scaled(b._vals, alpha, dtype), a._dims, both)
+    values = torch.cat([a._vals if a._vals.dtype is dtype else converted(a._vals, dtype), _scaled(b._vals, alpha, dtype)])
     joined = coo(torch.cat([a._at[0], b._at[0]], 1), values, a._dims)
     return coalesce(joined) if both else joined
 
@@ -151,8 +151,9 @@ def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 @sparse_op("sub")
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``."""
-    if isinstance(input, SparseTensor) and input._kind in COMPRESSED:
-        raise RuntimeError(f"unsupported tensor layout: {NAMES[input._kind]}")
+    for x in (input, other):
+        if isinstance(x, SparseTensor) and x._kind in COMPRESSED:
+            raise RuntimeError(f"unsupported tensor layout: {NAMES[x._kind]}")
     return add(input, other, alpha=-alpha, out=out)
 
 

@@ -91,3 +91,14 @@ def test_gradients_count_what_was_read(x: torch.Tensor) -> None:
         leaf = x.clone().requires_grad_()
         read(leaf).sum().backward()
         assert leaf.grad.tolist() == expected
+
+
+@pytest.mark.parametrize(("size", "dim", "index", "error", "words"), [
+    ((0, 2), 0, 0, RuntimeError, "self indexing axis dim should be positive"),
+    ((3, 2), 1, 2, RuntimeError, "INDICES element is out of DATA bounds, id=2 axis_dim=2"),
+    ((2, 0), 0, -1, RuntimeError, "INDICES element is out of DATA bounds, id=-1 axis_dim=2"),
+    ((3, 2), 0, 3, IndexError, "index out of range in self"),
+])  # fmt: skip
+def test_selection_out_of_range(size, dim, index, error, words):
+    with pytest.raises(error, match=words):
+        torch.ones(size).index_select(dim, torch.tensor([index]))

@@ -198,3 +198,23 @@ def test_refused_dtypes(call, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind) as caught:
         call(torch.eye(2, dtype=torch.int64))
     assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize("name", ["rcond", "atol", "rtol"])
+def test_bounds_of_singular_values_are_real(name):
+    with pytest.raises(RuntimeError, match=f"linalg.pinv: {name} tensor of complex type is not supported. Got ComplexFloat"):
+        torch.linalg.pinv(torch.eye(2), **{name: torch.tensor(1j)})
+    with pytest.raises(RuntimeError, match=r"linalg\.matrix_rank: atol tensor of complex type"):
+        torch.linalg.matrix_rank(torch.eye(2), tol=torch.tensor(1j))
+
+
+def test_what_the_results_of_tensor_equations_are_written_into():
+    a = torch.eye(6).reshape(2, 3, 2, 3)
+    for name, call in (("tensorsolve", lambda out: torch.linalg.tensorsolve(a, torch.ones(2, 3), out=out)),
+                       ("tensorinv", lambda out: torch.linalg.tensorinv(a, out=out)),
+                       ("matrix_power", lambda out: torch.linalg.matrix_power(torch.eye(2), 2, out=out))):  # fmt: skip
+        with pytest.raises(RuntimeError, match=f"{name}: Expected result to be safely castable from Float dtype"):
+            call(torch.empty(2, 3, dtype=torch.int32))
+    sums = torch.ones(1, 2)
+    torch._compute_linear_combination(torch.ones(3, 2), torch.ones(1, 3), out=sums)
+    assert sums.tolist() == [[4.0, 4.0]]

@@ -242,3 +242,11 @@ class Tagged(torch.Tensor):
 def test_subclasses_take_part() -> None:
     d = torch.ones(2, 2).as_subclass(Tagged)
     assert type(torch.mm(uncoalesced(), d)) is Tagged
+
+
+def test_differences_of_unsigned_numbers_are_taken_in_the_common_dtype():
+    few, many = torch.tensor([0, 2], dtype=torch.uint8).to_sparse(), torch.tensor([1, 0], dtype=torch.int16)
+    assert (many - few).tolist() == [1, -2] and (many.to_sparse() - few).to_dense().tolist() == [1, -2]
+    assert torch.add(many, few, alpha=-3).tolist() == [1, -6] and many.clone().sub_(few).tolist() == [1, -2]
+    with pytest.raises(RuntimeError, match="unsupported tensor layout: SparseCsr"):
+        torch.ones(2, 2) - torch.eye(2).to_sparse_csr()

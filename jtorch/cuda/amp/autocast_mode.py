@@ -1,19 +1,16 @@
-"""``torch.cuda.amp``: mixed precision on CUDA, under its old names."""
+"""``torch.cuda.amp.autocast`` and the decorators for functions with a backward pass."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-from .. import amp as _amp
-from ..dtypes import dtype as _dtype
-from ..dtypes import float16 as _float16
+from ... import amp as _amp
+from ...dtypes import dtype as _dtype
+from ...dtypes import float16 as _float16
+from .common import old as _old
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
-
-
-def _old(name: str, new: str) -> None:
-    warnings.warn(f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `{new}` instead.", FutureWarning, stacklevel=3)
+__all__ = ["autocast", "custom_bwd", "custom_fwd"]
 
 
 class autocast(_amp.autocast):
@@ -22,21 +19,6 @@ class autocast(_amp.autocast):
     def __init__(self, enabled: bool = True, dtype: _dtype = _float16, cache_enabled: bool = True) -> None:
         _old("autocast", "torch.amp.autocast('cuda', args...)")
         super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
-
-
-class GradScaler(_amp.GradScaler):
-    """``torch.amp.GradScaler("cuda", ...)``."""
-
-    def __init__(
-        self,
-        init_scale: float = 65536.0,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
-        _old("GradScaler", "torch.amp.GradScaler('cuda', args...)")
-        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
 def _old_decorator(name: str) -> None:
