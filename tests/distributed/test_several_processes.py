@@ -14,3 +14,8 @@ def test_collectives(name: str) -> None:
 @pytest.mark.parametrize("name", cases("data_parallel"))
 def test_data_parallel(name: str) -> None:
     check("data_parallel", 2, name)
+
+
+@pytest.mark.parametrize("name", cases("dtensor"))
+def test_dtensor(name: str) -> None:
+    check("dtensor", 4, name)

@@ -17,7 +17,7 @@ from ._redistribute import redistribute_local_tensor
 from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _StridedShard
 
 #: How an operator may be carried out on one dimension of a mesh: the placements of its results, and of its operands.
-Way = tuple[Sequence[Any], Sequence[Placement]]
+Way = tuple[Any, Any]
 #: Functions of a ``Call`` that give the ways it may be carried out besides on whole tensors; by operator, or by family.
 RULES: dict[str, Callable[[Call], list[Way] | None]] = {}
 #: Functions of a call and its plan that change arguments which say sizes, or positions, to those of the parts.
@@ -245,7 +245,43 @@ class Dispatcher:
         if plan.run is not None:
             return self.finish(call, _flat(plan.run(values)), plan.outs)
         args, kwargs = call.func.trimmed(values)
-        return self.finish(call, _flat(call.func(*args, **kwargs)), plan.outs)
+        out = self.finish(call, _flat(call.func(*args, **kwargs)), plan.outs)
+        if call.schema.writes:
+            self._written(call)
+        elif call.schema.is_view:
+            self._viewed(call, out, call.specs[0] is not plan.targets[0])
+        return out
+
+    def _viewed(self, call: Call, out: Any, gathered: bool) -> None:
+        """Notes what a view was taken of where it does not share its memory: of a tensor that was gathered for it."""
+        source = call.values[0]
+        if not gathered and getattr(source, "_behind", None) is None:
+            return
+        for j, t in enumerate(_flat(out)):
+            if isinstance(t, self.cls):
+                t._behind = (source, (call.func, call.values[1:], j if isinstance(out, list) else None) if gathered else None)
+
+    def _written(self, call: Call) -> None:
+        """Writes what was written to such a view to where it belongs."""
+        for i in call.schema.writes:
+            t = call.values[i]
+            behind = getattr(t, "_behind", None)
+            while behind is not None:
+                source, taken = behind
+                if taken is not None:
+                    self._put_back(source, t, taken)
+                t, behind = source, getattr(source, "_behind", None)
+
+    def _put_back(self, source: Any, view: Any, taken: Any) -> None:
+        func, rest, j = taken
+        spec = source._spec
+        everywhere = DTensorSpec(spec.mesh, (Replicate(),) * spec.mesh.ndim, spec.tensor_meta)
+        whole = redistribute_local_tensor(source._local_tensor, spec, everywhere).clone()
+        part = func(whole, *rest)
+        part = part if j is None else part[j]
+        shown = DTensorSpec(spec.mesh, everywhere.placements, view._spec.tensor_meta)
+        part.copy_(redistribute_local_tensor(view._local_tensor, view._spec, shown))
+        source._local_tensor.copy_(redistribute_local_tensor(whole, everywhere, spec))
 
     def finish(self, call: Call, outs: Sequence[Any], specs: Sequence[DTensorSpec | None]) -> Any:
         """The results of a call from the parts that this process has."""
@@ -288,6 +324,8 @@ class Dispatcher:
             if call.schema.arguments[at[0]].is_write and t is not mine:
                 whole = DTensorSpec(mesh, everywhere, spec.tensor_meta)
                 mine.copy_(redistribute_local_tensor(t, whole, spec))
+        if call.schema.writes:
+            self._written(call)
         metas = [DTensorSpec(mesh, everywhere, meta_of(o)) if isinstance(o, torch.Tensor) else None for o in outs]
         return self.finish(call, outs, metas)
 
@@ -348,14 +386,17 @@ def make_plan(call: Call, find: Any) -> Plan:
     return plan
 
 
-def _choose(call: Call, ways: list[Way], d: int, before: list[Way]) -> Way:
-    """The way that costs least on one dimension of the mesh; of those that cost the same, the one that moves fewest operands."""
+def _choose(call: Call, ways: list[Way], d: int, before: list[Way], strict: bool = True) -> Way:
+    """The way that costs least on one dimension of the mesh; of those that cost the same, the one that moves fewest operands.
+
+    Nothing is cut anew into more parts than it has elements, unless there is no other way.
+    """
     now = [s.placements[d] for s in call.specs]
     best: Any = None
     blocked = False
     for rank, way in enumerate(ways):
         outs, ins = _strided(way, now)
-        if not _possible(call, d, now, ins) or _mixed(before, outs, ins):
+        if (strict and not _possible(call, d, now, ins)) or _mixed(before, outs, ins):
             continue
         if call.in_place and (ins[0] != now[0] or outs[:1] not in ([], [now[0]])):
             blocked = True
@@ -373,6 +414,8 @@ def _choose(call: Call, ways: list[Way], d: int, before: list[Way]) -> Way:
         if best is None or cost < best[0]:
             best = (cost, (outs, ins))
     if best is None or math.isinf(best[0][0]):
+        if strict:
+            return _choose(call, ways, d, before, False)
         if blocked or call.schema.outs:
             raise RuntimeError(
                 f"{call.func}: in-place operations that require placement changes are not supported. The input has placement "
