@@ -14,6 +14,7 @@ from jtorch.aten import families
 
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import redistribute_local_tensor
+from ._search import bytes_held, search, step
 from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _StridedShard
 
 #: How an operator may be carried out on one dimension of a mesh: the placements of its results, and of its operands.
@@ -371,7 +372,10 @@ def make_plan(call: Call, find: Any) -> Plan:
     if not any(s.is_sharded() for s in call.specs):  # nothing is cut that is not cut already
         ways = [w for w in ways if not any(_is_shard_like(p) for p in w[1])]
     chosen: list[Way] = []
-    for d in range(call.mesh.ndim):
+    plain = not call.schema.writes and not any(isinstance(p, _StridedShard) for s in call.specs for p in s.placements)
+    if call.mesh.ndim > 1 and plain and call.specs:
+        chosen = search(call.specs, ways[-1:] + ways[:-1]) or []
+    for d in range(len(chosen), call.mesh.ndim):
         chosen.append(_choose(call, ways, d, chosen))
     mesh = call.mesh
     targets = []
@@ -406,11 +410,8 @@ def _choose(call: Call, ways: list[Way], d: int, before: list[Way], strict: bool
             for o, k in zip(outs, [j for j, (i, _) in enumerate(call.leaves) if i in call.schema.outs], strict=False)
         ):
             continue
-        cost = (
-            sum(_cost(a, b, s, d) for a, b, s in zip(now, ins, call.specs, strict=True)),
-            sum(a != b for a, b in zip(now, ins, strict=True)),
-            rank,
-        )
+        moves = [_cost(a, b, s, d) for a, b, s in zip(now, ins, call.specs, strict=True)]
+        cost = (sum(c for c, _ in moves), sum(steps for _, steps in moves), rank)
         if best is None or cost < best[0]:
             best = (cost, (outs, ins))
     if best is None or math.isinf(best[0][0]):
@@ -463,27 +464,13 @@ def _mixed(before: list[Way], outs: Sequence[Any], ins: Sequence[Placement]) -> 
     return False
 
 
-def _cost(a: Placement, b: Placement, spec: DTensorSpec, d: int) -> float:
-    """What it costs to bring an operand from one placement to another, in time that a ring of the mesh's size takes."""
-    if a == b:
-        return 0.0
-    if a.is_replicate():
-        return 0.0
-    n = spec.mesh.shape[d]
-    meta = spec._meta()
-    held = math.prod(meta.shape) * meta.dtype.itemsize / spec.num_shards
-    if b.is_partial():
-        return math.inf
-    if _is_shard_like(a):
-        if _is_shard_like(b):
-            return _ring(n, held) + 1.0 if a.dim != b.dim else _ring(n, held * n)  # type: ignore[attr-defined]
-        return _ring(n, held * n)
-    return _ring(n, held, 2) if b.is_replicate() else _ring(n, held)
-
-
-def _ring(n: int, size: float, times: int = 1) -> float:
-    hops = times * (n - 1)
-    return 6.6 + hops * 0.6 + size * hops / n / 87.7e9 * 1e6
+def _cost(a: Placement, b: Placement, spec: DTensorSpec, d: int) -> tuple[float, int]:
+    """What it costs to bring an operand from one placement to another, and in how many steps."""
+    n, held = spec.mesh.shape[d], bytes_held(spec)
+    direct = step(a, b, n, held)[0], int(a != b)
+    if _is_shard_like(a) and _is_shard_like(b) and a != b:
+        return min(direct, (step(a, Replicate(), n, held)[0], 2))
+    return direct
 
 
 from . import _rules, _rules_math, _rules_nn, _rules_shape  # noqa: E402, F401  (declare rules, which use what is above)

@@ -155,6 +155,9 @@ def check_products_and_reductions() -> None:
         t = spread(x, a) @ spread(w, b)
         lies(t, out)
         same(t.full_tensor(), x @ w)
+    clash = spread(x, R, COLUMNS) @ spread(w, ROWS, R)
+    lies(clash, R, Partial())  # what the later dimension of the mesh has cut is not cut before it
+    same(clash.full_tensor(), x @ w)
     rows, grid = spread(x, ROWS), spread(x, ROWS, COLUMNS) @ spread(w, R, ROWS)
     lies(grid, ROWS, Partial())
     same(grid.full_tensor(), x @ w)
