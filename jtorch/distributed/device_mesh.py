@@ -226,13 +226,16 @@ class DeviceMesh:
         _CURRENT.pop()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceMesh) and self._key() == other._key()
+        return self is other or (isinstance(other, DeviceMesh) and self._key() == other._key())
 
     def __hash__(self) -> int:
         return hash(self._key())
 
     def _key(self) -> Any:
-        return self.device_type, self.shape, self.mesh_dim_names, tuple(self._ranks)
+        found = self.__dict__.get("_identity")
+        if found is None:
+            found = self.__dict__["_identity"] = (self.device_type, self.shape, self.mesh_dim_names, tuple(self._ranks))
+        return found
 
     def __repr__(self) -> str:
         names = self.mesh_dim_names or itertools.repeat(None)

@@ -134,7 +134,7 @@ BY_NUMBER = frozenset({"linalg_vector_norm", "norm", "addmm", "baddbmm", "_forea
 class Plan:
     """How a call is carried out: where the operands are brought, and how the results lie."""
 
-    __slots__ = ("targets", "outs", "values", "ways", "run")
+    __slots__ = ("targets", "outs", "values", "ways", "run", "view")
 
     def __init__(self, targets: list[DTensorSpec], outs: list[DTensorSpec | None], ways: list[Way]) -> None:
         self.targets, self.outs, self.ways = targets, outs, ways
@@ -142,6 +142,8 @@ class Plan:
         self.values: dict[int, Any] = {}
         #: What computes the part instead of the operator.
         self.run: Callable[[list[Any]], Any] | None = None
+        #: Whether the results share memory with the first operand.
+        self.view = False
 
 
 _warned: set[str] = set()
@@ -249,7 +251,7 @@ class Dispatcher:
         out = self.finish(call, _flat(call.func(*args, **kwargs)), plan.outs)
         if call.schema.writes:
             self._written(call)
-        elif call.schema.is_view:
+        elif plan.view:
             self._viewed(call, out, call.specs[0] is not plan.targets[0])
         return out
 
@@ -384,6 +386,7 @@ def make_plan(call: Call, find: Any) -> Plan:
         targets.append(spec if placements == spec.placements else DTensorSpec(mesh, placements, spec.tensor_meta))
     specs = [None if meta is None else DTensorSpec(mesh, tuple([w[0][j] for w in chosen]), meta) for j, meta in enumerate(call.outs)]
     plan = Plan(targets, specs, chosen)
+    plan.view = call.schema.is_view
     change = LOCAL.get(call.name)
     if change is not None:
         change(call, plan)
