@@ -1748,7 +1748,7 @@ class Tensor:
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _bool | None = None) -> Tensor:
         """The tensor with all its elements: a dense tensor itself."""
     def to_mkldnn(self, dtype: _dtype | None = None) -> Tensor:
-        """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
+        """A copy in the opaque layout ``torch._mkldnn``, for the operations that PyTorch gives to MKL-DNN. XLA lays out its ..."""
     def to_padded_tensor(self, padding: Any, output_size: Any = None) -> Tensor:
         """Not offered: only nested tensors have it: make them with torch.nested."""
     def to_sparse(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -2164,7 +2164,7 @@ def as_strided(input: Tensor, size: Sequence[_int], stride: Sequence[_int], stor
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """Makes the tensor look at its storage by other strides."""
 def as_strided_copy(input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``as_strided``'s look at the tensor's memory."""
+    """A copy of what ``as_strided`` gives."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
 def as_tensor(data: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None) -> Tensor:
@@ -2279,7 +2279,7 @@ def cartesian_prod(*tensors: _int) -> Tensor: ...
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes."""
 def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the compressed column indices of a sparse tensor."""
+    """A copy of what ``Tensor.ccol_indices`` gives."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str | None = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``."""
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2323,7 +2323,7 @@ def clip_(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Numbe
 def clone(input: Tensor, *, memory_format: _memory_format | None = ...) -> Tensor:
     """A copy with its own memory; gradients pass through."""
 def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the column indices of a sparse tensor with compressed rows."""
+    """A copy of what ``Tensor.col_indices`` gives."""
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the second dimension; one-dimensional ones are columns."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -2383,7 +2383,7 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Any = None, aweights: 
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3."""
 def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the compressed row indices of a sparse tensor."""
+    """A copy of what ``Tensor.crow_indices`` gives."""
 def ctc_loss(log_probs: Tensor, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
     """``nn.functional.ctc_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def cudnn_affine_grid_generator(theta: Tensor, N: Any, C: Any, H: Any, W: Any) -> Tensor:
@@ -2433,7 +2433,7 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dimensions, put last; ``offset`` counts upwards from the main one. A view."""
 def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``diagonal``."""
+    """A copy of what ``diagonal`` gives."""
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``."""
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -2672,7 +2672,7 @@ def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of ``input`` along ``dim`` at the positions of the vector ``index``, in its order."""
 def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the indices of a sparse tensor in coordinate format."""
+    """A copy of what ``Tensor.indices`` gives."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner products over the last dimension of both; with a scalar, the product."""
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
@@ -2993,7 +2993,7 @@ def pdist(input: Tensor, p: _float = 2) -> Tensor:
 def permute(input: Tensor, dims: Sequence[_int]) -> Tensor:
     """Reorders the dimensions; a view."""
 def permute_copy(input: Tensor, dims: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``permute``."""
+    """A copy of what ``permute`` gives."""
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``."""
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
@@ -3125,7 +3125,7 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
 def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """In-place form of ``round``."""
 def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the row indices of a sparse tensor with compressed columns."""
+    """A copy of what ``Tensor.row_indices`` gives."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the first dimension; vectors are rows, 0-dim tensors rows of one element."""
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Generator | None = None) -> Tensor:
@@ -3155,7 +3155,7 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One element of a dimension, which disappears; a view."""
 def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``select``: one element of a dimension, which disappears."""
+    """A copy of what ``select`` gives."""
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``."""
 def selu(input: Tensor) -> Tensor:
@@ -3219,7 +3219,7 @@ def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Tensor | 
 def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of the sizes listed."""
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Copies of the parts that ``split_with_sizes`` gives; see ``split_copy``."""
+    """Copies of the parts that ``split_with_sizes`` gives; written to the tensors of ``out`` and not returned if that is ..."""
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The matrix product, of sparse matrices too."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3233,7 +3233,7 @@ def square_(input: Tensor) -> Tensor:
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view."""
 def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``squeeze``."""
+    """A copy of what ``squeeze`` gives."""
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -3285,7 +3285,7 @@ def symeig(input: Tensor, eigenvectors: _bool = False, upper: _bool = True, *, o
 def t(input: Tensor) -> Tensor:
     """Transposes a matrix; tensors of fewer dimensions are seen as they are. A view."""
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the transpose of a matrix."""
+    """A copy of what ``t`` gives."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of the flattened ``input`` at the positions ``index``; negative ones count from the end."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -3317,7 +3317,7 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Exchanges two dimensions; a view."""
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``transpose``."""
+    """A copy of what ``transpose`` gives."""
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
     """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points ``dx`` (by default 1) apart."""
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
@@ -3343,11 +3343,11 @@ def trunc_(input: Tensor) -> Tensor:
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """A tuple of views, one for each index of a dimension."""
 def unbind_copy(input: Tensor, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Copies of what ``unbind`` gives; see ``split_copy``."""
+    """Copies of the parts that ``unbind`` gives; written to the tensors of ``out`` and not returned if that is given."""
 def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
     """Splits one dimension into several; a view."""
 def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``Tensor.unfold``: windows along a dimension."""
+    """A copy of what ``Tensor.unfold`` gives."""
 def unify_type_list(*args: Any, **kwargs: Any) -> Tensor:
     """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
 def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
@@ -3365,9 +3365,9 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _in
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Inserts a dimension of size 1 before position ``dim``; a view."""
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``unsqueeze``."""
+    """A copy of what ``unsqueeze`` gives."""
 def values_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the values of a sparse tensor."""
+    """A copy of what ``Tensor.values`` gives."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``."""
 def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
@@ -3379,11 +3379,11 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers in the last dimension as complex ones; a view."""
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``view_as_complex``."""
+    """A copy of what ``view_as_complex`` gives."""
 def view_as_real(input: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones in a new last dimension of size 2; a view."""
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of ``view_as_real``."""
+    """A copy of what ``view_as_real`` gives."""
 def view_copy(input: Tensor, size: Sequence[_int] | None = None, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """A copy of ``Tensor.view``: another shape, or the same bytes as another dtype."""
 def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "jtorch"
 #: What speaks of operations by name because it gives each of them another meaning.
-APART = ("wrappers", "sparse", "masked", "nested")
+APART = ("wrappers", "sparse", "masked", "nested", "distributed/tensor")
 #: The signatures of operators, a table of PyTorch's: it counts as one file.
 TABLE = ROOT / "aten" / "schemas.txt"
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -63,7 +63,7 @@ def spread(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {name: set() for name in homes}
     for path, tree in trees.items():
         relative = path.relative_to(ROOT)
-        if relative.parts[0] in APART:
+        if relative.parts[0] in APART or "/".join(relative.parts[:2]) in APART:
             continue
         for word in {w for text in texts(tree) for w in _WORD.findall(text)}:
             for name in {word, word.removesuffix("_")} & found.keys():

@@ -109,7 +109,6 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
         tensor([[1, 1],
                 [4, 3]])
     """
-
     axis = canonical_dim(dim, input.ndim)
     if index.size == 0:
         return jnp.zeros(index.shape, input.dtype)
