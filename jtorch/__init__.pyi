@@ -169,10 +169,8 @@ from .low_level import _convert_indices_from_csr_to_coo as _convert_indices_from
 from .low_level import _debug_has_internal_overlap as _debug_has_internal_overlap
 from .low_level import _grouped_mm as _grouped_mm
 from .low_level import _int_mm as _int_mm
-from .low_level import _log_softmax_backward_data as _log_softmax_backward_data
 from .low_level import _segment_reduce as _segment_reduce
 from .low_level import _shape_as_tensor as _shape_as_tensor
-from .low_level import _softmax_backward_data as _softmax_backward_data
 from .printing import set_printoptions as set_printoptions
 from .size import Size as Size
 from .size import SymBool as SymBool
@@ -2008,12 +2006,16 @@ def _is_all_true(self: Tensor) -> Tensor:
     """Whether all elements of a bool tensor are true."""
 def _is_any_true(self: Tensor) -> Tensor:
     """Whether any element of a bool tensor is true."""
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: _dtype) -> Tensor:
+    """The gradient of ``log_softmax``'s operand, from that of its result and the result."""
 def _make_dep_token(*, memory_format: Any = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
 def _neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
 def _sample_dirichlet(self: Any, generator: Generator | None = None) -> Tensor:
     """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations."""
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: _dtype) -> Tensor:
+    """The gradient of ``softmax``'s operand, from that of its result and the result."""
 def _standard_gamma(self: Any, generator: Generator | None = None) -> Tensor:
     """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those of implicit ..."""
 def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
