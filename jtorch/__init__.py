@@ -117,8 +117,7 @@ _LAZY_NAMES = {
     ), "checks"),
     **dict.fromkeys((
         "_addmm_activation", "_aminmax", "_assert_async", "_compute_linear_combination", "_convert_indices_from_coo_to_csr",
-        "_convert_indices_from_csr_to_coo", "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_log_softmax_backward_data",
-        "_shape_as_tensor", "_softmax_backward_data",
+        "_convert_indices_from_csr_to_coo", "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_shape_as_tensor",
     ), "low_level"),
     **dict.fromkeys((
         "DoubleStorage", "FloatStorage", "HalfStorage", "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage",

@@ -191,8 +191,8 @@ def _refuser(path: str, like: Any, reason: str) -> Any:
 
     refuse.__doc__ = f"Not offered: {reason}.\n\nRaises:\n    NotImplementedError: always, with the reason."
     made = specialise(refuse, f"torch.{path}")
-    made.__signature__ = inspect.signature(like)
-    if "pin_memory" in made.__signature__.parameters and not path.startswith("Tensor."):
+    signature = made.__signature__ = inspect.signature(like)
+    if "pin_memory" in signature.parameters and not path.startswith("Tensor."):
         FACTORIES.add(made)
     return made
 

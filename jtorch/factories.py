@@ -21,10 +21,6 @@ from .ops._kernel import Fixed, T, call_of
 from .ops.indexing import too_large
 from .overridable import specialise
 
-#: Factories that fill an ``out`` of as many elements in its own order, whatever its shape.
-_SEQUENCES = frozenset(("_arange", "_linspace", "_logspace"))
-#: Factories that torch gives no ``out=``.
-_WITHOUT_OUT = frozenset(("scalar_tensor", "tril_indices", "triu_indices"))
 _KW = inspect.Parameter.KEYWORD_ONLY
 _POS = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -164,7 +160,7 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         if pin_memory:
             check_pinned(pin_memory, device)
         memory_format = kwargs.pop("memory_format", None) if op.name == "empty" else None
-        if out is not None and op.name in _WITHOUT_OUT:
+        if out is not None and not op.out:
             raise TypeError(f"{op.name}() got an unexpected keyword argument 'out'")
         arguments = dict(defaults)
         if spread is not None and spread not in kwargs:
@@ -192,7 +188,7 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         entries, numbers = _layout_of(op, arguments, _fill_dtype(op, arguments, given))
         result = make(call_of(op, entries), numbers, device if device is not None or out is None else out.device)
         if out is not None:
-            if op.name in _SEQUENCES and isinstance(out, Tensor) and out.numel() == result.numel():
+            if op.sequence and isinstance(out, Tensor) and out.numel() == result.numel():
                 result = result.reshape(out.shape)  # type: ignore[attr-defined]
             return write_out(result, out, op.name, asked=True)
         if memory_format is not None:
@@ -207,7 +203,7 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
     )
     if op.name == "empty":
         params.append(inspect.Parameter("memory_format", _KW, default=layouts.contiguous_format))
-    if op.name not in _WITHOUT_OUT:
+    if op.out:
         params.append(inspect.Parameter("out", _KW, default=None))
     params += [
         inspect.Parameter("dtype", _KW, default=None),

@@ -11,8 +11,7 @@ from .warned_once import warn_once
 __all__ = [
     "_addmm_activation", "_aminmax", "_assert_async", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int",
     "_cast_Long", "_cast_Short", "_compute_linear_combination", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
-    "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_log_softmax_backward_data", "_segment_reduce", "_shape_as_tensor",
-    "_softmax_backward_data",
+    "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_segment_reduce", "_shape_as_tensor",
 ]  # fmt: skip
 
 
@@ -70,17 +69,6 @@ def _assert_async(input: Any, assert_msg: str | None = None) -> None:
         raise RuntimeError(f"Boolean value of Tensor with {'no values' if input.numel() == 0 else 'more than one value'} is ambiguous")
     if not input.bool().item():
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
-
-
-def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
-    """The gradient of softmax's operand, from that of its result."""
-    product = grad_output * output
-    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
-
-
-def _log_softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
-    """The gradient of log_softmax's operand, from that of its result."""
-    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
 
 
 def _convert_indices_from_coo_to_csr(self: Any, size: int, *, out_int32: bool = False) -> Any:

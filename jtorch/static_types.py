@@ -50,8 +50,8 @@ class Static:
 
     def check(self, value: str) -> str:
         """An expression that is true if ``value`` needs a closer look."""
-        if len(self.types) == 1 and self.items is None:
-            return f"type({value}) is not {next(iter(self.types)).__name__}"
+        if len(self.types) == 1 and self.items is None and (only := next(iter(self.types))).__module__ == "builtins":
+            return f"type({value}) is not {only.__name__}"
         scalar = f"type({value}) not in {self._scalars}"
         if self.items is None:
             return scalar

@@ -15,8 +15,8 @@ import pytest
 import jtorch as torch
 from jtorch.argument_errors import signatures
 from jtorch.binding import COMPOSITES
+from jtorch.dispatch import PUBLIC
 from jtorch.ops._declare import OPS, STATIC
-from jtorch.overridable import _IN_PYTHON
 from jtorch.static_types import static_of
 
 F = torch.nn.functional
@@ -174,7 +174,8 @@ def test_annotations_say_what_the_operator_tables_say() -> None:
     wrong = []
     for key, (path, name, annotation) in _declared().items():
         prefix, _, last = path.rpartition(".")
-        if f"torch.{path}" in _IN_PYTHON or "sparse" in path or key in _OTHERWISE:
+        entry = PUBLIC.get(f"torch.{path}")
+        if (entry is not None and not entry.native) or "sparse" in path or key in _OTHERWISE:
             continue
         operator = f"{prefix}_{last}" if prefix in ("linalg", "fft", "special") else last
         types = {p.type for s in signatures(operator, prefix == "Tensor", False) for p in s.parameters if p.name == name}
@@ -205,3 +206,11 @@ def test_a_zero_pivot_is_no_error_of_the_old_function() -> None:
     packed, pivots = torch.lu(torch.ones(2, 2))
     assert packed.tolist() == [[1.0, 1.0], [1.0, 0.0]]
     assert pivots.tolist() == [1, 2]
+
+
+def test_a_dtype_that_must_be_given() -> None:
+    g, y = torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5])
+    assert torch._softmax_backward_data(g, y, 0, torch.float64).dtype is torch.float64
+    assert torch._softmax_backward_data(g, y, 0, input_dtype=torch.float32).tolist() == [0.25, -0.25]
+    with pytest.raises(TypeError, match="_softmax_backward_data"):
+        torch._softmax_backward_data(g, y, 0, "float32")

@@ -34,17 +34,6 @@ def _log_softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
     return P["log_softmax"](self, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
-@kernel("_softmax_backward_data")
-def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
-    weighted = grad_output * output
-    return (weighted - output * weighted.sum(dim, True)).to(input_dtype)
-
-
-@kernel("_log_softmax_backward_data")
-def _log_softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
-    return (grad_output - output.exp() * grad_output.sum(dim, True)).to(input_dtype)
-
-
 _REDUCTIONS = ("none", "mean", "sum")
 
 

@@ -104,6 +104,7 @@ class Op(Facts):
     fits: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
     computes_out: bool = False
+    sequence: bool = False
     strides: str | None = None
     aten: str | None = None
     bounds: Callable[..., Any] | None = None

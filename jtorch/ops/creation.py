@@ -21,7 +21,7 @@ from .indexing import number_as
 
 def factory(**options: object):
     """Declares an op of the factory family."""
-    return op(**{"family": "factory", "differentiable": False, "method": False, **options})  # type: ignore[arg-type]
+    return op(**{"family": "factory", "differentiable": False, "method": False, "out": True, **options})  # type: ignore[arg-type]
 
 
 def like(**options: object):
@@ -129,7 +129,7 @@ def full(size: tuple[int, ...], fill_value: Number, *, dtype: Dtype | None = Non
     return jnp.broadcast_to(number_as(fill_value, wanted), _sizes("full", size))
 
 
-@factory(aten="scalar_tensor")
+@factory(out=False, aten="scalar_tensor")
 def scalar_tensor(s: Number, *, dtype: Dtype | None = None) -> Array:
     """A 0-dim tensor of one number, of the default floating type unless ``dtype`` says otherwise.
 
@@ -153,7 +153,7 @@ def _scalar(s: Number, *, dtype: Dtype) -> Array:
     return _cast(s, dtype)
 
 
-@factory(namespace="_C", aten="arange.start_step")
+@factory(namespace="_C", sequence=True, aten="arange.start_step")
 def _arange(start: Number, step: Number, length: int, *, dtype: Dtype | None = None) -> Array:
     """``start + step * i`` for ``i`` below ``length``; floats are computed in float64. The public function counts the length."""
     wanted = np.dtype(_default(dtype))
@@ -200,7 +200,7 @@ def _wide(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
 
-@factory(namespace="_C", aten="linspace")
+@factory(namespace="_C", sequence=True, aten="linspace")
 def _linspace(start: Number, end: Number, steps: int, *, dtype: Dtype | None = None) -> Array:
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
@@ -231,7 +231,7 @@ def _half_line(first: Array, last: Array, steps: int, dtype: np.dtype) -> Array:
     return rounded(jnp.where(i < steps // 2, forth, back), dtype)
 
 
-@factory(namespace="_C", aten="logspace")
+@factory(namespace="_C", sequence=True, aten="logspace")
 def _logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Dtype | None = None) -> Array:
     """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
     _steps(steps)
@@ -299,7 +299,7 @@ def _triangle_count(row: int, col: int, offset: int) -> int:
     return growing * (begin + offset + 1 + end + offset) // 2 + max(0, row - max(end, 0)) * col
 
 
-@factory(aten="tril_indices")
+@factory(out=False, aten="tril_indices")
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
     """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``.
 
@@ -319,7 +319,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     return _triangle_positions("tril_indices", row, col, offset, dtype, True)
 
 
-@factory(aten="triu_indices")
+@factory(out=False, aten="triu_indices")
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
     """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on.
 

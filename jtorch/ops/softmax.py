@@ -127,6 +127,41 @@ defvjp(softmax, _softmax_rule, saves=("result",))
 defvjp(log_softmax, _log_softmax_rule, saves=("result",))
 
 
+# The derivatives are operators of their own, which dispatch modes and wrapper classes see in backward passes.
+
+
+@op(method=False, aten="_softmax_backward_data")
+def _softmax_backward_data(grad_output: Array, output: Array, dim: int, input_dtype: Dtype) -> Array:
+    """The gradient of ``softmax``'s operand, from that of its result and the result.
+
+    Shapes: that of ``output``.
+
+    Dtypes: floating-point ones; the result is of ``input_dtype``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._softmax_backward_data(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]), 0, torch.float32)
+        tensor([ 0.2500, -0.2500])
+    """
+    return to_dtype(_softmax_grad(grad_output, output, dim), input_dtype)
+
+
+@op(method=False, aten="_log_softmax_backward_data")
+def _log_softmax_backward_data(grad_output: Array, output: Array, dim: int, input_dtype: Dtype) -> Array:
+    """The gradient of ``log_softmax``'s operand, from that of its result and the result.
+
+    Shapes: that of ``output``.
+
+    Dtypes: floating-point ones; the result is of ``input_dtype``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._log_softmax_backward_data(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 0.0]), 0, torch.float32)
+        tensor([ 0., -1.])
+    """
+    return to_dtype(_log_softmax_grad(grad_output, output, dim), input_dtype)
+
+
 @reduction(aliases=("special.logsumexp",), aten="logsumexp", autocast="cuda float32")
 def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -> Array:
     """The logarithm of the summed exponentials over ``dim``, without overflow.
