@@ -78,8 +78,14 @@ class _Distribution(importlib.metadata.Distribution):
         return Path(_ROOT) / path
 
 
-#: Modules of other packages that read a tensor's memory by its address, which here is not one, or have operators in C++; who adapts them.
-_ADAPTED = {"safetensors.torch": "jtorch._safetensors", "torchvision.extension": "jtorch._torchvision"}
+#: Modules of other packages that read a tensor's memory by its address, which here is not one, have operators in C++, or start Python
+#: anew; who adapts them.
+_ADAPTED = {
+    "safetensors.torch": "jtorch._safetensors",
+    "torchvision.extension": "jtorch._torchvision",
+    "lightning_fabric.strategies.launchers.subprocess_script": "jtorch._launching_again",
+    "lightning.fabric.strategies.launchers.subprocess_script": "jtorch._launching_again",
+}
 
 
 #: The packages that torch has too: under its name their modules and classes say so.

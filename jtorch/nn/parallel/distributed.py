@@ -97,6 +97,21 @@ class DistributedDataParallel(Module):
         """Says that all passes reach the same parameters."""
         self.static_graph = self.reducer.static = True
 
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """Facts about the module, under PyTorch's names; libraries look for advice to give in it."""
+        distributed = torch.distributed
+        return {
+            "world_size": distributed.get_world_size(self.process_group),
+            "rank": distributed.get_rank(self.process_group),
+            "module_name": type(self.module).__name__,
+            "backend_name": distributed.get_backend(self.process_group),
+            "find_unused_parameters": self.find_unused_parameters,
+            "gradient_as_bucket_view": self.gradient_as_bucket_view,
+            "broadcast_buffers": self.broadcast_buffers,
+            "static_graph": self.static_graph,
+            "num_parameter_tensors": len(self.reducer.parameters),
+        }
+
     def _states(self) -> list[torch.Tensor]:
         named = [*self.module.named_parameters(), *self.module.named_buffers()]
         return [t.detach() for name, t in named if name not in self.parameters_to_ignore]

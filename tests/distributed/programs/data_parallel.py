@@ -37,6 +37,8 @@ def check_gradients_are_those_of_the_whole_batch() -> None:
             assert torch.allclose(p, q, atol=1e-6), options
             assert torch.allclose(p.grad, q.grad, atol=1e-6), options
         assert next(iter(model.state_dict())) == "module.0.weight"
+        facts = model._get_ddp_logging_data()
+        assert (facts["world_size"], facts["rank"], facts["static_graph"]) == (WORLD, RANK, "static_graph" in options)
 
 
 def check_accumulation_without_exchange() -> None:
