@@ -58,3 +58,21 @@ def test_rows_are_renormalised_in_place() -> None:
     table = torch.tensor([[3.0, 4.0], [6.0, 8.0]])
     assert torch.embedding_renorm_(table, torch.tensor([1]), 5.0, 2.0) is table
     torch.testing.assert_close(table, torch.tensor([[3.0, 4.0], [3.0, 4.0]]))
+
+
+class Marked(torch.Tensor):
+    """A subclass that changes nothing."""
+
+
+@pytest.mark.parametrize("cls", [torch.Tensor, Marked])
+def test_the_same_memory_under_another_class(cls: type) -> None:
+    x = torch.arange(3.0, requires_grad=True)
+    y = x * 2
+    z = y.as_subclass(cls)
+    z *= 0.5
+    z[1:] += y[:2].clone()
+    y.mul_(3)
+    assert type(z) is cls and z._base is y and z.tolist() == y.tolist() == [0.0, 3.0, 9.0]
+    (z * z).sum().backward()
+    # z is 3 * (x0, x1 + x0, x2 + x1)
+    assert x.grad is not None and x.grad.tolist() == [18.0, 72.0, 54.0]
