@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 
 import jtorch as torch
@@ -27,6 +29,16 @@ def test_thresholds_of_expanded_tensors() -> None:
 def test_results_do_not_go_to_expanded_tensors_of_another_shape() -> None:
     with pytest.raises(RuntimeError, match=OVERLAP):
         torch.add(torch.ones(3), 1, out=torch.ones(3).expand(2, 3))
+
+
+@pytest.mark.parametrize("sign", "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift".split())
+def test_operators_do_not_write_where_they_read(sign: str) -> None:
+    x = torch.arange(4) if sign in ("iand", "ior", "ixor", "ilshift", "irshift") else torch.arange(4.0)
+    part = x[1:]
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+        getattr(operator, sign)(part, x[:3])
+    getattr(operator, sign)(part, x[1:])  # the same memory
+    assert x[0] == 0
 
 
 def test_masks_on_expanded_tensors_warn_of_both_functions() -> None:
