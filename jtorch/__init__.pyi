@@ -153,7 +153,10 @@ from .legacy_storages import HalfStorage as HalfStorage
 from .legacy_storages import IntStorage as IntStorage
 from .legacy_storages import LongStorage as LongStorage
 from .legacy_storages import ShortStorage as ShortStorage
+from .legacy_storages import Storage as Storage
+from .legacy_storages import _storage_classes as _storage_classes
 from .low_level import _addmm_activation as _addmm_activation
+from .low_level import _aminmax as _aminmax
 from .low_level import _assert_async as _assert_async
 from .low_level import _cast_Byte as _cast_Byte
 from .low_level import _cast_Char as _cast_Char
@@ -188,9 +191,11 @@ from math import nan as nan
 from math import pi as pi
 from .interop import *
 from .random import *
-from .core import Tensor as _CoreTensor
+from .utils.hooks import RemovableHandle as _RemovableHandle
 from .devices import device as _device
 from .dtypes import dtype as _dtype
+from .layouts import layout as _layout
+from .layouts import memory_format as _memory_format
 
 Number: TypeAlias = _int | _float | _bool | _complex
 
@@ -289,7 +294,11 @@ class _return_triangular_solve(NamedTuple):
     solution: Tensor
     cloned_coefficient: Tensor
 
-class Tensor(_CoreTensor):
+class _return_values(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class Tensor:
     """A multi-dimensional array with torch's semantics on a JAX array."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
@@ -317,7 +326,7 @@ class Tensor(_CoreTensor):
     def dtype(self) -> _dtype:
         """The type of the elements."""
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Tensor | None:
         """The gradient that ``backward`` has accumulated, or None."""
     @grad.setter
     def grad(self, value: Any) -> None: ...
@@ -445,12 +454,12 @@ class Tensor(_CoreTensor):
         """Whether an element equals ``element``."""
     def __deepcopy__(self, memo: Any) -> Tensor:
         """A copy with its own memory."""
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: Tensor) -> None:
         """Elements cannot be deleted."""
     def __div__(self, other: Tensor | Number) -> Tensor:
         """``self / other``, under Python 2's name."""
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-        """The data as a DLPack capsule."""
+        """The data as a DLPack capsule; on the CPU the memory is shared with whoever takes it, if NumPy has the dtype."""
     def __dlpack_device__(self) -> Any:
         """The DLPack device of the data."""
     def __eq__(self, other: Tensor | Number, /) -> Tensor:
@@ -575,7 +584,7 @@ class Tensor(_CoreTensor):
         """Divides ``input`` by ``other``."""
     def __xor__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in exactly one."""
-    def _addmm_activation(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: _bool = False) -> Tensor:
+    def _addmm_activation(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: _bool = False) -> Tensor:
         """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``."""
     def _autocast_to_full_precision(self, cuda_enabled: _bool, cpu_enabled: _bool) -> Tensor:
         """The tensor in float32, if it is of half precision and its device is among those asked for."""
@@ -619,19 +628,19 @@ class Tensor(_CoreTensor):
         """Not offered: only nested tensors have it: make them with torch.nested."""
     def _nnz(self, *args: Any, **kwargs: Any) -> Tensor:
         """The number of elements that have positions."""
-    def _philox_normal_(self, key: Any, mean: Any = 0, std: Any = 1) -> Tensor:
+    def _philox_normal_(self, key: Tensor, mean: Any = 0, std: Any = 1) -> Tensor:
         """Not offered: it draws from CUDA's generator by its key; use Tensor.normal_ and Tensor.uniform_ with a generator."""
-    def _philox_uniform_(self, key: Any, low: Any = 0, high: Any = 1) -> Tensor:
+    def _philox_uniform_(self, key: Tensor, low: Any = 0, high: Any = 1) -> Tensor:
         """Not offered: it draws from CUDA's generator by its key; use Tensor.normal_ and Tensor.uniform_ with a generator."""
     def _reduce_ex_internal(self, proto: Any) -> Tensor:
         """Not offered: it is a part of PyTorch's pickling; use Tensor.__reduce_ex__ or save."""
     def _rev_view_func_unsafe(self, new_base: Any) -> Tensor:
         """Not offered: it replays a view on another base, which PyTorch's functionalisation needs; views are recorded ..."""
-    def _sparse_mask_projection(self, mask: Any, accumulate_matches: Any = False) -> Tensor:
+    def _sparse_mask_projection(self, mask: Tensor, accumulate_matches: Any = False) -> Tensor:
         """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
     def _to_dense(self, dtype: _dtype | None = None, masked_grad: Any = None) -> Tensor:
         """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
-    def _to_sparse(self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor:
+    def _to_sparse(self, sparse_dim: Any = None, *, layout: _layout | None = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor:
         """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
     def _to_sparse_bsc(self, blocksize: Any, dense_dim: Any = None) -> Tensor:
         """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
@@ -755,7 +764,7 @@ class Tensor(_CoreTensor):
         """Any strided look at the tensor's storage."""
     def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """Makes the tensor look at its storage by other strides."""
-    def as_strided_scatter(self, src: Any, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+    def as_strided_scatter(self, src: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
     def as_subclass(self, cls: Any) -> Tensor:
         """The same data and history as an instance of a Tensor subclass."""
@@ -779,7 +788,7 @@ class Tensor(_CoreTensor):
         """The inverse hyperbolic tangent: infinite at -1 and 1, NaN outside for real numbers."""
     def atanh_(self) -> Tensor:
         """In-place form of ``atanh``."""
-    def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: _bool = False, inputs: Any = None) -> Any:
+    def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: _bool = False, inputs: Any = None) -> None:
         """Adds the gradient of this tensor to the ``grad`` of the leaves it depends on; see ``autograd.backward``."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape."""
@@ -789,7 +798,7 @@ class Tensor(_CoreTensor):
         """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros."""
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fills with ones of probability ``p`` (a number, or a tensor that broadcasts) and zeros."""
-    def bfloat16(self, memory_format: Any = ...) -> Tensor:
+    def bfloat16(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.bfloat16; itself if it has that dtype."""
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences."""
@@ -819,36 +828,36 @@ class Tensor(_CoreTensor):
         """In-place form of ``bitwise_xor``."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """The products of two batches of matrices, one by one, without broadcasting."""
-    def bool(self, memory_format: Any = ...) -> Tensor:
+    def bool(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.bool; itself if it has that dtype."""
     @overload
     def broadcast_to(self, size: Sequence[_int]) -> Tensor:
         """``input`` repeated along dimensions of size 1 to ``size``; a view."""
     @overload
     def broadcast_to(self, *size: _int) -> Tensor: ...
-    def byte(self, memory_format: Any = ...) -> Tensor:
+    def byte(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.uint8; itself if it has that dtype."""
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fills with numbers of the Cauchy distribution."""
     def ccol_indices(self) -> Tensor:
         """The places where the columns begin among the elements, and the end."""
-    def cdouble(self, memory_format: Any = ...) -> Tensor:
+    def cdouble(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.complex128; itself if it has that dtype."""
     def ceil(self) -> Tensor:
         """The smallest integer that is not less."""
     def ceil_(self) -> Tensor:
         """In-place form of ``ceil``."""
-    def cfloat(self, memory_format: Any = ...) -> Tensor:
+    def cfloat(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.complex64; itself if it has that dtype."""
-    def chalf(self, *, memory_format: Any = None) -> Tensor:
+    def chalf(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """Not offered: JAX has no complex numbers of half precision."""
-    def char(self, memory_format: Any = ...) -> Tensor:
+    def char(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.int8; itself if it has that dtype."""
     def cholesky(self, upper: _bool = False) -> Tensor:
         """The Cholesky factor of positive-definite matrices: ``linalg.cholesky``."""
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
         """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``."""
-    def cholesky_solve(self, input2: Any, upper: _bool = False) -> Tensor:
+    def cholesky_solve(self, input2: Tensor, upper: _bool = False) -> Tensor:
         """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``."""
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal size along a dimension (the last may be smaller)."""
@@ -868,7 +877,7 @@ class Tensor(_CoreTensor):
         """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``."""
     def clip_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
         """In-place form of ``clamp``."""
-    def clone(self, *, memory_format: Any = ...) -> Tensor:
+    def clone(self, *, memory_format: _memory_format | None = ...) -> Tensor:
         """A copy with its own memory; gradients pass through."""
     def coalesce(self) -> Tensor:
         """The tensor with its positions in order and each once: elements of one position are added."""
@@ -882,7 +891,7 @@ class Tensor(_CoreTensor):
         """In-place form of ``conj_physical``."""
     def const_data_ptr(self) -> Tensor:
         """``data_ptr()``, for readers."""
-    def contiguous(self, memory_format: Any = ...) -> Tensor:
+    def contiguous(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor itself if its memory is in that order, else a copy that is."""
     def copy_(self, other: Tensor | Number, non_blocking: _bool = False) -> Tensor:
         """Writes ``other``, broadcast and cast, into the tensor."""
@@ -904,13 +913,13 @@ class Tensor(_CoreTensor):
         """The number of elements over ``dim`` that are not zero, in int64."""
     def cov(self, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
         """The covariance matrix of the variables in the rows of ``input``, whose columns are observations."""
-    def cpu(self, memory_format: Any = ...) -> Tensor:
+    def cpu(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor on the host; itself if it is there."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """``linalg.cross`` along ``dim``, by default the first dimension of size 3."""
     def crow_indices(self) -> Tensor:
         """The places where the rows begin among the elements, and the end."""
-    def cuda(self, device: _device | str | _int | None = None, non_blocking: _bool = False, memory_format: Any = ...) -> Tensor:
+    def cuda(self, device: _device | str | _int | None = None, non_blocking: _bool = False, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor on a GPU; itself if it is there."""
     def cummax(self, dim: _int) -> _return_cummax:
         """Running maxima along ``dim`` and the last places so far where they stand."""
@@ -948,7 +957,7 @@ class Tensor(_CoreTensor):
         """A square matrix with all elements of ``input``, in order, on the given diagonal."""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of two dimensions, put last; ``offset`` counts upwards from the main one. A view."""
-    def diagonal_scatter(self, src: Any, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``."""
     def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
         """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``."""
@@ -972,7 +981,7 @@ class Tensor(_CoreTensor):
         """In-place form of ``div``."""
     def dot(self, tensor: Tensor) -> Tensor:
         """The sum of the products of two vectors' elements, without conjugation."""
-    def double(self, memory_format: Any = ...) -> Tensor:
+    def double(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.float64; itself if it has that dtype."""
     def dsplit(self, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along the third dimension."""
@@ -1038,11 +1047,11 @@ class Tensor(_CoreTensor):
         """Reverses the second dimension."""
     def flipud(self) -> Tensor:
         """Reverses the first dimension."""
-    def float(self, memory_format: Any = ...) -> Tensor:
+    def float(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.float32; itself if it has that dtype."""
     def float_power(self, exponent: Tensor | Number) -> Tensor:
         """Raises ``input`` to the power ``exponent`` in double precision."""
-    def float_power_(self, exponent: Any) -> Tensor:
+    def float_power_(self, exponent: Tensor | Number) -> Tensor:
         """In-place form of ``float_power``, for tensors of double precision."""
     def floor(self) -> Tensor:
         """The largest integer that is not greater."""
@@ -1096,7 +1105,7 @@ class Tensor(_CoreTensor):
         """Whether ``input > other``."""
     def gt_(self, other: Tensor | Number) -> Tensor:
         """In-place form of ``gt``."""
-    def half(self, memory_format: Any = ...) -> Tensor:
+    def half(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.float16; itself if it has that dtype."""
     def hardshrink(self, lambd: _int | _float = 0.5) -> Tensor:
         """0 within ``[-lambd, lambd]``, ``input`` outside."""
@@ -1108,7 +1117,7 @@ class Tensor(_CoreTensor):
         """In-place form of ``heaviside``."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
         """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes ..."""
-    def histogram(self, bins: Any = 100, *, range: Any = None, weight: Any = None, density: _bool = False) -> Any:
+    def histogram(self, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any:
         """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges."""
     def hsplit(self, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along columns (along the only dimension of a vector)."""
@@ -1156,13 +1165,13 @@ class Tensor(_CoreTensor):
         """The positions of the elements, one a column."""
     def inner(self, other: Tensor) -> Tensor:
         """The inner products over the last dimension of both; with a scalar, the product."""
-    def int(self, memory_format: Any = ...) -> Tensor:
+    def int(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.int32; itself if it has that dtype."""
     def int_repr(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def inverse(self) -> Tensor:
         """The inverses of square matrices: ``linalg.inv``."""
-    def ipu(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: Any = None) -> Tensor:
+    def ipu(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: _memory_format | None = None) -> Tensor:
         """Not offered: XLA has no such device."""
     def is_coalesced(self) -> _bool:
         """Whether the positions are known to be in order and each once."""
@@ -1170,7 +1179,7 @@ class Tensor(_CoreTensor):
         """Whether the dtype is complex."""
     def is_conj(self) -> _bool:
         """Whether the tensor is a view that shows the conjugates of the numbers in memory."""
-    def is_contiguous(self, memory_format: Any = None) -> _bool:
+    def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
         """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``)."""
     def is_distributed(self) -> Tensor:
         """False: no tensor here is one of several parts that processes hold for each other."""
@@ -1208,7 +1217,7 @@ class Tensor(_CoreTensor):
         """Whether elements have no imaginary part."""
     def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
         """The signal whose ``stft`` is nearest to ``input``: windows are added up where they overlap, and divided by their ..."""
-    def item(self) -> Any:
+    def item(self) -> _int | _float | _bool:
         """The only element as a Python number."""
     def jax(self) -> _jax.Array:
         """The tensor's data as a ``jax.Array`` (running what is pending); inside a JAX transformation, its tracer."""
@@ -1294,7 +1303,7 @@ class Tensor(_CoreTensor):
         """In-place form of ``logit``."""
     def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
         """The logarithm of the summed exponentials over ``dim``, without overflow."""
-    def long(self, memory_format: Any = ...) -> Tensor:
+    def long(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.int64; itself if it has that dtype."""
     def lstsq(self, other: Tensor | Number) -> Any:
         """Removed: use ``linalg.lstsq``."""
@@ -1318,7 +1327,7 @@ class Tensor(_CoreTensor):
         """``input`` with the elements of ``source``, in order, at the places where ``mask`` is true."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
         """In-place form of ``masked_scatter``."""
-    def masked_select(self, mask: Any) -> Tensor:
+    def masked_select(self, mask: Tensor) -> Tensor:
         """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on ..."""
     def matmul(self, other: Tensor) -> Tensor:
         """The matrix product of two tensors, over the broadcast of their leading dimensions."""
@@ -1326,16 +1335,29 @@ class Tensor(_CoreTensor):
         """The exponentials of square matrices, by scaling, squaring and a Padé approximation."""
     def matrix_power(self, n: _int) -> Tensor:
         """``linalg.matrix_power``."""
-    def max(self, dim: Any = None, keepdim: _bool = False, *, other: Tensor | Number | None = None) -> Any:
+    @overload
+    def max(self) -> Tensor:
         """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ..."""
+    @overload
+    def max(self, dim: _int, keepdim: _bool = False) -> _return_values: ...
+    @overload
+    def max(self, other: Tensor) -> Tensor: ...
     def maximum(self, other: Tensor) -> Tensor:
         """The larger of each pair; NaN if one is NaN."""
     def mean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """Averages over ``dim``, or over everything."""
-    def median(self, dim: _int | None = None, keepdim: _bool = False) -> Any:
+    @overload
+    def median(self) -> Tensor:
         """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if ..."""
-    def min(self, dim: Any = None, keepdim: _bool = False, *, other: Tensor | Number | None = None) -> Any:
+    @overload
+    def median(self, dim: _int, keepdim: _bool = False) -> _return_values: ...
+    @overload
+    def min(self) -> Tensor:
         """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ..."""
+    @overload
+    def min(self, dim: _int, keepdim: _bool = False) -> _return_values: ...
+    @overload
+    def min(self, other: Tensor) -> Tensor: ...
     def minimum(self, other: Tensor) -> Tensor:
         """The smaller of each pair; NaN if one is NaN."""
     def mm(self, mat2: Tensor) -> Tensor:
@@ -1350,7 +1372,7 @@ class Tensor(_CoreTensor):
         """Moves dimensions to other places; the rest keep their order. A view."""
     def msort(self) -> Tensor:
         """Sorts along the first dimension."""
-    def mtia(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: Any = None) -> Tensor:
+    def mtia(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: _memory_format | None = None) -> Tensor:
         """Not offered: XLA has no such device."""
     def mul(self, other: Tensor | Number) -> Tensor:
         """Multiplies; of bool operands it is the logical and."""
@@ -1374,8 +1396,11 @@ class Tensor(_CoreTensor):
         """In-place form of ``nan_to_num``."""
     def nanmean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """Averages over ``dim`` the elements that are not NaN; where there is none, the result is NaN."""
-    def nanmedian(self, dim: _int | None = None, keepdim: _bool = False) -> Any:
+    @overload
+    def nanmedian(self) -> Tensor:
         """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values`` and ``indices``."""
+    @overload
+    def nanmedian(self, dim: _int, keepdim: _bool = False) -> _return_values: ...
     def nanquantile(self, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
         """The quantiles of the elements that are not NaN; see ``quantile``."""
     def nansum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
@@ -1400,19 +1425,19 @@ class Tensor(_CoreTensor):
         """In-place form of ``neg``."""
     def nelement(self) -> _int:
         """The number of elements."""
-    def new(self, *args: Any, device: _device | str | _int | None = None) -> Tensor:
+    def new(self, *args: Any, **kwargs: Any) -> Tensor:
         """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a ..."""
-    def new_empty(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
+    def new_empty(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of values that the caller means to overwrite, of this tensor's dtype and device unless they are given."""
-    def new_empty_strided(self, size: Sequence[_int], stride: Sequence[_int], dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    def new_empty_strided(self, size: Sequence[_int], stride: Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
         """``empty_strided`` of this tensor's dtype and device unless they are given."""
-    def new_full(self, size: Sequence[_int], fill_value: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False) -> Tensor:
+    def new_full(self, size: Sequence[_int], fill_value: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False) -> Tensor:
         """A tensor of one number, of this tensor's dtype and device unless they are given."""
-    def new_ones(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
+    def new_ones(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of ones, of this tensor's dtype and device unless they are given."""
-    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False) -> Tensor:
+    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False) -> Tensor:
         """A new tensor with a copy of ``data``, of this tensor's dtype and device unless they are given."""
-    def new_zeros(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: Any = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
+    def new_zeros(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of zeros, of this tensor's dtype and device unless they are given."""
     def nextafter(self, other: Tensor) -> Tensor:
         """The next representable number after ``input`` in the direction of ``other``."""
@@ -1434,9 +1459,9 @@ class Tensor(_CoreTensor):
         """The number of elements."""
     def numpy(self, *, force: _bool = False) -> _np.ndarray[Any, _np.dtype[Any]]:
         """The data as a NumPy array on the same memory: changes made on either side are seen on the other."""
-    def orgqr(self, input2: Any) -> Tensor:
+    def orgqr(self, input2: Tensor) -> Tensor:
         """The first columns of the product of Householder reflections: ``linalg.householder_product``."""
-    def ormqr(self, input2: Any, input3: Any, left: _bool = True, transpose: _bool = False) -> Tensor:
+    def ormqr(self, input2: Tensor, input3: Any, left: _bool = True, transpose: _bool = False) -> Tensor:
         """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of ..."""
     def outer(self, vec2: Tensor) -> Tensor:
         """All products of an element of one vector and one of another."""
@@ -1446,7 +1471,7 @@ class Tensor(_CoreTensor):
     @overload
     def permute(self, *dims: _int) -> Tensor: ...
     def pin_memory(self, device: _device | str | _int | None = None) -> Tensor:
-        """The tensor itself: JAX manages host memory itself."""
+        """The tensor itself where there is an accelerator, for which JAX manages the host's memory itself."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """The pseudoinverses: ``linalg.pinv`` with ``rtol=rcond``."""
     def polygamma(self, n: _int) -> Tensor:
@@ -1455,9 +1480,9 @@ class Tensor(_CoreTensor):
         """In-place form of ``polygamma``."""
     def positive(self) -> Tensor:
         """Returns ``input`` itself."""
-    def pow(self, exponent: Any) -> Tensor:
+    def pow(self, exponent: Tensor | Number) -> Tensor:
         """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
-    def pow_(self, exponent: Any) -> Tensor:
+    def pow_(self, exponent: Tensor | Number) -> Tensor:
         """In-place form of ``pow``."""
     def prelu(self, weight: Tensor) -> Tensor:
         """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1)."""
@@ -1468,19 +1493,19 @@ class Tensor(_CoreTensor):
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """In-place form of ``put``."""
     def q_per_channel_axis(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def q_per_channel_scales(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def q_per_channel_zero_points(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def q_scale(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def q_zero_point(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def qr(self, some: _bool = True) -> _return_qr:
         """The factors of ``linalg.qr``, complete unless ``some``."""
     def qscheme(self) -> Tensor:
-        """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+        """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
     def quantile(self, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
         """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one."""
     def rad2deg(self) -> Tensor:
@@ -1497,9 +1522,9 @@ class Tensor(_CoreTensor):
         """In-place form of ``reciprocal``."""
     def record_stream(self, s: Any) -> Any:
         """Nothing to do: XLA keeps memory alive as long as it is used. It is accepted so that programs for CUDA run."""
-    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+    def register_hook(self, hook: Callable[[Any], Any]) -> _RemovableHandle:
         """Calls ``hook`` with the gradient of this tensor each time it is computed; what it returns replaces the gradient."""
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Any:
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> _RemovableHandle:
         """Calls ``hook`` with this leaf after a gradient was added to its ``grad``."""
     def reinforce(self, reward: Any) -> Tensor:
         """Removed: use ``torch.distributions`` and its ``log_prob``."""
@@ -1533,11 +1558,11 @@ class Tensor(_CoreTensor):
         """``self.reshape(other.size())``."""
     def resize(self, *sizes: Any) -> Tensor:
         """The tensor in another size of as many elements; an old name of ``reshape``."""
-    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
+    def resize_(self, *sizes: Any, size: Any = None, memory_format: _memory_format | None = None) -> Tensor:
         """Gives the tensor another size; its elements are those of its memory from its first one on, in order."""
     def resize_as(self, tensor: Any) -> Tensor:
         """``resize`` to the size of another tensor."""
-    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> Tensor:
+    def resize_as_(self, the_template: Any, *, memory_format: _memory_format | None = None) -> Tensor:
         """``resize_`` to the size of another tensor."""
     def resize_as_sparse_(self, the_template: Any) -> Tensor:
         """Changes the size of a sparse tensor in place to that of another."""
@@ -1575,7 +1600,7 @@ class Tensor(_CoreTensor):
         """In-place form of ``scatter_reduce``."""
     def select(self, dim: _int, index: _int) -> Tensor:
         """One element of a dimension, which disappears; a view."""
-    def select_scatter(self, src: Any, dim: _int, index: _int) -> Tensor:
+    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
         """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``."""
     def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor:
         """Makes the tensor look at the memory of another tensor, of a storage, or at none."""
@@ -1585,7 +1610,7 @@ class Tensor(_CoreTensor):
         """In-place form of ``sgn``."""
     def share_memory_(self) -> Tensor:
         """Not offered: JAX arrays cannot lie in memory that processes share."""
-    def short(self, memory_format: Any = ...) -> Tensor:
+    def short(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.int16; itself if it has that dtype."""
     def sigmoid(self) -> Tensor:
         """``1 / (1 + exp(-input))``."""
@@ -1609,15 +1634,18 @@ class Tensor(_CoreTensor):
         """The hyperbolic sine."""
     def sinh_(self) -> Tensor:
         """In-place form of ``sinh``."""
-    def size(self, dim: _int | None = None) -> Any:
+    @overload
+    def size(self, dim: None = None) -> Size:
         """The sizes of all dimensions, or of one."""
-    def slice_inverse(self, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+    @overload
+    def size(self, dim: _int) -> _int: ...
+    def slice_inverse(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s memory."""
-    def slice_scatter(self, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+    def slice_scatter(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``."""
     def slogdet(self) -> _return_slogdet:
         """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``."""
-    def smm(self, mat2: Any) -> Tensor:
+    def smm(self, mat2: Tensor) -> Tensor:
         """A sparse matrix times a dense one, as a sparse matrix."""
     def softmax(self, dim: _int, dtype: _dtype | None = None) -> Tensor:
         """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given."""
@@ -1627,7 +1655,7 @@ class Tensor(_CoreTensor):
         """The elements along ``dim`` in order, and the places they came from; NaN counts as largest."""
     def sparse_dim(self) -> Tensor:
         """How many dimensions are indexed: none of a dense tensor."""
-    def sparse_mask(self, mask: Any) -> Tensor:
+    def sparse_mask(self, mask: Tensor) -> Tensor:
         """The elements at the places that a sparse ``mask`` specifies, as a sparse tensor."""
     def sparse_resize_(self, *args: Any, **kwargs: Any) -> Tensor:
         """The tensor itself in another size, with so many sparse and dense dimensions."""
@@ -1649,7 +1677,7 @@ class Tensor(_CoreTensor):
         """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view."""
     def squeeze_(self, dim: Any = None) -> Tensor:
         """In-place form of ``squeeze``."""
-    def sspaddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix."""
     def std(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The standard deviation over ``dim``, or of everything: the root of ``var``."""
@@ -1661,8 +1689,11 @@ class Tensor(_CoreTensor):
         """Elements before the first one in the storage."""
     def storage_type(self) -> Tensor:
         """The old class for storages of the tensor's dtype."""
-    def stride(self, dim: _int | None = None) -> Any:
+    @overload
+    def stride(self, dim: None = None) -> tuple[_int, ...]:
         """Elements to step in memory from one index to the next, for each dimension or one."""
+    @overload
+    def stride(self, dim: _int) -> _int: ...
     def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """Subtracts ``alpha * other`` from ``input``."""
     def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
@@ -1677,13 +1708,13 @@ class Tensor(_CoreTensor):
         """The tensor summed over the dimensions along which ``size`` would have to be repeated."""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> _return_svd:
         """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros."""
-    def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
+    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Exchanges two dimensions; a view."""
-    def swapaxes_(self, axis0: Any, axis1: Any) -> Tensor:
+    def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
         """In-place form of ``swapaxes``."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Exchanges two dimensions; a view."""
-    def swapdims_(self, dim0: Any, dim1: Any) -> Tensor:
+    def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
         """In-place form of ``swapdims``."""
     def symeig(self, eigenvectors: _bool = False) -> Tensor:
         """Removed: use ``linalg.eigh``."""
@@ -1715,7 +1746,7 @@ class Tensor(_CoreTensor):
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _bool | None = None) -> Tensor:
         """The tensor with all its elements: a dense tensor itself."""
     def to_mkldnn(self, dtype: _dtype | None = None) -> Tensor:
-        """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
+        """A copy in the opaque layout ``torch._mkldnn``, for the operations that PyTorch gives to MKL-DNN. XLA lays out its ..."""
     def to_padded_tensor(self, padding: Any, output_size: Any = None) -> Tensor:
         """Not offered: only nested tensors have it: make them with torch.nested."""
     def to_sparse(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -1738,7 +1769,7 @@ class Tensor(_CoreTensor):
         """The sum of a matrix' diagonal."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Exchanges two dimensions; a view."""
-    def transpose_(self, dim0: Any, dim1: Any) -> Tensor:
+    def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """In-place form of ``transpose``."""
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> _return_triangular_solve:
         """The solution of ``A X = input`` for triangular ``A`` (of ``A.T X = input`` with ``transpose``), and a copy of ``A``."""
@@ -1758,8 +1789,11 @@ class Tensor(_CoreTensor):
         """The integer part: rounds towards zero."""
     def trunc_(self) -> Tensor:
         """In-place form of ``trunc``."""
-    def type(self, dtype: _dtype | None = None, non_blocking: _bool = False) -> Any:
+    @overload
+    def type(self, dtype: None = None, non_blocking: _bool = False) -> str:
         """The name of the tensor's type, such as ``torch.FloatTensor``; with an argument the tensor in that dtype."""
+    @overload
+    def type(self, dtype: _dtype | str | type[Any], non_blocking: _bool = False) -> Tensor: ...
     def type_as(self, other: Tensor | Number) -> Tensor:
         """The tensor in the dtype and on the device of ``other``."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1792,19 +1826,24 @@ class Tensor(_CoreTensor):
         """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1."""
     def vdot(self, other: Tensor) -> Tensor:
         """The sum of the products of two vectors' elements, those of ``input`` conjugated."""
-    def view(self, *size: Any, **kwargs: Any) -> Tensor:
+    @overload
+    def view(self, dtype: _dtype) -> Tensor:
         """The same memory in another shape, or as another dtype."""
+    @overload
+    def view(self, size: Sequence[_int]) -> Tensor: ...
+    @overload
+    def view(self, *size: _int) -> Tensor: ...
     def view_as(self, other: Tensor | Number) -> Tensor:
         """``self.view(other.size())``."""
     def vsplit(self, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
         """``tensor_split`` along rows."""
-    def where(self, condition: Any, other: Tensor | Number) -> Any:
+    def where(self, condition: Any, other: Tensor | Number) -> Tensor:
         """Keeps elements where ``condition`` holds and takes those of ``other`` elsewhere."""
     def xlogy(self, other: Tensor | Number) -> Tensor:
         """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
     def xlogy_(self, other: Tensor | Number) -> Tensor:
         """In-place form of ``xlogy``."""
-    def xpu(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: Any = None) -> Tensor:
+    def xpu(self, device: _device | str | _int | None = None, non_blocking: Any = False, memory_format: _memory_format | None = None) -> Tensor:
         """Not offered: XLA has no such device."""
     def zero_(self) -> Tensor:
         """Writes zero everywhere."""
@@ -1816,6 +1855,8 @@ def _conj(input: Tensor) -> Tensor:
     """``conj`` of a complex tensor; a view."""
 def _conj_physical(input: Tensor) -> Tensor:
     """``conj_physical``; real tensors are returned as they are."""
+def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int) -> Tensor:
+    """Packs a matrix of int32 from 0 to 15, two to a byte: the even columns in the lower half."""
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``, divided by ``1 - x``."""
 def _foreach_abs(self: Any) -> Tensor:
@@ -1858,9 +1899,9 @@ def _foreach_clamp_min(self: Any, other: Tensor | Number | None = None, *, scala
     """``torch.clamp_min`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
 def _foreach_clamp_min_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
     """In-place form of ``_foreach_clamp_min``."""
-def _foreach_clone(self: Any, *, memory_format: Any = None) -> Tensor:
+def _foreach_clone(self: Any, *, memory_format: _memory_format | None = None) -> Tensor:
     """A copy of each tensor of a list."""
-def _foreach_copy_(self: Any, src: Any, non_blocking: _bool = False) -> Tensor:
+def _foreach_copy_(self: Any, src: Tensor, non_blocking: _bool = False) -> Tensor:
     """``Tensor.copy_`` of the items of two lists."""
 def _foreach_cos(self: Any) -> Tensor:
     """``torch.cos`` of each tensor of a list."""
@@ -1898,9 +1939,9 @@ def _foreach_frac(self: Any) -> Tensor:
     """``torch.frac`` of each tensor of a list."""
 def _foreach_frac_(self: Any) -> Tensor:
     """``Tensor.frac_`` of each tensor of a list."""
-def _foreach_lerp(self: Any, tensors1: Any, weights: Any = None, *, weight: Any = None) -> Tensor:
+def _foreach_lerp(self: Any, tensors1: Any, weights: Any = None, *, weight: Tensor | None = None) -> Tensor:
     """``torch.lerp`` of each tensor of two lists, with one weight or a list of them."""
-def _foreach_lerp_(self: Any, tensors1: Any, weights: Any = None, *, weight: Any = None) -> Tensor:
+def _foreach_lerp_(self: Any, tensors1: Any, weights: Any = None, *, weight: Tensor | None = None) -> Tensor:
     """In-place form of ``_foreach_lerp``."""
 def _foreach_lgamma(self: Any) -> Tensor:
     """``torch.lgamma`` of each tensor of a list."""
@@ -1932,7 +1973,7 @@ def _foreach_minimum(self: Any, other: Tensor | Number | None = None, *, scalar:
     """``torch.clamp_max`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
 def _foreach_minimum_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
     """In-place form of ``_foreach_minimum``."""
-def _foreach_mm(self: Any, mat2: Any) -> Tensor:
+def _foreach_mm(self: Any, mat2: Tensor) -> Tensor:
     """The matrix products of the items of two lists."""
 def _foreach_mul(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
     """``torch.mul`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
@@ -1944,9 +1985,9 @@ def _foreach_neg_(self: Any) -> Tensor:
     """``Tensor.neg_`` of each tensor of a list."""
 def _foreach_norm(self: Any, ord: Any = 2, dtype: _dtype | None = None) -> Tensor:
     """The vector norm of each tensor of a list, over all its elements."""
-def _foreach_pow(self: Any, exponent: Any) -> Tensor:
+def _foreach_pow(self: Any, exponent: Tensor | Number) -> Tensor:
     """``torch.pow`` of each tensor of a list and a number or the items of a list; or of a number and each tensor of a list."""
-def _foreach_pow_(self: Any, exponent: Any) -> Tensor:
+def _foreach_pow_(self: Any, exponent: Tensor | Number) -> Tensor:
     """In-place form of ``_foreach_pow``."""
 def _foreach_powsum(self: Any, ord: Any = 2, dtype: _dtype | None = None) -> Tensor:
     """The sum of the absolute values to the power ``ord`` of each tensor of a list: its norm before the root."""
@@ -2008,7 +2049,7 @@ def _is_any_true(self: Tensor) -> Tensor:
     """Whether any element of a bool tensor is true."""
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: _dtype) -> Tensor:
     """The gradient of ``log_softmax``'s operand, from that of its result and the result."""
-def _make_dep_token(*, memory_format: Any = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def _make_dep_token(*, memory_format: _memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
 def _neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
@@ -2022,6 +2063,10 @@ def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations ``self``."""
 def _sym_sqrt(a: Any) -> Tensor:
     """The square root of a number."""
+def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _int, qScaleAndZeros: Tensor) -> Tensor:
+    """``input @ weight.T`` for a weight of four bits ``q``: in groups of ``qGroupSize`` columns it is ``(q - 8) * scale + ..."""
+def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
+    """``input @ (mat2 * scales[:, None]).T`` for a matrix ``mat2`` of int8, whose rows have a scale each."""
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers the magnitude, which is real."""
 def abs_(input: Tensor) -> Tensor:
@@ -2080,7 +2125,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle in the complex plane: of real numbers 0 or pi, and NaN for NaN."""
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether any element over ``dim`` is true (not zero)."""
-def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """``arange(end)``, ``arange(start, end, step=1)``: numbers from ``start`` (0) up to, but without, ``end``."""
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers."""
@@ -2122,7 +2167,7 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: _int | No
     """Makes the tensor look at its storage by other strides."""
 def as_strided_copy(input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of what ``as_strided`` gives."""
-def as_strided_scatter(input: Tensor, src: Any, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``."""
 def as_tensor(data: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None) -> Tensor:
     """``data`` as a tensor: itself if it is one already, sharing the memory of a NumPy array, else a copy."""
@@ -2146,39 +2191,54 @@ def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent: infinite at -1 and 1, NaN outside for real numbers."""
 def atanh_(input: Tensor) -> Tensor:
     """In-place form of ``atanh``."""
-def atleast_1d(*tensors: Any) -> Any:
+@overload
+def atleast_1d(input: Tensor, /) -> Tensor:
     """Tensors with at least one dimension; 0-dim ones become vectors of one element. Several give a tuple."""
-def atleast_2d(*tensors: Any) -> Any:
+@overload
+def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_1d(first: Tensor, second: Tensor, /, *others: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_2d(input: Tensor, /) -> Tensor:
     """Tensors with at least two dimensions; vectors become rows. Several give a tuple."""
-def atleast_3d(*tensors: Any) -> Any:
+@overload
+def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_2d(first: Tensor, second: Tensor, /, *others: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_3d(input: Tensor, /) -> Tensor:
     """Tensors with at least three dimensions: a vector of n becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1)."""
+@overload
+def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_3d(first: Tensor, second: Tensor, /, *others: Tensor) -> tuple[Tensor, ...]: ...
 def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
     """The average of each window of a sequence; padding counts as zeros, or not at all without ``count_include_pad``."""
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape."""
-def bartlett_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def bartlett_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Bartlett window: a triangle that reaches zero. ``periodic`` as for ``hann_window``."""
-def batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """``nn.functional.batch_norm``, without its check for single values."""
-def batch_norm_backward_elemt(grad_out: Any, input: Tensor, mean: Any, invstd: Any, weight: Any, sum_dy: Any, sum_dy_xmu: Any, count: Any) -> Tensor:
+def batch_norm_backward_elemt(grad_out: Any, input: Tensor, mean: Any, invstd: Any, weight: Tensor | None, sum_dy: Any, sum_dy_xmu: Any, count: Any) -> Tensor:
     """The gradient of normalisation from the sums over all processes, each of which saw ``count`` elements a channel."""
-def batch_norm_backward_reduce(grad_out: Any, input: Tensor, mean: Any, invstd: Any, weight: Any, input_g: _bool, weight_g: _bool, bias_g: _bool) -> Tensor:
+def batch_norm_backward_reduce(grad_out: Any, input: Tensor, mean: Any, invstd: Any, weight: Tensor | None, input_g: _bool, weight_g: _bool, bias_g: _bool) -> Tensor:
     """The sums that the gradient of normalisation needs from all processes, and the gradients of weight and bias (None if ..."""
-def batch_norm_elemt(input: Tensor, weight: Any, bias: Any, mean: Any, invstd: Any, eps: _float, *, out: Tensor | None = None) -> Tensor:
+def batch_norm_elemt(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, invstd: Any, eps: _float, *, out: Tensor | None = None) -> Tensor:
     """Normalises channels by given moments: ``(input - mean) * invstd * weight + bias``."""
-def batch_norm_gather_stats(input: Tensor, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: _float, eps: _float, count: _int) -> Tensor:
+def batch_norm_gather_stats(input: Tensor, mean: Any, invstd: Any, running_mean: Tensor | None, running_var: Tensor | None, momentum: _float, eps: _float, count: _int) -> Tensor:
     """``batch_norm_gather_stats_with_counts`` for processes that all saw ``count`` elements a channel."""
-def batch_norm_gather_stats_with_counts(input: Tensor, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: _float, eps: _float, counts: Any) -> Tensor:
+def batch_norm_gather_stats_with_counts(input: Tensor, mean: Any, invstd: Any, running_mean: Tensor | None, running_var: Tensor | None, momentum: _float, eps: _float, counts: Any) -> Tensor:
     """The moments of all processes from those of each, which stand in rows; running statistics are moved towards them in ..."""
 def batch_norm_stats(input: Tensor, eps: _float) -> Tensor:
     """The mean of each channel, and one over the root of its variance and ``eps``."""
-def batch_norm_update_stats(input: Tensor, running_mean: Any, running_var: Any, momentum: _float) -> Tensor:
+def batch_norm_update_stats(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: _float) -> Tensor:
     """The mean and variance of each channel, towards which the running statistics are moved in place."""
 def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every ``k``."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Any, weight: Any = None, pos_weight: Any = None, reduction: _int = 0) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Any = None, reduction: _int = 0) -> Tensor:
     """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: none 0, mean 1, sum 2."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences."""
@@ -2196,7 +2256,7 @@ def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: 
     """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is negative or as many as there ..."""
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The bits set in exactly one."""
-def blackman_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def blackman_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Blackman window: three cosine terms. ``periodic`` as for ``hann_window``."""
 @overload
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
@@ -2240,10 +2300,10 @@ def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) 
     """The Cholesky factor of positive-definite matrices: ``linalg.cholesky``."""
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``."""
-def cholesky_solve(input: Tensor, input2: Any, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``."""
 def choose_qparams_optimized(input: Tensor, numel: Any, n_bins: Any, ratio: Any, bit_width: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal size along a dimension (the last may be smaller)."""
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -2262,7 +2322,7 @@ def clip(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number
     """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``."""
 def clip_(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
     """In-place form of ``clamp``."""
-def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
+def clone(input: Tensor, *, memory_format: _memory_format | None = ...) -> Tensor:
     """A copy with its own memory; gradients pass through."""
 def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what ``Tensor.col_indices`` gives."""
@@ -2314,7 +2374,7 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine."""
 def cosh_(input: Tensor) -> Tensor:
     """In-place form of ``cosh``."""
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
     """``nn.functional.cosine_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """The cosine of the angle between vectors along ``dim``, whose lengths count as at least ``eps``."""
@@ -2326,21 +2386,21 @@ def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor 
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3."""
 def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what ``Tensor.crow_indices`` gives."""
-def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
+def ctc_loss(log_probs: Tensor, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
     """``nn.functional.ctc_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
-def cudnn_affine_grid_generator(theta: Any, N: Any, C: Any, H: Any, W: Any) -> Tensor:
+def cudnn_affine_grid_generator(theta: Tensor, N: Any, C: Any, H: Any, W: Any) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
-def cudnn_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, exponential_average_factor: Any, epsilon: Any, *, out: Tensor | None = None) -> Tensor:
+def cudnn_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: Any, exponential_average_factor: Any, epsilon: Any, *, out: Tensor | None = None) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
-def cudnn_convolution(input: Tensor, weight: Any, padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any, allow_tf32: Any, *, out: Tensor | None = None) -> Tensor:
+def cudnn_convolution(input: Tensor, weight: Tensor | None, padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any, allow_tf32: Any, *, out: Tensor | None = None) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
-def cudnn_convolution_add_relu(input: Tensor, weight: Any, z: Any, alpha: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+def cudnn_convolution_add_relu(input: Tensor, weight: Tensor | None, z: Any, alpha: Any, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
-def cudnn_convolution_relu(input: Tensor, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+def cudnn_convolution_relu(input: Tensor, weight: Tensor | None, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
-def cudnn_convolution_transpose(input: Tensor, weight: Any, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any, allow_tf32: Any) -> Tensor:
+def cudnn_convolution_transpose(input: Tensor, weight: Tensor | None, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any, allow_tf32: Any) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
-def cudnn_grid_sampler(input: Tensor, grid: Any) -> Tensor:
+def cudnn_grid_sampler(input: Tensor, grid: Tensor) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
 def cudnn_is_acceptable(input: Tensor) -> Tensor:
     """Not offered: it is an entry of cuDNN, which XLA calls where it is faster; use the function without the prefix."""
@@ -2376,7 +2436,7 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
     """The diagonal of two dimensions, put last; ``offset`` counts upwards from the main one. A view."""
 def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """A copy of what ``diagonal`` gives."""
-def diagonal_scatter(input: Tensor, src: Any, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``."""
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``."""
@@ -2394,7 +2454,7 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ..."""
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place form of ``dropout``."""
-def dsmm(input: Tensor, mat2: Any) -> Tensor:
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """``mm``, under an old name."""
 def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
     """``tensor_split`` along the third dimension."""
@@ -2406,22 +2466,22 @@ def einsum(*args: Any) -> Tensor:
     """Sums products of elements, as an equation over the operands' dimensions says: ``einsum("ij,jk->ik", a, b)``."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient."""
-def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
+def embedding_bag(weight: Tensor | None, indices: Any, offsets: Any, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
     """``nn.functional.embedding_bag`` with ``mode`` 0, 1 or 2 for sum, mean and maximum, and what its gradient needs."""
 def embedding_renorm_(input: Tensor, indices: Any, max_norm: _float, norm_type: _float) -> Tensor:
     """Scales the rows of ``input`` at ``indices`` whose ``norm_type`` norm is above ``max_norm`` down to it, in place."""
 @overload
-def empty(size: Sequence[_int], *, dtype: _dtype | None = None, memory_format: Any = ..., out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def empty(size: Sequence[_int], *, dtype: _dtype | None = None, memory_format: _memory_format | None = ..., out: Tensor | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor whose values the caller means to overwrite."""
 @overload
-def empty(*size: _int, dtype: _dtype | None = None, memory_format: Any = ..., out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
-def empty_like(input: Tensor, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def empty(*size: _int, dtype: _dtype | None = None, memory_format: _memory_format | None = ..., out: Tensor | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
+def empty_like(input: Tensor, *, memory_format: _memory_format | None = ..., dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor in the form of another one whose values the caller means to overwrite."""
-def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
-def empty_quantized(size: Any, qtensor: Any, *, memory_format: Any = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
-def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_quantized(size: Any, qtensor: Any, *, memory_format: _memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here)."""
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements are equal."""
@@ -2451,19 +2511,19 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``exp(input) - 1``, exact near 0."""
 def expm1_(input: Tensor) -> Tensor:
     """In-place form of ``expm1``."""
-def eye(n: _int, m: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def eye(n: _int, m: _int | None = None, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """An ``n`` by ``m`` matrix (square by default) with ones on the diagonal and zeros elsewhere."""
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor:
     """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make with a scale and zero point for ..."""
 def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int) -> Tensor:
     """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make: ``scale * (n - zero_point)``."""
-def fbgemm_linear_fp16_weight(input: Tensor, packed_weight: Any, bias: Any, output: Any = None) -> Tensor:
+def fbgemm_linear_fp16_weight(input: Tensor, packed_weight: Any, bias: Tensor | None, output: Any = None) -> Tensor:
     """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
-def fbgemm_linear_fp16_weight_fp32_activation(input: Tensor, packed_weight: Any, bias: Any, output: Any = None) -> Tensor:
+def fbgemm_linear_fp16_weight_fp32_activation(input: Tensor, packed_weight: Any, bias: Tensor | None, output: Any = None) -> Tensor:
     """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
-def fbgemm_linear_int8_weight(input: Tensor, weight: Any, packed: Any, col_offsets: Any, weight_scale: Any, weight_zero_point: Any, bias: Any) -> Tensor:
+def fbgemm_linear_int8_weight(input: Tensor, weight: Tensor | None, packed: Any, col_offsets: Any, weight_scale: Any, weight_zero_point: Any, bias: Tensor | None) -> Tensor:
     """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
-def fbgemm_linear_int8_weight_fp32_activation(input: Tensor, weight: Any, packed: Any, col_offsets: Any, weight_scale: Any, weight_zero_point: Any, bias: Any) -> Tensor:
+def fbgemm_linear_int8_weight_fp32_activation(input: Tensor, weight: Tensor | None, packed: Any, col_offsets: Any, weight_scale: Any, weight_zero_point: Any, bias: Tensor | None) -> Tensor:
     """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
 def fbgemm_linear_quantize_weight(input: Tensor) -> Tensor:
     """Not offered: it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors."""
@@ -2519,12 +2579,12 @@ def from_numpy(ndarray: Any) -> Tensor:
     """A tensor on the memory of a NumPy array: what either side writes, the other sees."""
 def frombuffer(buffer: Any, *, dtype: _dtype | None, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
     """A one-dimensional tensor on the memory of an object with Python's buffer protocol, ``count`` elements from byte ..."""
-def full(size: Sequence[_int], fill_value: Number, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def full(size: Sequence[_int], fill_value: Number, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of one number."""
-def full_like(input: Tensor, fill_value: Number, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def full_like(input: Tensor, fill_value: Number, *, memory_format: _memory_format | None = ..., dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """One number in the form of another tensor."""
 def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Any, fake_quant_on: Any, running_min: Any, running_max: Any, scale: Any, zero_point: Any, averaging_const: Any, quant_min: Any, quant_max: Any, ch_axis: Any, per_row_fake_quant: Any = False, symmetric_quant: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix."""
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2551,7 +2611,7 @@ def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, paddi
     """``grid_sampler`` of images."""
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
     """``grid_sampler`` of volumes."""
-def group_norm(input: Tensor, num_groups: _int, weight: Any = None, bias: Any = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
+def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
     """``nn.functional.group_norm``."""
 def gru(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any) -> tuple[Any, ...]:
     """A GRU over a packed batch, or a padded one with the arguments of ``lstm``; ``hx`` is h. Returns the outputs and the ..."""
@@ -2559,9 +2619,9 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
     """One step of a GRU: the hidden state that follows ``hx``."""
 def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether ``input > other``."""
-def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Hamming window: ``alpha - beta * cos``. ``periodic`` as for ``hann_window``."""
-def hann_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def hann_window(window_length: _int, periodic: _bool = True, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Hann window: a raised cosine. A ``periodic`` one is the symmetric one of one value more, without its last."""
 def hardshrink(input: Tensor, lambd: _int | _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 within ``[-lambd, lambd]``, ``input`` outside."""
@@ -2569,19 +2629,19 @@ def hash_tensor(input: Tensor, dim: _int | Sequence[_int] = (), *, keepdim: _boo
     """A hash of the elements over ``dim`` (all by default): the exclusive or of their bits, as 64-bit numbers."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The unit step: 0 for negative elements, 1 for positive ones, and ``values`` at 0."""
-def hinge_embedding_loss(input: Tensor, target: Any, margin: _float = 1.0, reduction: _int = 0) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int = 0) -> Tensor:
     """``nn.functional.hinge_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
     """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes ..."""
-def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: _bool = False, out: Any = None) -> Any:
+def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
     """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges."""
-def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None, density: _bool = False) -> Any:
+def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any:
     """Counts of points in a grid of bins, and the bins' edges in each dimension."""
-def hsmm(input: Tensor, mat2: Any) -> Tensor:
+def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """``hspmm``, under an old name."""
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | None = None, *, sections: _int | None = None, indices: Sequence[_int] | None = None) -> tuple[Tensor, ...]:
     """``tensor_split`` along columns (along the only dimension of a vector)."""
-def hspmm(mat1: Any, mat2: Any, *, out: Tensor | None = None) -> Tensor:
+def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A sparse matrix times a dense one, as a tensor with sparse rows of dense elements."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the second dimension, or the first if they are one-dimensional. 0-dim tensors count as one element."""
@@ -2617,10 +2677,10 @@ def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what ``Tensor.indices`` gives."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner products over the last dimension of both; with a scalar, the product."""
-def instance_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """``nn.functional.instance_norm``, without its check for single elements."""
 def int_repr(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices: ``linalg.inv``."""
 def is_complex(input: Tensor) -> _bool:
@@ -2659,15 +2719,15 @@ def isreal(input: Tensor) -> Tensor:
     """Whether elements have no imaginary part."""
 def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
     """The signal whose ``stft`` is nearest to ``input``: windows are added up where they overlap, and divided by their ..."""
-def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Kaiser window: a ratio of Bessel functions of shape ``beta``. ``periodic`` as for ``hann_window``."""
-def kl_div(input: Tensor, target: Any, reduction: _int = 0, *, log_target: _bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: _int = 0, *, log_target: _bool = False) -> Tensor:
     """``nn.functional.kl_div`` with the reduction as a number (none 0, mean 1, sum 2), and without its warning."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: every element of ``input`` multiplies a copy of ``other``."""
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> _return_kthvalue:
     """The ``k``-th smallest elements along ``dim`` (counted from 1) and where they stand."""
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """``nn.functional.layer_norm``."""
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple, never negative."""
@@ -2687,7 +2747,7 @@ def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = No
     """Whether ``input <= other``."""
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function's magnitude."""
-def linspace(start: Any, end: Any, steps: _int, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def linspace(start: Any, end: Any, steps: _int, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
 def lobpcg(A: Any, k: _int | None = None, B: Any = None, X: Any = None, n: _int | None = None, iK: Any = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> Tensor:
     """The ``k`` (by default 1) largest, or with ``largest=False`` smallest, eigenvalues of ``A x = l B x`` and their vectors."""
@@ -2729,7 +2789,7 @@ def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to ``[eps, 1 - eps]``."""
 def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
     """In-place form of ``logit``."""
-def logspace(start: Any, end: Any, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def logspace(start: Any, end: Any, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the summed exponentials over ``dim``, without overflow."""
@@ -2747,13 +2807,13 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
     """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> _return_lu_unpack:
     """The permutation, lower and upper triangular matrix of ``lu_factor``'s results; what is not asked for is empty."""
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
     """``nn.functional.margin_ranking_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """``input`` with ``value`` wherever ``mask`` is true."""
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """``input`` with the elements of ``source``, in order, at the places where ``mask`` is true."""
-def masked_select(input: Tensor, mask: Any, *, out: Tensor | None = None) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on ..."""
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product of two tensors, over the broadcast of their leading dimensions."""
@@ -2763,8 +2823,13 @@ def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor
     """``linalg.matrix_power``."""
 def matrix_rank(input: Tensor, tol: Any = None, symmetric: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Removed: use ``linalg.matrix_rank``."""
-def max(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Tensor | Number | None = None, out: Any = None) -> Any:
+@overload
+def max(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ..."""
+@overload
+def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> _return_values: ...
+@overload
+def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def max_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> Any:
     """The maximum of each window of a sequence; with ``return_indices`` also its place."""
 def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]:
@@ -2777,37 +2842,45 @@ def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     """The larger of each pair; NaN if one is NaN."""
 def mean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Averages over ``dim``, or over everything."""
-def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
+@overload
+def median(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if ..."""
+@overload
+def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> _return_values: ...
 def merge_type_from_type_comment(*args: Any, **kwargs: Any) -> Tensor:
     """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids of vectors: tensor ``i`` varies along dimension ``i``; with ``indexing="xy"`` the first two are ..."""
-def min(input: Tensor, dim: Any = None, keepdim: _bool = False, *, other: Tensor | Number | None = None, out: Any = None) -> Any:
+@overload
+def min(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ..."""
+@overload
+def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> _return_values: ...
+@overload
+def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of each pair; NaN if one is NaN."""
-def miopen_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, exponential_average_factor: Any, epsilon: Any) -> Tensor:
+def miopen_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: Any, exponential_average_factor: Any, epsilon: Any) -> Tensor:
     """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
-def miopen_convolution(input: Tensor, weight: Any, bias: Any, padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any) -> Tensor:
+def miopen_convolution(input: Tensor, weight: Tensor | None, bias: Tensor | None, padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any) -> Tensor:
     """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
-def miopen_convolution_add_relu(input: Tensor, weight: Any, z: Any, alpha: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+def miopen_convolution_add_relu(input: Tensor, weight: Tensor | None, z: Any, alpha: Any, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
     """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
-def miopen_convolution_relu(input: Tensor, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+def miopen_convolution_relu(input: Tensor, weight: Tensor | None, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
     """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
-def miopen_convolution_transpose(input: Tensor, weight: Any, bias: Any, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any) -> Tensor:
+def miopen_convolution_transpose(input: Tensor, weight: Tensor | None, bias: Tensor | None, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any) -> Tensor:
     """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
-def miopen_ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: Any, deterministic: Any, zero_infinity: Any) -> Tensor:
+def miopen_ctc_loss(log_probs: Tensor, targets: Any, input_lengths: Any, target_lengths: Any, blank: Any, deterministic: Any, zero_infinity: Any) -> Tensor:
     """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
-def miopen_depthwise_convolution(input: Tensor, weight: Any, bias: Any, padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any) -> Tensor:
+def miopen_depthwise_convolution(input: Tensor, weight: Tensor | None, bias: Tensor | None, padding: Any, stride: Any, dilation: Any, groups: Any, benchmark: Any, deterministic: Any) -> Tensor:
     """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
-def miopen_rnn(input: Tensor, weight: Any, weight_stride0: Any, hx: Any, cx: Any, mode: Any, hidden_size: Any, num_layers: Any, batch_first: Any, dropout: Any, train: Any, bidirectional: Any, batch_sizes: Any, dropout_state: Any) -> Tensor:
+def miopen_rnn(input: Tensor, weight: Tensor | None, weight_stride0: Any, hx: Any, cx: Any, mode: Any, hidden_size: Any, num_layers: Any, batch_first: Any, dropout: Any, train: Any, bidirectional: Any, batch_sizes: Any, dropout_state: Any) -> Tensor:
     """Not offered: it is an entry of MIOpen, which XLA calls where it is faster; use the function without the prefix."""
 def mkldnn_adaptive_avg_pool2d(input: Tensor, output_size: Any, *, out: Tensor | None = None) -> Tensor:
     """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
-def mkldnn_convolution(input: Tensor, weight: Any, bias: Any, padding: Any, stride: Any, dilation: Any, groups: Any) -> Tensor:
+def mkldnn_convolution(input: Tensor, weight: Tensor | None, bias: Tensor | None, padding: Any, stride: Any, dilation: Any, groups: Any) -> Tensor:
     """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
-def mkldnn_linear_backward_weights(grad_output: Any, input: Tensor, weight: Any, bias_defined: Any) -> Tensor:
+def mkldnn_linear_backward_weights(grad_output: Any, input: Tensor, weight: Tensor | None, bias_defined: Any) -> Tensor:
     """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
 def mkldnn_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
     """Not offered: it is an entry of MKL-DNN, which XLA stands in for; use the function without the prefix."""
@@ -2841,8 +2914,11 @@ def nan_to_num_(input: Tensor, nan: _float | None = None, posinf: _float | None 
     """In-place form of ``nan_to_num``."""
 def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Averages over ``dim`` the elements that are not NaN; where there is none, the result is NaN."""
-def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
+@overload
+def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values`` and ``indices``."""
+@overload
+def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> _return_values: ...
 def nanquantile(input: Tensor, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """The quantiles of the elements that are not NaN; see ``quantile``."""
 def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
@@ -2851,15 +2927,15 @@ def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
     """``length`` elements of a dimension from ``start`` on; a view."""
 def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``narrow``: ``length`` elements of a dimension from ``start`` on."""
-def native_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: _bool, momentum: _float, eps: _float, *, out: Any = None) -> Any:
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: Any = None) -> Any:
     """``batch_norm``, and in training the means and reciprocal standard deviations."""
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """``channel_shuffle``: the channels of ``groups`` interleaved."""
 def native_dropout(input: Tensor, p: _float, train: _bool | None) -> Tensor:
     """``dropout`` and the mask of the elements that stay: all of them unless ``train`` (None trains too)."""
-def native_group_norm(input: Tensor, weight: Any, bias: Any, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> Any:
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> Any:
     """``group_norm`` of ``N`` samples of ``C`` channels, and the groups' means and reciprocal standard deviations."""
-def native_layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Any, bias: Any, eps: _float) -> Any:
+def native_layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None, bias: Tensor | None, eps: _float) -> Any:
     """``nn.functional.layer_norm``, and the means and reciprocal standard deviations."""
 def native_norm(input: Tensor, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: _dtype | None = None) -> Tensor:
     """Not offered: it is a kernel of PyTorch's sparse backend; use the public function that it stands under."""
@@ -2883,7 +2959,7 @@ def norm(input: Tensor, p: _float | str | None = 'fro', dim: _int | Sequence[_in
     """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices."""
 def norm_except_dim(v: Any, pow: _int = 2, dim: _int = 0) -> Tensor:
     """The ``pow``-norm over all dimensions but ``dim``, which keeps its place; over all with ``dim=-1``."""
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Normal numbers with a ``mean`` and ``std`` each, numbers or tensors that broadcast; of two numbers as many as ..."""
 def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements differ."""
@@ -2892,19 +2968,19 @@ def nuclear_norm(input: Tensor, dim: Sequence[_int] = ..., keepdim: _bool = Fals
 def numel(input: Tensor) -> _int:
     """The number of elements."""
 @overload
-def ones(size: Sequence[_int], *, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def ones(size: Sequence[_int], *, dtype: _dtype | None = None, out: Tensor | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of ones."""
 @overload
-def ones(*size: _int, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
-def ones_like(input: Tensor, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def ones(*size: _int, dtype: _dtype | None = None, out: Tensor | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
+def ones_like(input: Tensor, *, memory_format: _memory_format | None = ..., dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Ones in the form of another tensor."""
-def orgqr(input: Tensor, input2: Any, *, out: Tensor | None = None) -> Tensor:
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of the product of Householder reflections: ``linalg.householder_product``."""
-def ormqr(input: Tensor, input2: Any, input3: Any, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def ormqr(input: Tensor, input2: Tensor, input3: Any, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of ..."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """All products of an element of one vector and one of another."""
-def pairwise_distance(x1: Any, x2: Any, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """The ``p``-norms over the last dimension of ``x1 - x2 + eps``."""
 def parse_ir(*args: Any, **kwargs: Any) -> Tensor:
     """Not offered: it is part of TorchScript's compiler, whose place jax.jit and jtorch.compile take."""
@@ -2928,7 +3004,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Turns space into channels, the inverse of ``pixel_shuffle`` with ``r = downscale_factor``."""
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers of the rates that ``input`` holds, of its dtype. Gradients are zero."""
-def poisson_nll_loss(input: Tensor, target: Any, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
     """``nn.functional.poisson_nll_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers of magnitude ``abs`` and direction ``angle``."""
@@ -2936,7 +3012,7 @@ def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th derivative of ``digamma``."""
 def positive(input: Tensor) -> Tensor:
     """Returns ``input`` itself."""
-def pow(input: Tensor, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+def pow(input: Tensor, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1)."""
@@ -2945,64 +3021,64 @@ def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtyp
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``."""
 def q_per_channel_axis(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def q_per_channel_scales(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def q_per_channel_zero_points(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def q_scale(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def q_zero_point(input: Tensor) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> _return_qr:
     """The factors of ``linalg.qr``, complete unless ``some``."""
 def quantile(input: Tensor, q: Tensor | Number, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one."""
 def quantize_per_channel(input: Tensor, scales: Any, zero_points: Any, axis: Any, dtype: _dtype | None) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype | None) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype | None, reduce_range: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
-def quantized_batch_norm(input: Tensor, weight: Any, bias: Any, mean: Any, var: Any, eps: Any, output_scale: Any, output_zero_point: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+def quantized_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, var: Any, eps: Any, output_scale: Any, output_zero_point: Any) -> Tensor:
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_gru(*args: Any, **kwargs: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_lstm(*args: Any, **kwargs: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_max_pool1d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_max_pool2d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_max_pool3d(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_rnn_relu_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def quantized_rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, packed_ih: Any, packed_hh: Any, col_offsets_ih: Any, col_offsets_hh: Any, scale_ih: Any, scale_hh: Any, zero_point_ih: Any, zero_point_hh: Any) -> Tensor:
-    """Not offered: quantised tensors are left out; weights of few bits can be kept in integer tensors and scaled in the ..."""
+    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians to degrees."""
 def rad2deg_(input: Tensor) -> Tensor:
     """In-place form of ``rad2deg``."""
-def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of numbers drawn evenly from [0, 1)."""
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """``rand`` of the shape, dtype and device of ``input``."""
-def randint(*bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def randint(*bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
-def randint_like(input: Tensor, low: _int | None = None, high: Any = None, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
+def randint_like(input: Tensor, low: _int | None = None, high: Any = None, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, ..."""
-def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of standard normal numbers."""
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """``randn`` of the shape, dtype and device of ``input``."""
-def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The integers below ``n`` in random order."""
-def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Numbers from ``start`` to ``end`` inclusive. Deprecated, as in torch: use ``arange``."""
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension; a view where possible."""
@@ -3024,7 +3100,7 @@ def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _in
     """Repeats every slice along ``dim`` (every element of the flattened tensor without it), each as often as ``repeats`` says."""
 def reshape(input: Tensor, shape: Any) -> Tensor:
     """The elements in another shape: a view where strides allow it, else a copy."""
-def resize_as_(input: Tensor, the_template: Any, *, memory_format: Any = None) -> Tensor:
+def resize_as_(input: Tensor, the_template: Any, *, memory_format: _memory_format | None = None) -> Tensor:
     """``resize_`` to the size of another tensor."""
 def resize_as_sparse_(input: Tensor, the_template: Any) -> Tensor:
     """Changes the size of a sparse tensor in place to that of another."""
@@ -3064,9 +3140,9 @@ def rsqrt_(input: Tensor) -> Tensor:
     """In-place form of ``rsqrt``."""
 def rsub(input: Tensor, other: Tensor | Number, alpha: Number = 1) -> Tensor:
     """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged."""
-def saddmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """``sspaddmm``, under an old name."""
-def scalar_tensor(s: Number, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def scalar_tensor(s: Number, *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A 0-dim tensor of one number, of the default floating type unless ``dtype`` says otherwise."""
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor | Number | None = None, *, reduce: str | None = None, value: Number | None = None, out: Tensor | None = None) -> Tensor:
     """Writes ``src``, a tensor or one number, at positions along ``dim``: ``result[index[i][j]][j] = src[i][j]`` for ..."""
@@ -3082,7 +3158,7 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One element of a dimension, which disappears; a view."""
 def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what ``select`` gives."""
-def select_scatter(input: Tensor, src: Any, dim: _int, index: _int) -> Tensor:
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``."""
 def selu(input: Tensor) -> Tensor:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1."""
@@ -3112,13 +3188,13 @@ def sinh_(input: Tensor) -> Tensor:
     """In-place form of ``sinh``."""
 def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``input[start:end:step]`` along a dimension."""
-def slice_inverse(input: Tensor, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
     """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s memory."""
-def slice_scatter(input: Tensor, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
+def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``."""
 def slogdet(input: Tensor, *, out: Any = None) -> _return_slogdet:
     """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``."""
-def smm(input: Tensor, mat2: Any) -> Tensor:
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """A sparse matrix times a dense one, as a sparse matrix."""
 def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given."""
@@ -3130,7 +3206,7 @@ def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
     """A sparse tensor of blocks: ``ccol_indices`` say where columns of blocks begin in ``row_indices`` and ``values``."""
 def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor of blocks: ``crow_indices`` say where rows of blocks begin in ``col_indices`` and ``values``."""
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor of the compressed ``layout``: CSR, CSC, BSR or BSC."""
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
     """A sparse tensor in coordinate format: ``values[k]`` stands at ``indices[:, k]``, and values at equal indices add up."""
@@ -3146,7 +3222,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) 
     """Views of consecutive parts of the sizes listed."""
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Copies of the parts that ``split_with_sizes`` gives; written to the tensors of ``out`` and not returned if that is ..."""
-def spmm(input: Tensor, mat2: Any) -> Tensor:
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The matrix product, of sparse matrices too."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root; NaN for negative real numbers."""
@@ -3160,13 +3236,13 @@ def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view."""
 def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of what ``squeeze`` gives."""
-def sspaddmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors of one shape along a new dimension ``dim``."""
 def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
     """The standard deviation over ``dim``, or of everything: the root of ``var``."""
-def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Any:
+def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them."""
 def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: Any = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
     """Fourier transforms of overlapping windows of a signal, ``hop_length`` (a quarter of ``n_fft``) apart."""
@@ -3180,7 +3256,7 @@ def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros."""
 def svd_lowrank(A: Any, q: _int | None = 6, niter: _int | None = 2, M: Any = None) -> Tensor:
     """The ``q`` largest singular values of ``A`` (or of ``A - M``) and their vectors, found with random numbers."""
-def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Exchanges two dimensions; a view."""
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Exchanges two dimensions; a view."""
@@ -3252,13 +3328,13 @@ def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _
     """The solution of ``A X = input`` for triangular ``A`` (of ``A.T X = input`` with ``transpose``), and a copy of ``A``."""
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of each matrix, up to the given diagonal; the rest is zero."""
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``."""
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 0) -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 0) -> Tensor:
     """``nn.functional.triplet_margin_loss`` with the reduction as a number: none 0, mean 1, sum 2."""
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of each matrix, from the given diagonal on; the rest is zero."""
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on."""
 def true_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Divides ``input`` by ``other``."""
@@ -3298,7 +3374,7 @@ def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tenso
     """The Vandermonde matrix of a vector: columns are powers of ``x``, from the highest down unless ``increasing``."""
 def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
     """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1."""
-def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Any:
+def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> tuple[Tensor, Tensor]:
     """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them."""
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of the products of two vectors' elements, those of ``input`` conjugated."""
@@ -3316,8 +3392,11 @@ def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | None = No
     """``tensor_split`` along rows."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the first dimension; vectors are rows, 0-dim tensors rows of one element."""
-def where(condition: Any, input: Tensor | None = None, other: Tensor | Number | None = None, *, out: Any = None) -> Any:
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]:
     """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of its nonzero elements by ..."""
+@overload
+def where(condition: Tensor, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor: ...
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Tensor:
     """Replaces ``carried_inputs`` by what ``body_fn`` makes of them for as long as ``cond_fn`` of them holds."""
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -3327,9 +3406,9 @@ def xlogy_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
 def zero_(input: Tensor) -> Tensor:
     """Writes zero everywhere."""
 @overload
-def zeros(size: Sequence[_int], *, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def zeros(size: Sequence[_int], *, dtype: _dtype | None = None, out: Tensor | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of zeros."""
 @overload
-def zeros(*size: _int, dtype: _dtype | None = None, out: Tensor | None = None, layout: Any = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
-def zeros_like(input: Tensor, *, memory_format: Any = ..., dtype: _dtype | None = None, layout: Any = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def zeros(*size: _int, dtype: _dtype | None = None, out: Tensor | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
+def zeros_like(input: Tensor, *, memory_format: _memory_format | None = ..., dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Zeros in the form of another tensor."""

@@ -371,9 +371,12 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
             **options,
         )
     if inplace_name is not None and op.inplace:
+        pointwise = op.family in POINTWISE
 
         def update(self: Any, other: Any) -> Any:
             check_inplace(self)
+            if self._al is not None and pointwise:
+                check_overlap(self, (other,))
             return inplace(self, core(self, other))
 
         found[inplace_name] = specialise(update, f"torch.Tensor.{inplace_name}", operands, native=inplace_name not in _IN_PYTHON, **options)

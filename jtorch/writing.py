@@ -288,7 +288,7 @@ def _rebase(al: Alias, v: Value, edge: Any) -> int:
                 "an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage"
             )
         steps = writable(al, steps)
-    parents = [(base._read(), base._edge())]
+    parents = [(base._read(), base._edge())] if steps else []  # none where the view is all of the base, as from `as_subclass`
     for step in steps[:-1]:
         parents.append(tracked(step.get, [parents[-1]], step.numbers)[0])
     pair = (v, edge)

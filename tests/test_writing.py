@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 
 import jtorch as torch
@@ -27,6 +29,16 @@ def test_thresholds_of_expanded_tensors() -> None:
 def test_results_do_not_go_to_expanded_tensors_of_another_shape() -> None:
     with pytest.raises(RuntimeError, match=OVERLAP):
         torch.add(torch.ones(3), 1, out=torch.ones(3).expand(2, 3))
+
+
+@pytest.mark.parametrize("sign", "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift".split())
+def test_operators_do_not_write_where_they_read(sign: str) -> None:
+    x = torch.arange(4) if sign in ("iand", "ior", "ixor", "ilshift", "irshift") else torch.arange(4.0)
+    part = x[1:]
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+        getattr(operator, sign)(part, x[:3])
+    getattr(operator, sign)(part, x[1:])  # the same memory
+    assert x[0] == 0
 
 
 def test_masks_on_expanded_tensors_warn_of_both_functions() -> None:
@@ -96,3 +108,21 @@ def test_parts_that_do_not_meet_may_be_written() -> None:
     mask[mask] = False
     assert not mask.any()
     assert mask.masked_fill_(mask, True) is mask
+
+
+class Marked(torch.Tensor):
+    """A subclass that changes nothing."""
+
+
+@pytest.mark.parametrize("cls", [torch.Tensor, Marked])
+def test_the_same_memory_under_another_class(cls: type) -> None:
+    x = torch.arange(3.0, requires_grad=True)
+    y = x * 2
+    z = y.as_subclass(cls)
+    z *= 0.5
+    z[1:] += y[:2].clone()
+    y.mul_(3)
+    assert type(z) is cls and z._base is y and z.tolist() == y.tolist() == [0.0, 3.0, 9.0]
+    (z * z).sum().backward()
+    # z is 3 * (x0, x1 + x0, x2 + x1)
+    assert x.grad is not None and x.grad.tolist() == [18.0, 72.0, 54.0]
