@@ -9,6 +9,10 @@ from __future__ import annotations
 import functools
 
 _SHARDED = "tensors spread over processes are not offered; collectives and DistributedDataParallel are"
+_RING = "attention is not passed around a ring of processes; cut examples or heads instead"
+_RULES = "what an operator needs is decided in this package; run functions of parts with local_map"
+_COUNTS = "collectives are not counted, nor layouts drawn; DTensor.placements says how a tensor lies"
+_SYMMETRIC = "processes do not write into each other's memory; collectives of XLA do it where they can"
 _PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
 _CHECKPOINT = "checkpoints are written to and read from folders, piece by piece as torch.save writes; use FileSystemWriter and FileSystemReader"
 _EXPORT = "PyTorch's exporter and its graphs are left out; jax.export exports programs of JAX"
@@ -36,14 +40,25 @@ _NUMA = "processes are not bound to memory nodes here; use numactl"
 
 #: Reason -> lines.
 _LINES: dict[str, str] = {
+    _RING: """
+        distributed.tensor.experimental: context_parallel
+        distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
+    """,
+    _RULES: """
+        distributed.tensor.experimental: register_sharding
+    """,
+    _COUNTS: """
+        distributed.tensor.debug: CommDebugMode visualize_sharding
+    """,
+    _SYMMETRIC: """
+        distributed._symmetric_memory: empty enable_symm_mem_for_group get_symm_mem_workspace rendezvous is_nvshmem_available
+    """,
     _SHARDED: """
         distributed.fsdp: FlatParameter DataParallelMeshDims
         distributed.fsdp.sharded_grad_scaler: ShardedGradScaler
         distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
         distributed.fsdp._common_utils: _FSDPState
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
-        distributed.tensor.experimental: context_parallel register_sharding
-        distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
         distributed.optim: DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
         distributed.algorithms.ddp_comm_hooks.post_localSGD_hook: PostLocalSGDState post_localSGD_hook
         distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState powerSGD_hook batched_powerSGD_hook

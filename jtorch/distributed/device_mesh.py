@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,6 +55,7 @@ class DeviceMesh:
                 size = get_world_size()
                 raise RuntimeError(f"Mesh should not be bigger than default world size {size}, but found {ranks} ranks!")
             self._groups = [self._along(d) for d in range(self.mesh.ndim)]
+            _KNOWN[self._key()] = self
         if is_initialized():
             own = get_rank()
             if own in self._ranks:
@@ -79,9 +81,7 @@ class DeviceMesh:
         return found
 
     @classmethod
-    def from_group(
-        cls, group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: Sequence[str] | None = None
-    ) -> DeviceMesh:
+    def from_group(cls, group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: Sequence[str] | None = None) -> DeviceMesh:
         """The mesh of a group, or of one group for each dimension, for which ``mesh`` gives the ranks.
 
         Raises:
@@ -97,6 +97,7 @@ class DeviceMesh:
             found = f"{made.mesh.tolist()} and {len(groups)} groups"
             raise ValueError(f"Expects mesh with ndim equal to number of ProcessGroups but got mesh {found}")
         made._groups = groups
+        _KNOWN[made._key()] = made
         return made
 
     @property
@@ -188,6 +189,7 @@ class DeviceMesh:
         mesh = self.mesh[index].permute([kept.index(d) for d in dims])
         made = self._of(mesh, names)
         made._groups = [self._groups[d] for d in dims] if self._groups else []
+        _KNOWN.setdefault(made._key(), made)
         return made
 
     def _of(self, mesh: Any, names: tuple[str, ...] | None) -> DeviceMesh:
@@ -224,13 +226,16 @@ class DeviceMesh:
         _CURRENT.pop()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceMesh) and self._key() == other._key()
+        return self is other or (isinstance(other, DeviceMesh) and self._key() == other._key())
 
     def __hash__(self) -> int:
         return hash(self._key())
 
     def _key(self) -> Any:
-        return self.device_type, self.shape, self.mesh_dim_names, tuple(self._ranks)
+        found = self.__dict__.get("_identity")
+        if found is None:
+            found = self.__dict__["_identity"] = (self.device_type, self.shape, self.mesh_dim_names, tuple(self._ranks))
+        return found
 
     def __repr__(self) -> str:
         names = self.mesh_dim_names or itertools.repeat(None)
@@ -244,6 +249,19 @@ class DeviceMesh:
 
 #: Meshes whose blocks are entered.
 _CURRENT: list[DeviceMesh] = []
+
+
+#: Meshes that are in use, by what makes two of them equal.
+_KNOWN: weakref.WeakValueDictionary[Any, DeviceMesh] = weakref.WeakValueDictionary()
+
+
+def known_mesh(device_type: str, ranks: Any, names: tuple[str, ...] | None) -> DeviceMesh:
+    """A mesh that equals what is asked for; makes one if there is none, which all processes do then."""
+    bare = DeviceMesh(device_type, ranks, mesh_dim_names=names, _init_backend=False)
+    found = _KNOWN.get(bare._key())
+    if found is None:
+        found = bare if not is_initialized() else DeviceMesh(device_type, ranks, mesh_dim_names=names)
+    return found
 
 
 def current_mesh() -> DeviceMesh:

@@ -19,3 +19,8 @@ def test_data_parallel(name: str) -> None:
 @pytest.mark.parametrize("name", cases("sharded"))
 def test_sharded(name: str) -> None:
     check("sharded", 4, name)
+
+
+@pytest.mark.parametrize("name", cases("dtensor"))
+def test_dtensor(name: str) -> None:
+    check("dtensor", 4, name)

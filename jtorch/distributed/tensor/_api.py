@@ -9,7 +9,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import nn
 
-from ..device_mesh import DeviceMesh, current_mesh
+from ..device_mesh import DeviceMesh, current_mesh, known_mesh
 from ..objects import all_gather_object
 from . import _dispatch
 from ._dtensor_spec import DTensorSpec, TensorMeta
@@ -21,7 +21,7 @@ from ._utils import (
     contiguous_strides,
     normalize_to_torch_size,
 )
-from .placement_types import Partial, Placement, Replicate, _is_shard_like, normalized
+from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _StridedShard, normalized
 
 __all__ = ["DTensor", "distribute_tensor", "distribute_module", "ones", "empty", "full", "rand", "randn", "zeros"]
 
@@ -55,7 +55,7 @@ class _FromLocal(torch.autograd.Function):
     ) -> Any:
         ctx.placements, ctx.mesh, ctx.grad_placements = placements, mesh, grad_placements
         ctx.set_materialize_grads(False)
-        requires_grad = input.requires_grad
+        requires_grad, told = input.requires_grad, shape is not None
         if shape is not None and stride is not None:
             shape, stride = torch.Size(shape), tuple(stride)
         elif shape is None and stride is None:
@@ -66,7 +66,7 @@ class _FromLocal(torch.autograd.Function):
         if mesh.get_coordinate() is None:
             input = input.new_empty(0)
         elif run_check:
-            _check_alike(input, shape is None)
+            _check_alike(input, not told)
             for i, p in enumerate(placements):
                 if p.is_replicate():
                     input = _from_first(input.detach(), mesh, i, 0)
@@ -121,6 +121,8 @@ class DTensor(torch.Tensor):
 
     _local_tensor: torch.Tensor
     _spec: DTensorSpec
+    #: For a view that was taken of gathered parts, the tensor it belongs to, and how it was taken.
+    _behind: Any
     _op_dispatcher = _dispatch.DISPATCHER
 
     def __new__(cls, local_tensor: torch.Tensor, spec: DTensorSpec, *, requires_grad: bool) -> DTensor:
@@ -159,6 +161,21 @@ class DTensor(torch.Tensor):
         if expected_type is not None:
             return None
         return self.redistribute(device_mesh=self.device_mesh, placements=flatten_spec[0].placements)
+
+    def __reduce_ex__(self, proto: Any) -> Any:
+        placements = tuple([(type(p).__name__, tuple(vars(p).values())) for p in self.placements])
+        mesh, meta = self.device_mesh, self._spec._meta()
+        grid = (mesh.device_type, mesh.mesh.tolist(), mesh.mesh_dim_names)
+        parameter = bool(getattr(self, "_is_param", False))
+        return _rebuilt, (
+            self._local_tensor.detach(),
+            grid,
+            placements,
+            tuple(meta.shape),
+            tuple(meta.stride),
+            self.requires_grad,
+            parameter,
+        )
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -230,7 +247,7 @@ class DTensor(torch.Tensor):
         del async_op  # collectives are done when they return
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
-        for now, p in zip(self.placements, placements, strict=True):
+        for now, p in zip(self.placements, placements, strict=device_mesh in (None, self.device_mesh)):
             if p.is_partial() and now != p:
                 raise RuntimeError(f"Can not redistribute from {now} to {p}, redistributing to Partial is for internal use only!")
         goal = normalized(placements, self.ndim)
@@ -259,6 +276,22 @@ class DTensor(torch.Tensor):
 
 
 _dispatch.DISPATCHER.cls = DTensor
+_KINDS = {"Shard": Shard, "Replicate": Replicate, "Partial": Partial, "_StridedShard": lambda d, f: _StridedShard(d, split_factor=f)}
+
+
+def _rebuilt(
+    local: torch.Tensor, grid: Any, placements: Any, shape: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool, parameter: bool
+) -> DTensor:
+    """Makes a DTensor again when one is unpickled, on a mesh that is there, or on one that all processes make then."""
+    mesh = known_mesh(*grid)
+    kinds: dict[str, Any] = _KINDS
+    goal = tuple([kinds[name](*values) for name, values in placements])
+    meta = TensorMeta(torch.Size(shape), tuple(stride), local.dtype)
+    made = DTensor(local, DTensorSpec(mesh, goal, meta), requires_grad=requires_grad)
+    return nn.Parameter(made, requires_grad) if parameter else made  # type: ignore[return-value]
+
+
+torch.serialization.add_safe_globals([_rebuilt])
 
 
 def distribute_tensor(

@@ -14,10 +14,11 @@ from jtorch.aten import families
 
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import redistribute_local_tensor
+from ._search import bytes_held, search, step
 from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _StridedShard
 
 #: How an operator may be carried out on one dimension of a mesh: the placements of its results, and of its operands.
-Way = tuple[Sequence[Any], Sequence[Placement]]
+Way = tuple[Any, Any]
 #: Functions of a ``Call`` that give the ways it may be carried out besides on whole tensors; by operator, or by family.
 RULES: dict[str, Callable[[Call], list[Way] | None]] = {}
 #: Functions of a call and its plan that change arguments which say sizes, or positions, to those of the parts.
@@ -133,7 +134,7 @@ BY_NUMBER = frozenset({"linalg_vector_norm", "norm", "addmm", "baddbmm", "_forea
 class Plan:
     """How a call is carried out: where the operands are brought, and how the results lie."""
 
-    __slots__ = ("targets", "outs", "values", "ways", "run")
+    __slots__ = ("targets", "outs", "values", "ways", "run", "view")
 
     def __init__(self, targets: list[DTensorSpec], outs: list[DTensorSpec | None], ways: list[Way]) -> None:
         self.targets, self.outs, self.ways = targets, outs, ways
@@ -141,6 +142,8 @@ class Plan:
         self.values: dict[int, Any] = {}
         #: What computes the part instead of the operator.
         self.run: Callable[[list[Any]], Any] | None = None
+        #: Whether the results share memory with the first operand.
+        self.view = False
 
 
 _warned: set[str] = set()
@@ -245,7 +248,43 @@ class Dispatcher:
         if plan.run is not None:
             return self.finish(call, _flat(plan.run(values)), plan.outs)
         args, kwargs = call.func.trimmed(values)
-        return self.finish(call, _flat(call.func(*args, **kwargs)), plan.outs)
+        out = self.finish(call, _flat(call.func(*args, **kwargs)), plan.outs)
+        if call.schema.writes:
+            self._written(call)
+        elif plan.view:
+            self._viewed(call, out, call.specs[0] is not plan.targets[0])
+        return out
+
+    def _viewed(self, call: Call, out: Any, gathered: bool) -> None:
+        """Notes what a view was taken of where it does not share its memory: of a tensor that was gathered for it."""
+        source = call.values[0]
+        if not gathered and getattr(source, "_behind", None) is None:
+            return
+        for j, t in enumerate(_flat(out)):
+            if isinstance(t, self.cls):
+                t._behind = (source, (call.func, call.values[1:], j if isinstance(out, list) else None) if gathered else None)
+
+    def _written(self, call: Call) -> None:
+        """Writes what was written to such a view to where it belongs."""
+        for i in call.schema.writes:
+            t = call.values[i]
+            behind = getattr(t, "_behind", None)
+            while behind is not None:
+                source, taken = behind
+                if taken is not None:
+                    self._put_back(source, t, taken)
+                t, behind = source, getattr(source, "_behind", None)
+
+    def _put_back(self, source: Any, view: Any, taken: Any) -> None:
+        func, rest, j = taken
+        spec = source._spec
+        everywhere = DTensorSpec(spec.mesh, (Replicate(),) * spec.mesh.ndim, spec.tensor_meta)
+        whole = redistribute_local_tensor(source._local_tensor, spec, everywhere).clone()
+        part = func(whole, *rest)
+        part = part if j is None else part[j]
+        shown = DTensorSpec(spec.mesh, everywhere.placements, view._spec.tensor_meta)
+        part.copy_(redistribute_local_tensor(view._local_tensor, view._spec, shown))
+        source._local_tensor.copy_(redistribute_local_tensor(whole, everywhere, spec))
 
     def finish(self, call: Call, outs: Sequence[Any], specs: Sequence[DTensorSpec | None]) -> Any:
         """The results of a call from the parts that this process has."""
@@ -288,6 +327,8 @@ class Dispatcher:
             if call.schema.arguments[at[0]].is_write and t is not mine:
                 whole = DTensorSpec(mesh, everywhere, spec.tensor_meta)
                 mine.copy_(redistribute_local_tensor(t, whole, spec))
+        if call.schema.writes:
+            self._written(call)
         metas = [DTensorSpec(mesh, everywhere, meta_of(o)) if isinstance(o, torch.Tensor) else None for o in outs]
         return self.finish(call, outs, metas)
 
@@ -333,7 +374,10 @@ def make_plan(call: Call, find: Any) -> Plan:
     if not any(s.is_sharded() for s in call.specs):  # nothing is cut that is not cut already
         ways = [w for w in ways if not any(_is_shard_like(p) for p in w[1])]
     chosen: list[Way] = []
-    for d in range(call.mesh.ndim):
+    plain = not call.schema.writes and not any(isinstance(p, _StridedShard) for s in call.specs for p in s.placements)
+    if call.mesh.ndim > 1 and plain and call.specs:
+        chosen = search(call.specs, ways[-1:] + ways[:-1]) or []
+    for d in range(len(chosen), call.mesh.ndim):
         chosen.append(_choose(call, ways, d, chosen))
     mesh = call.mesh
     targets = []
@@ -342,20 +386,24 @@ def make_plan(call: Call, find: Any) -> Plan:
         targets.append(spec if placements == spec.placements else DTensorSpec(mesh, placements, spec.tensor_meta))
     specs = [None if meta is None else DTensorSpec(mesh, tuple([w[0][j] for w in chosen]), meta) for j, meta in enumerate(call.outs)]
     plan = Plan(targets, specs, chosen)
+    plan.view = call.schema.is_view
     change = LOCAL.get(call.name)
     if change is not None:
         change(call, plan)
     return plan
 
 
-def _choose(call: Call, ways: list[Way], d: int, before: list[Way]) -> Way:
-    """The way that costs least on one dimension of the mesh; of those that cost the same, the one that moves fewest operands."""
+def _choose(call: Call, ways: list[Way], d: int, before: list[Way], strict: bool = True) -> Way:
+    """The way that costs least on one dimension of the mesh; of those that cost the same, the one that moves fewest operands.
+
+    Nothing is cut anew into more parts than it has elements, unless there is no other way.
+    """
     now = [s.placements[d] for s in call.specs]
     best: Any = None
     blocked = False
     for rank, way in enumerate(ways):
         outs, ins = _strided(way, now)
-        if not _possible(call, d, now, ins) or _mixed(before, outs, ins):
+        if (strict and not _possible(call, d, now, ins)) or _mixed(before, outs, ins):
             continue
         if call.in_place and (ins[0] != now[0] or outs[:1] not in ([], [now[0]])):
             blocked = True
@@ -365,14 +413,13 @@ def _choose(call: Call, ways: list[Way], d: int, before: list[Way]) -> Way:
             for o, k in zip(outs, [j for j, (i, _) in enumerate(call.leaves) if i in call.schema.outs], strict=False)
         ):
             continue
-        cost = (
-            sum(_cost(a, b, s, d) for a, b, s in zip(now, ins, call.specs, strict=True)),
-            sum(a != b for a, b in zip(now, ins, strict=True)),
-            rank,
-        )
+        moves = [_cost(a, b, s, d) for a, b, s in zip(now, ins, call.specs, strict=True)]
+        cost = (sum(c for c, _ in moves), sum(steps for _, steps in moves), rank)
         if best is None or cost < best[0]:
             best = (cost, (outs, ins))
     if best is None or math.isinf(best[0][0]):
+        if strict:
+            return _choose(call, ways, d, before, False)
         if blocked or call.schema.outs:
             raise RuntimeError(
                 f"{call.func}: in-place operations that require placement changes are not supported. The input has placement "
@@ -420,27 +467,13 @@ def _mixed(before: list[Way], outs: Sequence[Any], ins: Sequence[Placement]) -> 
     return False
 
 
-def _cost(a: Placement, b: Placement, spec: DTensorSpec, d: int) -> float:
-    """What it costs to bring an operand from one placement to another, in time that a ring of the mesh's size takes."""
-    if a == b:
-        return 0.0
-    if a.is_replicate():
-        return 0.0
-    n = spec.mesh.shape[d]
-    meta = spec._meta()
-    held = math.prod(meta.shape) * meta.dtype.itemsize / spec.num_shards
-    if b.is_partial():
-        return math.inf
-    if _is_shard_like(a):
-        if _is_shard_like(b):
-            return _ring(n, held) + 1.0 if a.dim != b.dim else _ring(n, held * n)  # type: ignore[attr-defined]
-        return _ring(n, held * n)
-    return _ring(n, held, 2) if b.is_replicate() else _ring(n, held)
-
-
-def _ring(n: int, size: float, times: int = 1) -> float:
-    hops = times * (n - 1)
-    return 6.6 + hops * 0.6 + size * hops / n / 87.7e9 * 1e6
+def _cost(a: Placement, b: Placement, spec: DTensorSpec, d: int) -> tuple[float, int]:
+    """What it costs to bring an operand from one placement to another, and in how many steps."""
+    n, held = spec.mesh.shape[d], bytes_held(spec)
+    direct = step(a, b, n, held)[0], int(a != b)
+    if _is_shard_like(a) and _is_shard_like(b) and a != b:
+        return min(direct, (step(a, Replicate(), n, held)[0], 2))
+    return direct
 
 
 from . import _rules, _rules_math, _rules_nn, _rules_shape  # noqa: E402, F401  (declare rules, which use what is above)

@@ -50,10 +50,13 @@ class DTensorSpec:
         return self.mesh, self.placements, None if meta is None else (tuple(meta.shape), tuple(meta.stride), meta.dtype)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, DTensorSpec) and self._key() == other._key())
+        return self is other or (isinstance(other, DTensorSpec) and hash(self) == hash(other) and self._key() == other._key())
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        known = self.__dict__.get("_hashed")
+        if known is None or known[0] is not self.placements or known[1] is not self.tensor_meta:
+            known = self.__dict__["_hashed"] = (self.placements, self.tensor_meta, hash(self._key()))
+        return known[2]
 
     def __str__(self) -> str:
         names = "".join(str(p) for p in self.placements)

@@ -111,7 +111,7 @@ def new(call: Call) -> list[Way]:
     size = call.arg("size")
     found: list[Way] = []
     for p in call.specs[0].placements:
-        if tuple(size) == tuple(call.shapes[0]) and not p.is_partial():
+        if tuple(size) == tuple(call.shapes[0]) and (not p.is_partial() or call.name.startswith("new_empty")):
             found.append(([p], [p]))
         found.append(([R], [p]))
     return found

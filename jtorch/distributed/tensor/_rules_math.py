@@ -132,6 +132,12 @@ def along(call: Call) -> list[Way]:
     return follow(call, lambda d: None if d in dims else d, (lambda p: p) if call.name in ("flip", "roll") else None)
 
 
+@rule("multinomial")
+def rows(call: Call) -> list[Way]:
+    """Rows, which processes draw from on their own."""
+    return follow(call, lambda d: d if d == 0 and len(call.shapes[0]) == 2 else None)
+
+
 @rule("_softmax_backward_data", "_log_softmax_backward_data")
 def softmax_backward(call: Call) -> list[Way]:
     """As ``along``, for gradients and results that are cut in the same way."""

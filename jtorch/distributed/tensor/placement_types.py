@@ -185,7 +185,7 @@ class _NormPartial(Partial):
         object.__setattr__(self, "norm_type", norm_type)
 
     def _powers(self, t: torch.Tensor) -> torch.Tensor:
-        return t if self.reduce_op != "sum" or self.norm_type in (0, 1) else t**self.norm_type
+        return t if self.reduce_op != "sum" or self.norm_type in (0, 1) else t**self.norm_type  # type: ignore[operator]
 
     def _root(self, t: torch.Tensor) -> torch.Tensor:
         return t if self.reduce_op != "sum" or self.norm_type in (0, 1) else t ** (1.0 / self.norm_type)  # type: ignore[operator]

@@ -1,0 +1,437 @@
+"""Distributed tensors among four processes."""
+
+import contextlib
+import functools
+import io
+import itertools
+import warnings
+
+from _cases import RANK, WORLD, raises, run, same
+
+import jtorch as torch
+import jtorch.distributed as dist
+from jtorch import nn
+from jtorch.distributed.device_mesh import init_device_mesh
+from jtorch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_module, distribute_tensor
+from jtorch.distributed.tensor import full as dfull
+from jtorch.distributed.tensor import randn as drandn
+from jtorch.distributed.tensor import zeros as dzeros
+from jtorch.distributed.tensor.experimental import implicit_replication, local_map
+from jtorch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    PrepareModuleInput,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    SequenceParallel,
+    loss_parallel,
+    parallelize_module,
+)
+from jtorch.distributed.tensor.placement_types import _StridedShard
+from jtorch.nn import functional as F
+
+R = Replicate()
+ROWS, COLUMNS = Shard(0), Shard(1)
+
+
+@functools.cache
+def mesh(*shape: int) -> dist.DeviceMesh:
+    sizes = shape or (WORLD,)
+    return init_device_mesh("cpu", sizes, mesh_dim_names=("a", "b")[: len(sizes)])
+
+
+def numbers(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def spread(t: torch.Tensor, *placements: object) -> DTensor:
+    return distribute_tensor(t, mesh() if len(placements) == 1 else mesh(2, 2), list(placements))
+
+
+def lies(t: DTensor, *placements: object) -> None:
+    assert t.placements == placements, t.placements
+
+
+def check_parts_are_those_of_chunk() -> None:
+    x = numbers(10, 6)
+    for dim in (0, 1, -1):
+        t = spread(x, Shard(dim))
+        same(t.to_local(), [*x.chunk(WORLD, dim), x.narrow(dim, 0, 0)][RANK])
+        same(t.full_tensor(), x)
+        assert t.shape == x.shape and t.stride() == x.stride() and t.is_leaf
+    few = spread(torch.arange(5.0), ROWS)
+    assert few.to_local().shape == ((2, 2, 1, 0)[RANK],) and few.full_tensor().tolist() == [0, 1, 2, 3, 4]
+
+
+def check_redistribution_between_all_placements() -> None:
+    x = numbers(7, 5)
+    goals = (ROWS, COLUMNS, R)
+    for a, b in itertools.product(goals, goals):
+        t = spread(x, a).redistribute(placements=[b])
+        lies(t, b)
+        same(t.to_local(), spread(x, b).to_local())
+    pairs = {b: spread(x, *b) for b in itertools.product(goals, goals)}
+    for i, t in enumerate(pairs.values()):
+        for b, wanted in list(pairs.items())[i % 2 :: 2]:
+            same(t.redistribute(placements=list(b)).to_local(), wanted.to_local())
+    with raises(RuntimeError, "for internal use only"):
+        spread(x, ROWS).redistribute(placements=[Partial()])
+
+
+def check_summands() -> None:
+    mine = torch.arange(6.0).reshape(3, 2) + RANK
+    every = torch.stack([torch.arange(6.0).reshape(3, 2) + r for r in range(WORLD)])
+    wholes = {"sum": every.sum(0), "avg": every.mean(0), "max": every.amax(0), "min": every.amin(0), "product": every.prod(0)}
+    for op, whole in wholes.items():
+        t = DTensor.from_local(mine, mesh(), [Partial(op)])
+        same(t.full_tensor(), whole)
+        for goal in (ROWS, COLUMNS):
+            same(t.redistribute(placements=[goal]).full_tensor(), whole)
+    with raises(ValueError, "Mixed Partial"):
+        DTensor.from_local(mine, mesh(2, 2), [Partial("sum"), Partial("max")])
+
+
+def check_parts_of_parts_in_another_order() -> None:
+    x = numbers(7, 3)
+    t = spread(x, _StridedShard(0, split_factor=2), ROWS)  # the second dimension of the mesh cuts first
+    outer, inner = divmod(RANK, 2)
+    same(t.to_local(), x.chunk(2)[inner].chunk(2)[outer])
+    same(t.full_tensor(), x)
+    same((t + 1).full_tensor(), x + 1)
+    lies(t + 1, _StridedShard(0, split_factor=2), ROWS)
+    alone = spread(numbers(8, 3), _StridedShard(0, split_factor=2), R)
+    same(alone.to_local(), torch.cat([p.chunk(2)[outer] for p in numbers(8, 3).chunk(2)]))
+    same(alone.full_tensor(), numbers(8, 3))
+
+
+def check_gradients_of_redistribution() -> None:
+    x = torch.full((2, 3), float(RANK), requires_grad=True)
+    whole = DTensor.from_local(x, mesh(), [ROWS]).redistribute(placements=[R])
+    (whole.to_local() * (RANK + 1)).sum().backward()
+    same(x.grad, torch.full((2, 3), RANK + 1.0))  # the gradient lies as the tensor does, so each process's own counts
+    t = spread(torch.ones(5, 2), ROWS).requires_grad_()
+    t.full_tensor(grad_placements=[Partial()]).mul(RANK + 1.0).sum().backward()
+    same(t.grad.full_tensor(), torch.full((5, 2), 10.0))
+    t = spread(torch.arange(4.0), ROWS).requires_grad_()
+    (g,) = torch.autograd.grad((t.redistribute(placements=[R]) ** 3).sum(), t, create_graph=True)
+    g.sum().backward()
+    same(t.grad.full_tensor(), torch.arange(4.0) * 6)
+
+
+def check_from_local() -> None:
+    part = numbers(3 if RANK < 3 else 1, 6, seed=RANK)
+    t = DTensor.from_local(part, mesh(), [ROWS], shape=torch.Size([10, 6]), stride=(6, 1))
+    same(t.full_tensor(), torch.cat([numbers(3 if r < 3 else 1, 6, seed=r) for r in range(WORLD)]))
+    assert DTensor.from_local(torch.ones(2, 3), mesh(), [Shard(-1)]).shape == (2, 12)
+    checked = DTensor.from_local(torch.full((2,), float(RANK)), mesh(), [R], run_check=True)
+    assert checked.to_local().tolist() == [0, 0]
+    with raises(ValueError, "Inconsistent tensor metadata"):
+        DTensor.from_local(torch.ones(2 + RANK), mesh(), [ROWS], run_check=True)
+    with raises(RuntimeError, "only accepts torch.Tensor"):
+        DTensor.from_local(checked, mesh(), [R])
+
+
+def check_elementwise() -> None:
+    x, y = numbers(10, 6), numbers(6, seed=1)
+    rows, columns = spread(x, ROWS), spread(y, ROWS)
+    lies(rows + 1, ROWS)
+    same((rows * columns).full_tensor(), x * y)
+    same(torch.where(rows > 0, rows, -rows).full_tensor(), x.abs())
+    p = DTensor.from_local(torch.ones(3), mesh(), [Partial()])
+    lies(p * 2, Partial())
+    lies(p + p, Partial())
+    lies(p + 1, R)
+    same((p + 1).full_tensor(), [5.0] * 3)
+    lies(p * p, Partial())
+    same((p * p).full_tensor(), [16.0] * 3)
+    with raises(RuntimeError, "mixed torch.Tensor and DTensor"):
+        rows + x
+    with implicit_replication():
+        same((rows + x).full_tensor(), x + x)
+
+
+def check_products_and_reductions() -> None:
+    x, w = numbers(10, 6), numbers(6, 8, seed=1)
+    for a, b, out in ((ROWS, R, ROWS), (R, COLUMNS, COLUMNS), (COLUMNS, ROWS, Partial()), (R, R, R)):
+        t = spread(x, a) @ spread(w, b)
+        lies(t, out)
+        same(t.full_tensor(), x @ w)
+    clash = spread(x, R, COLUMNS) @ spread(w, ROWS, R)
+    lies(clash, R, Partial())  # what the later dimension of the mesh has cut is not cut before it
+    same(clash.full_tensor(), x @ w)
+    rows, grid = spread(x, ROWS), spread(x, ROWS, COLUMNS) @ spread(w, R, ROWS)
+    lies(grid, ROWS, Partial())
+    same(grid.full_tensor(), x @ w)
+    for f in (torch.sum, torch.mean, torch.amax, torch.prod, torch.std, torch.norm):
+        same(f(rows).full_tensor(), f(x))
+    same(rows.mean(0).full_tensor(), x.mean(0))  # of parts of different sizes
+    lies(rows.sum(1), ROWS)
+    lies(rows.sum(0), Partial())
+    lies(rows.amax(0), Partial("max"))
+    same(rows.argmax(0).full_tensor(), x.argmax(0))
+    same(rows.softmax(0).full_tensor(), x.softmax(0))
+    assert torch.equal(rows, spread(x, COLUMNS)) and not torch.equal(rows, rows + 1)
+    assert abs(rows.sum().item() - x.sum().item()) < 1e-4  # the whole's, in every process
+
+
+def check_shapes() -> None:
+    x = numbers(8, 12)
+    rows = spread(x, ROWS)
+    for f, out in {
+        lambda t: t.t(): COLUMNS, lambda t: t.reshape(8, 3, 4): ROWS, lambda t: t.unsqueeze(0): COLUMNS,
+        lambda t: t.reshape(4, 2, 12): ROWS,
+        lambda t: t.flatten(): ROWS, lambda t: t[:, 2:5]: ROWS, lambda t: t[2:7]: R, lambda t: t[..., 1]: ROWS, lambda t: t[3]: R,
+        lambda t: torch.cat([t, t], 1): ROWS, lambda t: torch.cat([t, t]): R, lambda t: torch.stack([t, t]): COLUMNS,
+        lambda t: t.expand(2, 8, 12): COLUMNS, lambda t: t.split(5, 1)[1]: ROWS, lambda t: F.pad(t, (1, 2)): ROWS, lambda t: t.tril(): R,
+    }.items():  # fmt: skip
+        made = f(rows)
+        lies(made, out)
+        same(made.full_tensor(), f(x))
+    t = spread(x, COLUMNS).view(96)
+    lies(t, _StridedShard(0, split_factor=8))
+    same(t.full_tensor(), x.view(96))
+    same(t.view(8, 12).full_tensor(), x)
+
+
+def check_indices_and_embeddings() -> None:
+    x, i = numbers(8, 5), torch.tensor([[1, 7], [0, 3], [4, 4]])
+    for p in (ROWS, COLUMNS, R):
+        t, index = spread(x, p), spread(i, R)
+        same(t[index].full_tensor(), x[i])
+        same(F.embedding(index, t).full_tensor(), F.embedding(i, x))
+        same(t.gather(0, spread(i[:, :1].expand(3, 5).contiguous(), R)).full_tensor(), x.gather(0, i[:, :1].expand(3, 5)))
+    table = spread(x, ROWS).requires_grad_()
+    out = F.embedding(spread(i, R), table)
+    assert out.placements[0].is_partial()
+    (out * out).sum().backward()
+    plain = x.clone().requires_grad_()
+    F.embedding(i, plain).square().sum().backward()
+    same(table.grad.full_tensor(), plain.grad)
+
+
+def check_writing() -> None:
+    x = numbers(6, 4)
+    t = spread(x.clone(), ROWS)
+    t.add_(1).mul_(spread(x, COLUMNS))
+    same(t.full_tensor(), (x + 1) * x)
+    t.copy_(spread(x, R))
+    t[:, 0] = 7.0
+    t[1] = 5.0  # a row that one process has
+    t[2:5].fill_(3.0)
+    wanted = x.clone()
+    wanted[:, 0], wanted[1] = 7.0, 5.0
+    wanted[2:5] = 3.0
+    same(t.full_tensor(), wanted)
+    with raises(RuntimeError, "in-place operations that require placement changes"):
+        DTensor.from_local(torch.ones(2), mesh(), [Partial()]).add_(1)
+
+
+def check_operators_without_a_rule() -> None:
+    x = numbers(6, 4)
+    t = spread(x, ROWS)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            same(torch.cdist(t, t).full_tensor(), torch.cdist(x, x))
+    found = [str(w.message) for w in said if "no sharding rule" in str(w.message)]
+    assert len(found) == 1 and "cdist" in found[0], found
+    same(t.cumsum(0).full_tensor(), x.cumsum(0))
+    assert (t > 0).nonzero().full_tensor().tolist() == (x > 0).nonzero().tolist()
+
+
+def check_random_numbers() -> None:
+    x = torch.zeros(6, 4)
+    torch.manual_seed(5)
+    first = spread(x, ROWS).uniform_()
+    torch.manual_seed(5)
+    same(first.to_local(), torch.zeros(first.to_local().shape).uniform_())  # each draws its part from its own generator
+    assert drandn(5, 3, device_mesh=mesh(), placements=[ROWS]).to_local().shape == ((2, 2, 1, 0)[RANK], 3)
+    kept = F.dropout(spread(torch.ones(8, 8), COLUMNS), 0.5)
+    assert set(kept.full_tensor().unique().tolist()) <= {0.0, 2.0}
+
+
+def check_factories_and_copies() -> None:
+    assert dzeros(5, 3, device_mesh=mesh(), placements=[ROWS]).to_local().shape == ((2, 2, 1, 0)[RANK], 3)
+    same(dfull((3, 9), 2.5, device_mesh=mesh(), placements=[COLUMNS]).full_tensor(), torch.full((3, 9), 2.5))
+    t = spread(numbers(5, 2), ROWS)
+    f = io.BytesIO()
+    torch.save(t, f)
+    f.seek(0)
+    back = torch.load(f)
+    lies(back, ROWS)
+    assert back.device_mesh is t.device_mesh or back.device_mesh == t.device_mesh
+    same(back.full_tensor(), t.full_tensor())
+    assert repr(t).startswith("DTensor(local_tensor=tensor(")
+
+
+def check_training() -> None:
+    x = numbers(4, 6)
+    plain = nn.Sequential(nn.Linear(6, 9), nn.GELU(), nn.LayerNorm(9), nn.Linear(9, 3))
+    for p in plain.parameters():
+        dist.broadcast(p.data, 0)
+    first = [p.detach().clone() for p in plain.parameters()]
+
+    def cut(name: str, m: nn.Module, on: object) -> None:
+        del name
+        for key, p in list(m.named_parameters(recurse=False)):
+            m.register_parameter(key, nn.Parameter(distribute_tensor(p.data, on, [ROWS])))
+
+    for kind in (torch.optim.SGD, torch.optim.AdamW):
+        results = []
+        for spread_it in (False, True):
+            net = nn.Sequential(nn.Linear(6, 9), nn.GELU(), nn.LayerNorm(9), nn.Linear(9, 3))
+            for p, value in zip(net.parameters(), first, strict=True):
+                p.data.copy_(value)
+            if spread_it:
+                net = distribute_module(net, mesh(), cut)
+                with raises(RuntimeError, "only be called once"):
+                    distribute_module(net, mesh())
+            optimizer = kind(net.parameters(), lr=0.05)
+            for _ in range(2):
+                optimizer.zero_grad()
+                net(spread(x, R) if spread_it else x).square().sum().backward()
+                norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+                optimizer.step()
+            results.append([norm, *net.parameters()])
+        for a, b in zip(*results, strict=True):
+            assert isinstance(b, DTensor)
+            assert torch.allclose(b.full_tensor(), a, atol=1e-5), kind
+    assert isinstance(optimizer.state[results[1][1]]["exp_avg"], DTensor)
+
+
+def check_losses() -> None:
+    x, t, w = numbers(8, 12), torch.tensor([1, 11, -100, 4, 0, 7, 3, 3]), torch.rand(12, generator=torch.Generator().manual_seed(2))
+    for weight, reduction in itertools.product((None, w), ("none", "sum", "mean")):
+        plain = x.clone().requires_grad_()
+        wanted = F.cross_entropy(plain, t, weight=weight, reduction=reduction)
+        wanted.sum().backward()
+        for p in (ROWS, COLUMNS):
+            d = spread(x, p).requires_grad_()
+            if p is COLUMNS:
+                with loss_parallel():
+                    loss = F.cross_entropy(d, t, weight=weight, reduction=reduction)
+                    loss.sum().backward()
+                lies(loss, R)
+                lies(d.grad, COLUMNS)
+            else:  # parts whose means weigh differently, since one target is left out
+                loss = F.cross_entropy(d, spread(t, ROWS), weight=None if weight is None else spread(weight, R), reduction=reduction)
+                loss.sum().backward()
+                lies(d.grad, ROWS)
+            same(loss.full_tensor(), wanted)
+            same(d.grad.full_tensor(), plain.grad)
+    with loss_parallel(), raises(ValueError, "exactly one mesh dim"):
+        F.cross_entropy(spread(x, ROWS), t)
+    for f in (F.mse_loss, F.smooth_l1_loss):
+        d, plain = spread(x, ROWS).requires_grad_(), x.clone().requires_grad_()
+        f(d, spread(x * 2, ROWS)).backward()
+        f(plain, x * 2).backward()
+        same(d.grad.full_tensor(), plain.grad)
+
+
+class Block(nn.Module):
+    def __init__(self, d: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.n1, self.n2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.q, self.k, self.v, self.o = (nn.Linear(d, d) for _ in range(4))
+        self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.n1(x)
+        q, k, v = (f(h).unflatten(-1, (-1, h.shape[-1] // self.heads)).transpose(1, 2) for f in (self.q, self.k, self.v))
+        x = x + self.o(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(self.n2(x))))
+
+
+def _loss(net: nn.Module, ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    out = net(ids)
+    return F.cross_entropy(out.flatten(0, 1), targets.flatten())
+
+
+def check_tensor_parallel_training() -> None:
+    ids, targets = (torch.randint(24, (2, 8), generator=torch.Generator().manual_seed(i)) for i in (0, 1))
+    losses = []
+    for way in ("plain", "tensor", "sequence"):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Embedding(24, 16), Block(16, 4), nn.LayerNorm(16), nn.Linear(16, 24, bias=False))
+        if way != "plain":
+            lay = Shard(1) if way == "sequence" else R
+            apart = {"use_local_output": False} if way == "sequence" else {}
+            plan = {f"1.{k}": ColwiseParallel(input_layouts=lay, **apart) for k in ("q", "k", "v", "up")}
+            plan |= {f"1.{k}": RowwiseParallel(output_layouts=lay, **apart) for k in ("o", "down")}
+            plan["0"] = RowwiseParallel(input_layouts=R, output_layouts=lay, **apart)
+            plan["3"] = ColwiseParallel(input_layouts=lay, output_layouts=Shard(-1), use_local_output=False)
+            if way == "sequence":
+                plan |= {"1.n[12]": SequenceParallel(), "2": SequenceParallel()}
+            parallelize_module(net, mesh(), plan)
+        optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
+        for _ in range(2):
+            optimizer.zero_grad()
+            with contextlib.nullcontext() if way == "plain" else loss_parallel():
+                loss = _loss(net, ids, targets)
+                loss.backward()
+            losses.append(loss.item())
+            optimizer.step()
+    assert all(abs(a - b) < 1e-4 for a, b in zip(losses[:2] * 2, losses[2:], strict=True)), losses
+
+
+def check_styles() -> None:
+    class Twice(nn.Module):
+        def forward(self, a: torch.Tensor, b: object) -> tuple[torch.Tensor, object]:
+            return a * 2, b
+
+    m = parallelize_module(Twice(), mesh(), PrepareModuleInput(input_layouts=(ROWS, None), desired_input_layouts=(R, None)))
+    parallelize_module(m, mesh(), PrepareModuleOutput(output_layouts=(R, None), desired_output_layouts=(COLUMNS, None)))
+    a, b = m(torch.full((1, 4), float(RANK)), "as it is")
+    assert b == "as it is" and a.shape == (4, 1)
+    same(a, [[0.0], [2.0], [4.0], [6.0]])
+    with raises(NotImplementedError, "only support nn.Linear and nn.Embedding"):
+        parallelize_module(nn.Conv2d(1, 1, 1), mesh(), ColwiseParallel())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        parallelize_module(nn.Sequential(), mesh(), {"none.such": ColwiseParallel()})
+    assert "could not be resolved" in str(said[0].message)
+    layouts = "input_layouts=(Shard(dim=-1),), output_layouts=(Replicate(),)"
+    assert repr(RowwiseParallel()) == f"RowwiseParallel({layouts}, use_local_output=True)"
+
+
+def check_two_dimensions_of_a_mesh() -> None:
+    grid = mesh(2, 2)
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
+    plain = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
+    plain.load_state_dict(net.state_dict())
+    parallelize_module(net, grid["b"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    x = numbers(4, 8)
+    net(x.chunk(2)[grid.get_local_rank("a")]).sum().backward()
+    plain(x.chunk(2)[grid.get_local_rank("a")]).sum().backward()
+    for a, b in zip(net.parameters(), plain.parameters(), strict=True):
+        assert a.device_mesh == grid["b"]
+        same(a.grad.full_tensor(), b.grad)
+    scores, targets = spread(numbers(4, 6), ROWS, COLUMNS).requires_grad_(), spread(torch.tensor([1, 5, 0, 2]), ROWS, R)
+    with loss_parallel():
+        loss = F.cross_entropy(scores, targets, reduction="sum")
+        loss.backward()
+        with raises(NotImplementedError, "only supported on one-dimensional"):
+            F.cross_entropy(scores, targets)
+    lies(loss, Partial(), R)
+    same(loss.full_tensor(), F.cross_entropy(numbers(4, 6), torch.tensor([1, 5, 0, 2]), reduction="sum"))
+    lies(scores.grad, ROWS, COLUMNS)
+
+
+def check_functions_of_parts() -> None:
+    w, x = numbers(4, 8), numbers(8, 6, seed=1)
+    dw, dx = spread(w, COLUMNS).requires_grad_(), spread(x, ROWS).requires_grad_()
+    y = local_map(lambda a, b: a @ b, out_placements=[Partial()], in_placements=([COLUMNS], [ROWS]))(dw, dx)
+    lies(y, Partial())
+    same(y.full_tensor(), w @ x)
+    y.sum().backward()
+    same(dw.grad.full_tensor(), x.sum(1).expand(4, 8))
+    with raises(ValueError, "mismatched placements"):
+        local_map(lambda a: a, out_placements=[ROWS], in_placements=([ROWS],))(dw)
+    moved = local_map(lambda a, k: (a * k, "said"), out_placements=([ROWS], None), in_placements=([ROWS], None), redistribute_inputs=True)
+    out, said = moved(dw, 2.0)
+    assert said == "said"
+    same(out.full_tensor(), w * 2)
+
+
+run(dict(globals()))
