@@ -101,10 +101,8 @@ def main():
     say(f"{len(text)} characters, {len(alphabet)} different ones, {count} weights, {world} processes, {args.parallel}")
 
     every, start, losses, first = max(args.steps // 10, 1), time.perf_counter(), [], training.step
-    background, saved = (
-        dist.new_group(),
-        None,
-    )  # checkpoints are written while training goes on, so their messages need a group of their own
+    # Checkpoints are written while training goes on, so what the processes say to each other for them needs a group of its own.
+    background, saved = dist.new_group(), None
     while training.step < args.steps:
         training.step += 1
         windows = batch_of(ids, args, training.step)

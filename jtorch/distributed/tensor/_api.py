@@ -247,7 +247,7 @@ class DTensor(torch.Tensor):
         del async_op  # collectives are done when they return
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
-        for now, p in zip(self.placements, placements, strict=True):
+        for now, p in zip(self.placements, placements, strict=device_mesh in (None, self.device_mesh)):
             if p.is_partial() and now != p:
                 raise RuntimeError(f"Can not redistribute from {now} to {p}, redistributing to Partial is for internal use only!")
         goal = normalized(placements, self.ndim)
