@@ -34,3 +34,17 @@ def test_the_page(tmp_path: Path) -> None:
     assert "| other | A | error: x / y |  |  |  |" in lines
     assert "| some-thing 1.2 | B | match | 12.3 | 1.0 | 0.5 |" in lines
     assert "| other 7 | s | 1 of 2 | 3 |" in lines and "- s: 1 of `no such`" in lines
+
+    # Another run of one table leaves the others alone.
+    results = {}
+    for name, second in (("torch", 2.0), ("jtorch", 2.5)):
+        (tmp_path / name).mkdir()
+        result = {"versions": {"torch": "2.13.0", "ignite": "0.5"}, "seconds": {"a": 1.0, "b": 2.0}, "parts": {"a": [1.0], "b": second}}
+        (tmp_path / name / "ignite.json").write_text(json.dumps(result))
+        results[name] = str(tmp_path / name)
+    for _ in range(2):
+        assert package_report.main(["--ours", results["torch"], results["jtorch"], "--to", str(tmp_path / "page.md")]) == 0
+        after = (tmp_path / "page.md").read_text().splitlines()
+        assert [line for line in after if line.startswith("| ignite 0.5 | Ignite: engines") and line.endswith("| 1 of 2, not b | 3 | 3 |")]
+        assert [line for line in after if line and line in set(lines)] == [line for line in lines if line]
+        assert after.count("## Programs of the optional tests") == 1

@@ -2,8 +2,10 @@
 
 ``--cold`` and ``--warm`` are results of programs with an empty cache and with the one that the cold run left: lists of ``name, status,
 ratio, step_ratio``, the ratios being times in PyTorch's. ``--manifest`` tells which packages each program needs and what it does.
-``--suites`` are results of packages' own tests: lists of ``suite, passed, total, seconds, tests``; ``--specification`` tells the package of
-each suite. ``--site`` is the folder of packages that the runs used, which tells the versions.
+``--ours`` are two folders with what ``tools.package_programs`` wrote for each program of ``tests/packages``, on PyTorch and on jtorch; the
+first may be ``tests/packages/numbers``. ``--suites`` are results of packages' own tests: lists of ``suite, passed, total, seconds, tests``;
+``--specification`` tells the package of each suite. ``--site`` is the folder of packages that the runs used, which tells the versions.
+Tables whose results are not given stay as the page has them.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from tools import package_programs
 
 _HEAD = """\
 # Packages that run on jtorch
@@ -30,6 +34,16 @@ others used as well. So they tell orders of magnitude.
 
 | packages | what was run | result | cold | warm | step |
 |---|---|---|---|---|---|
+"""
+
+_OURS = """
+## Programs of the optional tests
+
+Those of `tests/packages/programs`, which `.ci/packages` installs and runs: parts whose numbers are PyTorch's, and seconds in all, on jtorch
+and on PyTorch.
+
+| packages | what was run | parts | jtorch | PyTorch |
+|---|---|---|---|---|
 """
 
 _SUITES = """
@@ -82,6 +96,24 @@ def programs(cold: list[Any], warm: list[Any], manifest: list[Any], known: dict[
     return rows
 
 
+def ours(folders: Sequence[str]) -> list[str]:
+    """The rows of the table of the optional tests' programs: those whose results lie in both folders."""
+    rows = []
+    for name in package_programs.names():
+        files = [Path(folder) / f"{name}.json" for folder in folders]
+        if not all(file.exists() for file in files):
+            continue
+        expected, given = (json.loads(file.read_text()) for file in files)
+        apart = package_programs.differences(expected, given)
+        other = [part for part, found in apart.items() if found]
+        packages = ", ".join(f"{package} {version}" for package, version in given["versions"].items() if package != "torch")
+        alike = f"{len(apart) - len(other)} of {len(apart)}" + (f", not {', '.join(other)}" if other else "")
+        seconds = [f"{sum(result['seconds'].values()):.0f}" for result in (given, expected)]
+        what = " ".join(package_programs.about(name)[1].split()).rstrip(".")
+        rows.append(f"| {' | '.join(cell.replace('|', '/') for cell in (packages, what, alike, *seconds))} |")
+    return rows
+
+
 def suites(results: list[Any], specification: dict[str, Any], known: dict[str, str]) -> list[str]:
     """The rows of the second table, and the reasons of what did not pass."""
     of = {entry["name"]: entry for entry in specification["suites"]}
@@ -95,14 +127,29 @@ def suites(results: list[Any], specification: dict[str, Any], known: dict[str, s
     return [*rows, "", *reasons]
 
 
-def page(options: argparse.Namespace) -> str:
-    """The page's text."""
+def page(options: argparse.Namespace, before: str = "") -> str:
+    """The page's text; ``before`` is what it was, for the tables whose results are not given."""
     known = versions(options.site)
-    text = _HEAD + "\n".join(programs(_all(options.cold), _all(options.warm), _all([options.manifest]), known)) + "\n"
+    tables = {}
+    if options.cold:
+        tables[_HEAD] = programs(_all(options.cold), _all(options.warm), _all([options.manifest]), known)
+    if options.ours:
+        tables[_OURS] = ours(options.ours)
     if options.suites:
         specification = json.loads(Path(options.specification).read_text())
-        text += _SUITES + "\n".join(suites(_all(options.suites), specification, known)).rstrip() + "\n"
-    return text
+        tables[_SUITES] = suites(_all(options.suites), specification, known)
+    return "".join(
+        head + "\n".join(tables[head]).rstrip() + "\n" if head in tables else _kept(before, head) for head in (_HEAD, _OURS, _SUITES)
+    )
+
+
+def _kept(before: str, head: str) -> str:
+    """The part of a page that begins with a table's head; nothing if there is none."""
+    begin = before.find(head)
+    if begin < 0:
+        return ""
+    ends = [before.find(other, begin + len(head)) for other in (_OURS, _SUITES)]
+    return before[begin : min((end for end in ends if end >= 0), default=len(before))]
 
 
 def _all(files: Sequence[str]) -> list[Any]:
@@ -117,15 +164,16 @@ def _all(files: Sequence[str]) -> list[Any]:
 def main(argv: list[str] | None = None) -> int:
     """Writes the page."""
     parser = argparse.ArgumentParser(prog="python -m tools.package_report", description=__doc__.partition("\n")[0])
-    parser.add_argument("--site", nargs="+", required=True)
-    parser.add_argument("--cold", nargs="+", required=True)
-    parser.add_argument("--warm", nargs="+", required=True)
-    parser.add_argument("--manifest", required=True)
+    parser.add_argument("--site", nargs="*", default=[])
+    parser.add_argument("--cold", nargs="*", default=[])
+    parser.add_argument("--warm", nargs="*", default=[])
+    parser.add_argument("--manifest")
+    parser.add_argument("--ours", nargs=2, metavar=("PYTORCH", "JTORCH"))
     parser.add_argument("--suites", nargs="*", default=[])
     parser.add_argument("--specification")
     parser.add_argument("--to", type=Path, default=Path("docs/packages.md"))
     options = parser.parse_args(argv)
-    options.to.write_text(page(options))
+    options.to.write_text(page(options, options.to.read_text() if options.to.exists() else ""))
     return 0
 
 
