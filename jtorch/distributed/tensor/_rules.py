@@ -67,7 +67,10 @@ def elementwise(call: Call) -> list[Way]:
             ins.append(Shard(mine) if mine >= 0 and shape[mine] == out.shape[d] else R)
         ways.append((Shard(d), ins))  # type: ignore[arg-type]
     tensors = len([1 for i, _ in call.leaves if i not in call.schema.outs])
-    for outs, ins in _PARTS.get(call.name.rstrip("_") if not call.name.startswith("__") else call.name, ()):
+    parts = _PARTS.get(call.name.rstrip("_") if not call.name.startswith("__") else call.name, ())
+    if call.arg("rounding_mode") is not None:  # rounded quotients of summands are not the summands of the rounded quotient
+        parts = ()
+    for outs, ins in parts:
         if len(ins) == tensors:
             ways.append((outs * len(call.outs), [*ins, *outs * (len(call.leaves) - tensors)]))
     return ways

@@ -90,6 +90,13 @@ def check_summands() -> None:
         DTensor.from_local(mine, mesh(2, 2), [Partial("sum"), Partial("max")])
 
 
+def check_rounded_quotients_of_summands() -> None:
+    parts = DTensor.from_local(torch.full((3,), 3.0), mesh(), [Partial()])  # 12 in all
+    assert (parts / 8).full_tensor().tolist() == [1.5] * 3
+    assert torch.div(parts, 8, rounding_mode="floor").full_tensor().tolist() == [1.0] * 3
+    assert torch.div(parts, spread(torch.full((3,), 8.0), R), rounding_mode="trunc").full_tensor().tolist() == [1.0] * 3
+
+
 def check_parts_of_parts_in_another_order() -> None:
     x = numbers(7, 3)
     t = spread(x, _StridedShard(0, split_factor=2), ROWS)  # the second dimension of the mesh cuts first
