@@ -175,3 +175,25 @@ def test_packets_have_their_operator_as_a_function():
     packet = torch.ops.aten.add
     assert packet.op is packet.op and packet.op.__module__ == packet.__module__ and packet.op.__name__ == "add"
     assert packet.op(torch.ones(1), 2).tolist() == [3.0]
+
+
+def test_losses_of_parts_are_told_the_weight_of_the_whole():
+    aten = torch.ops.aten
+    scores, targets = torch.zeros(3, 4), torch.tensor([1, -100, 2])
+    loss, weight = aten.nll_loss_forward.default(scores, targets, None, 1, -100)
+    assert weight.item() == 2
+    g = aten.nll_loss_backward.default(torch.ones_like(loss), scores, targets, None, 1, -100, weight * 2)
+    assert g.tolist() == [[0, -0.25, 0, 0], [0, 0, 0, 0], [0, 0, -0.25, 0]]
+    nothing = aten.nll_loss_backward.default(torch.ones_like(loss), scores, targets * 0 - 100, None, 1, -100, weight * 0)
+    assert nothing.count_nonzero() == 0
+
+
+def test_families_are_read_from_declarations():
+    from jtorch.aten.families import ELEMENTWISE, family, is_random
+
+    aten = torch.ops.aten
+    for op in (aten.add.Tensor, aten.gelu_.default, aten.gelu_backward.default, aten.logical_and.default, aten.special_erfcx.default):
+        assert family(op) in ELEMENTWISE, op
+    for op in (aten.sum.default, aten.mm.default, aten.view.default, aten.embedding_backward.default):
+        assert family(op) not in ELEMENTWISE, op
+    assert not is_random(aten.add.Tensor)

@@ -358,3 +358,33 @@ def test_only_what_is_asked_for_is_differentiated():
     W.log.clear()
     torch.autograd.grad(y, x)
     assert names(W.log).count("aten.mul.Tensor") == 1
+
+
+def test_functions_that_unwrap_get_wrappers_for_their_operands():
+    W, seen = wrapper(), []
+
+    class Inside(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.elem.view_as(x.elem)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return W(g)
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return W(x.elem * 2)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            seen.append(type(g))
+            return W(g.elem * 2)
+
+    for tracked in (False, True):
+        x = leaf(W, 3.0)
+        loss = (Inside.apply(Twice.apply(x)) * 5).sum()  # the walk begins on plain history
+        (g,) = torch.autograd.grad(loss, x, create_graph=tracked)
+        assert type(g) is W and g.elem.tolist() == [10]
+    assert seen == [W, W]

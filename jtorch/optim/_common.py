@@ -73,6 +73,17 @@ def add_scaled_(target: torch.Tensor, update: torch.Tensor, factor: Any) -> None
         target.add_(update, alpha=factor)
 
 
+def in_parts(params: list[torch.Tensor], grads: list[torch.Tensor], *buffers: list[Any]) -> tuple[list[Any], ...] | None:
+    """The lists with what this process has of each tensor, where a class of parameters offers that for updates element by element."""
+    kind = next((type(p) for p in params if hasattr(type(p), "_parts_for_updates")), None)
+    return None if kind is None else kind._parts_for_updates(params, grads, *buffers)
+
+
+def changed_in_parts(*lists: list[Any]) -> None:
+    """Counts the changes that were made to parts of tensors."""
+    torch.autograd.graph.increment_version([t for ts in lists for t in ts if t is not None])
+
+
 def decayed(grad: torch.Tensor, param: torch.Tensor, weight_decay: Any) -> torch.Tensor:
     """The gradient with that of the L2 penalty."""
     if isinstance(weight_decay, torch.Tensor):

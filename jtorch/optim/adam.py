@@ -11,11 +11,13 @@ from ._common import (
     add_scaled_,
     advance,
     as_real,
+    changed_in_parts,
     check_betas,
     check_fused,
     check_lr,
     check_not_negative,
     decayed,
+    in_parts,
     new_step,
     no_amp,
     pick,
@@ -163,13 +165,16 @@ class Adam(Optimizer):
         if group["differentiable"] and any(state["step"].requires_grad for state in states):
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
         beta1, beta2 = group["betas"]
+        lists = (bucket.params, grads, *[pick(states, name) for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")])
+        parts = None if group["differentiable"] else in_parts(*lists)
+        own, own_grads, exp_avgs, exp_avg_sqs, maxima = parts or lists
         with torch.set_grad_enabled(group["differentiable"]):
             adam(
-                bucket.params,
-                grads,
-                pick(states, "exp_avg"),
-                pick(states, "exp_avg_sq"),
-                pick(states, "max_exp_avg_sq"),
+                own,
+                own_grads,
+                exp_avgs,
+                exp_avg_sqs,
+                maxima,
                 pick(states, "step"),
                 amsgrad=group["amsgrad"],
                 beta1=beta1,
@@ -180,6 +185,8 @@ class Adam(Optimizer):
                 maximize=group["maximize"],
                 decoupled_weight_decay=group["decoupled_weight_decay"],
             )
+        if parts is not None:
+            changed_in_parts(lists[0], *lists[2:])
 
 
 def _buffers_of(_state: dict[str, Any], amsgrad: bool) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, check_fused, check_lr, check_not_negative, decayed, no_amp
+from ._common import add_scaled_, changed_in_parts, check_fused, check_lr, check_not_negative, decayed, in_parts, no_amp
 from ._fused import amp_gradients, plain_gradients, plan_for
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
 
@@ -120,11 +120,14 @@ class SGD(Optimizer):
 
     def _by_parameter(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
         buffers = [state.get("momentum_buffer") for state in bucket.states]
+        ready = not group["differentiable"] and (group["momentum"] == 0 or None not in buffers)
+        parts = in_parts(bucket.params, grads, buffers) if ready else None
+        own, own_grads, own_buffers = parts or (bucket.params, grads, buffers)
         with torch.set_grad_enabled(group["differentiable"]):
             sgd(
-                bucket.params,
-                grads,
-                buffers,
+                own,
+                own_grads,
+                own_buffers,
                 weight_decay=group["weight_decay"],
                 momentum=group["momentum"],
                 lr=group["lr"],
@@ -132,6 +135,8 @@ class SGD(Optimizer):
                 nesterov=group["nesterov"],
                 maximize=group["maximize"],
             )
+        if parts is not None:
+            changed_in_parts(bucket.params, buffers)
         if group["momentum"] != 0:
             for state, buffer in zip(bucket.states, buffers):
                 state["momentum_buffer"] = buffer

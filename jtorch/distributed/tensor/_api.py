@@ -270,6 +270,35 @@ class DTensor(torch.Tensor):
         """How it lies along each dimension of the mesh."""
         return self._spec.placements
 
+    @staticmethod
+    def _parts_for_updates(params: list[Any], grads: list[Any], *buffers: list[Any]) -> tuple[list[Any], ...] | None:
+        """Each process's parts of parameters, gradients and buffers; None if some do not lie as their parameter, or it is in summands.
+
+        Gradients are brought to where their parameters lie.
+        """
+        found: list[list[Any]] = [[], [], *[[] for _ in buffers]]
+        for i, p in enumerate(params):
+            row = [b[i] for b in buffers]
+            if not isinstance(p, DTensor):
+                if any(isinstance(t, DTensor) for t in (grads[i], *row)):
+                    return None
+            elif (
+                p.device_mesh.get_coordinate() is None
+                or any(q.is_partial() for q in p.placements)
+                or not isinstance(grads[i], DTensor)
+                or grads[i].device_mesh != p.device_mesh
+                or any(t is not None and (not isinstance(t, DTensor) or t._spec != p._spec) for t in row)
+            ):
+                return None
+            for kept, t in zip(found, (p, grads[i], *row), strict=True):
+                kept.append(t)
+        with torch.no_grad():
+            for i, (p, g) in enumerate(zip(*found[:2], strict=True)):
+                if isinstance(p, DTensor) and g.placements != p.placements:
+                    target = DTensorSpec(p.device_mesh, p.placements, g._spec.tensor_meta)
+                    found[1][i] = redistribute_local_tensor(g._local_tensor, g._spec, target)
+        return tuple([[t._local_tensor if isinstance(t, DTensor) else t for t in ts] for ts in found])
+
     def _raise_if_contains_partial_placements(self) -> None:
         if any(p.is_partial() for p in self.placements):
             raise ValueError("Any checkpointing related operations are not supported for DTensor with partial placements!")

@@ -282,7 +282,8 @@ def check_training() -> None:
         for key, p in list(m.named_parameters(recurse=False)):
             m.register_parameter(key, nn.Parameter(distribute_tensor(p.data, on, [ROWS])))
 
-    for kind in (torch.optim.SGD, torch.optim.AdamW):
+    momentum = functools.partial(torch.optim.SGD, momentum=0.9, nesterov=True)
+    for kind in (momentum, torch.optim.AdamW):
         results = []
         for spread_it in (False, True):
             net = nn.Sequential(nn.Linear(6, 9), nn.GELU(), nn.LayerNorm(9), nn.Linear(9, 3))
@@ -293,7 +294,7 @@ def check_training() -> None:
                 with raises(RuntimeError, "only be called once"):
                     distribute_module(net, mesh())
             optimizer = kind(net.parameters(), lr=0.05)
-            for _ in range(2):
+            for _ in range(3 if kind is momentum else 2):
                 optimizer.zero_grad()
                 net(spread(x, R) if spread_it else x).square().sum().backward()
                 norm = nn.utils.clip_grad_norm_(net.parameters(), 1.0)
@@ -302,7 +303,11 @@ def check_training() -> None:
         for a, b in zip(*results, strict=True):
             assert isinstance(b, DTensor)
             assert torch.allclose(b.full_tensor(), a, atol=1e-5), kind
-    assert isinstance(optimizer.state[results[1][1]]["exp_avg"], DTensor)
+    p = results[1][1]
+    assert isinstance(optimizer.state[p]["exp_avg"], DTensor)
+    before = p._version
+    optimizer.step()
+    assert p._version > before
 
 
 def check_losses() -> None:
