@@ -1,4 +1,4 @@
-"""The guides: every block of ``docs/extending.md`` and ``docs/with-jax.md`` runs, and prints what it says."""
+"""The guides: every block of ``docs/extending.md`` , ``docs/with-jax.md`` and ``docs/export.md`` runs, and prints what it says."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(text):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("page", "blocks"), [("extending.md", 31), ("with-jax.md", 10)])
+@pytest.mark.parametrize(("page", "blocks"), [("extending.md", 31), ("with-jax.md", 10), ("export.md", 8)])
 def test_the_page_runs(page, blocks):
     assert run((DOCS / page).read_text()) == blocks
 

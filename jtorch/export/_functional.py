@@ -165,6 +165,7 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
                 if node.op == "placeholder":
                     value = node.meta["val"]
                     proxy = tracer.create_proxy("placeholder", node.target, (), {})
+                    proxy.node.name = node.name
                     if isinstance(value, torch.Tensor):
                         value = value if isinstance(value, FakeTensor) else fake.from_tensor(value, static_shapes=True)
                         # Another object for each run, since nodes are found by the tensors that they give.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import keyword
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -160,6 +161,8 @@ def trace(
     for name, value, wanted in zip(leaf_names, flat, sizes, strict=True):
         proxy = tracer.create_proxy("placeholder", name, (), {})
         first_user = first_user or proxy.node
+        if proxy.node.name == f"{name}_1" and not any(n.name == name for n in tracer.graph.nodes) and not keyword.iskeyword(name):
+            proxy.node.name = name  # though it is a name of Python's own, such as ``input``
         if isinstance(value, torch.Tensor):
             fake = _input(mode, env, value, wanted)
             tracer.begin(fake, proxy)
