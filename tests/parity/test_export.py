@@ -54,7 +54,8 @@ def test_graphs_signatures_and_ranges(name: str, train: bool, dynamic: bool) -> 
             sizes = ({0: t.export.Dim("batch"), **({1: t.export.Dim("length")} if name == "encoder" else {})},)
         program = t.export.export(make(t).train(train), (t.randn(shape),), dynamic_shapes=sizes)
         vals = [str(tuple(n.meta["val"].shape)) for n in program.graph.nodes if hasattr(n.meta.get("val"), "shape")]
-        found.append((_described(program), str(program.graph_signature), vals, [str(k) for k in program.range_constraints]))
+        heads = [line for line in str(program).splitlines() if "def forward" in line or ("layer_norm" in line and " = torch" in line)]
+        found.append((_described(program), str(program.graph_signature), vals, [str(k) for k in program.range_constraints], heads))
     for mine, theirs in zip(*found, strict=True):
         assert mine == theirs
 
@@ -101,7 +102,8 @@ def test_pieces_for_backends() -> None:
         graphs: list[Any] = []
 
         def backend(module: Any, inputs: Any, graphs: list[Any] = graphs) -> Any:
-            graphs.append([(n.op, n.name if n.op == "placeholder" else getattr(n.target, "__name__", n.target)) for n in module.graph.nodes])
+            names = [n.name if n.op == "placeholder" else getattr(n.target, "__name__", n.target) for n in module.graph.nodes]
+            graphs.append([(n.op, name) for n, name in zip(module.graph.nodes, names, strict=True)])
             return module.forward
 
         def f(x: Any, y: Any, t: Any = t) -> Any:
