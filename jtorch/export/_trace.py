@@ -66,7 +66,23 @@ def _key(name: str) -> str:
     return f"L__self__{name}" if name else "L__self__"
 
 
-class ExportTracer(PythonKeyTracer):
+class GradTracer(PythonKeyTracer):
+    """Adds nodes that switch the recording of history where the program does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = self.grad = torch.is_grad_enabled()
+
+    def create_node(self, kind: str, *args: Any, **kwargs: Any) -> Any:
+        """Adds a node to the graph."""
+        now = self.begun if kind == "output" else torch.is_grad_enabled()
+        if kind in ("call_function", "output") and now != self.grad:
+            self.grad = now
+            super().create_node("call_function", torch._C._set_grad_enabled, (now,), {})
+        return super().create_node(kind, *args, **kwargs)
+
+
+class ExportTracer(GradTracer):
     """Adds nodes with where they come from; tensors from outside become inputs named ``c_…``."""
 
     def __init__(self, stack: _Stack) -> None:
@@ -249,7 +265,7 @@ def _lifted(module: Any, tracer: ExportTracer, graph: Any, inputs: list[InputSpe
 
 def keeps(node: Any) -> bool:
     """Whether an operator does more than give a result: it writes, or draws random numbers."""
-    if node.op in ("placeholder", "output"):
+    if node.op in ("placeholder", "output") or node.target is torch._C._set_grad_enabled:
         return True
     schema = getattr(node.target, "_schema", None)
     if schema is None:
