@@ -16,7 +16,7 @@ from .core import BIRTHS, Tensor, alias_of, born, contiguous_strides, is_contigu
 from .engine import SPECIAL, Call, Lifted, Value, numbers_of, record
 from .errors import uncastable, wrong_out_dtype
 from .ops._facts import Facts
-from .size import less
+from .size import SYMBOLIC, less
 from .storage import OVERLAP
 from .warned_once import outside
 from .writing import INFERENCE, assign, check_inplace, check_lifted, check_overlap, overlapping, retain_again, stale
@@ -188,8 +188,8 @@ def pointwise_strides(shape: tuple[int, ...], operands: tuple[tuple[tuple[int, .
             if c[a] == 0 or c[b] == 0:
                 continue
             if c[a] != c[b]:
-                return 1 if less(c[b], c[a]) else -1
-            if less(shape[b], shape[a]):
+                return 1 if (less(c[b], c[a]) if SYMBOLIC else c[a] > c[b]) else -1
+            if less(shape[b], shape[a]) if SYMBOLIC else shape[a] > shape[b]:
                 return 1
         return 0
 

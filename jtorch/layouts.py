@@ -158,7 +158,7 @@ def suggests_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> 
         return False
     least = 0
     for d in (1, *range(len(shape) - 1, 1, -1), 0):
-        if shape[d] == 0 or less(strides[d], least) or (d == 0 and least == strides[1]):
+        if shape[d] == 0 or (less(strides[d], least) if SYMBOLIC else strides[d] < least) or (d == 0 and least == strides[1]):
             return False
         least = strides[d] * max(shape[d], 1)
     return True

@@ -333,7 +333,7 @@ class Sym(SymInt):
         return self
 
     def __abs__(self) -> Any:
-        return self if bool(self >= 0) else -self
+        return self if bool(self.__ge__(0)) else -self  # type: ignore[attr-defined]
 
     def __round__(self, digits: Any = None) -> Any:
         return self

@@ -199,6 +199,18 @@ def test_parts_that_are_not_recorded() -> None:
     assert [backend.targets(i) for i in range(2)] == [[operator.mul], [operator.mul]]
 
 
+def test_addresses_and_autocast_are_not_recorded() -> None:
+    def f(x: torch.Tensor) -> Any:
+        y = x + 1
+        with torch.autocast("cpu"):
+            z = y @ y
+        return y.data_ptr() == y.data_ptr() != 0, z
+
+    same, z = torch.compile(f, backend=Backend())(torch.ones(2, 2))
+    assert same
+    assert z.dtype is torch.bfloat16
+
+
 def test_explain() -> None:
     found = torch._dynamo.explain(lambda x: x + 1 if x.sum() > 0 else x - 1)(torch.ones(2))
     assert (found.graph_count, found.graph_break_count, found.op_count) == (2, 1, 2)

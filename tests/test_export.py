@@ -187,6 +187,27 @@ def test_attention_keeps_batch_and_length() -> None:
         program.module()(torch.randn(1, 65, 8))
 
 
+class Frozen(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.no_grad():
+            y = x * 2
+        return y, x * y
+
+
+def test_history_is_recorded_where_the_program_does() -> None:
+    program = export(Frozen(), (torch.ones(2),))
+    file = io.BytesIO()
+    save(program, file)
+    file.seek(0)
+    for found in (program, program.run_decompositions(), load(file)):
+        x = torch.ones(2, requires_grad=True)
+        y, z = found.module()(x)
+        assert not y.requires_grad
+        z.sum().backward()
+        assert x.grad.tolist() == [2, 2]
+        assert torch.is_grad_enabled()
+
+
 class Writes(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -46,7 +46,10 @@ def _run(text, names):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("page", "blocks"), [("extending.md", 34), ("quantization.md", 3), ("with-jax.md", 10), ("profiling.md", 7)])
+@pytest.mark.parametrize(
+    ("page", "blocks"),
+    [("extending.md", 34), ("quantization.md", 3), ("with-jax.md", 10), ("profiling.md", 7), ("export.md", 8)],
+)
 def test_the_page_runs(page, blocks):
     assert run((DOCS / page).read_text()) == blocks
 

@@ -21,7 +21,7 @@ from . import eval_frame, exc, utils
 from .eval_frame import OptimizedModule
 
 __all__ = [
-    "OptimizedModule", "allow_in_graph", "explain", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
     "graph_break", "is_compiling", "is_dynamo_supported", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
     "maybe_mark_dynamic", "optimize", "reset", "run", "substitute_in_graph", "utils",
 ]  # fmt: skip

@@ -139,7 +139,9 @@ class Recorder(TorchFunctionMode):
             if not any(id(t) in self.piece.results for t in tensors) and not self.piece.key:
                 return func(*args, **kwargs)
             return self._asked(func, args, kwargs)
-        if torch.is_autocast_enabled():
+        if name == "data_ptr":
+            return self._broken(func, args, kwargs, "data_ptr")
+        if torch.is_autocast_enabled() or torch.is_autocast_enabled("cpu"):
             return self._broken(func, args, kwargs, "autocast")
         if any(type(t) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, FakeTensor) for t in tensors):
             return self._broken(func, args, kwargs, f"{name} of a {type(tensors[0]).__name__}")

@@ -99,7 +99,7 @@ def _upsampling(name: str, mode: str) -> None:
     @kernel(f"upsample_{name}.vec")
     def run(input: Any, output_size: Any, *more: Any, align_corners: bool = False, scale_factors: Any = None) -> Any:
         if aligns and more:
-            align_corners, *more = more
+            align_corners, more = more[0], more[1:]
         factors = more[0] if more else scale_factors
         named = {"align_corners": align_corners} if aligns else {}
         size = None if output_size is None else tuple(output_size)
@@ -160,7 +160,9 @@ def _activation(name: str, *, inplace: bool = True) -> None:
 
         @whole(f"nn.functional.{name}")
         def run(input: Any, inplace: bool = False) -> Any:
-            return NotImplemented if inplace and written is None else written(input) if inplace else plain(input)
+            if inplace:
+                return NotImplemented if written is None else written(input)
+            return plain(input)
 
     else:
 

@@ -35,7 +35,8 @@ _LARGEST = 1 << 28
 #: What a graph may call besides operators.
 _FUNCTIONS: dict[str, Any] = {
     "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
-    "mod": operator.mod, "neg": operator.neg, "pow": operator.pow, "sym_max": torch.sym_max, "sym_min": torch.sym_min,
+    "mod": operator.mod, "neg": operator.neg, "pow": operator.pow, "set_grad_enabled": torch._C._set_grad_enabled,
+    "sym_max": torch.sym_max, "sym_min": torch.sym_min,
 }  # fmt: skip
 _NAMES = {id(f): n for n, f in _FUNCTIONS.items()}
 _ARGUMENTS = {"tensor": TensorArgument, "size": SymIntArgument, "constant": ConstantArgument}
@@ -227,7 +228,7 @@ def _propagated(graph: Any, mode: FakeTensorMode) -> None:
     """Finds the shapes of all nodes."""
     from jtorch.fx.node import map_arg
 
-    with mode, _composites_whole():
+    with torch.set_grad_enabled(torch.is_grad_enabled()), mode, _composites_whole():
         for node in graph.nodes:
             if node.op == "call_function":
                 args = map_arg(node.args, lambda n: n.meta.get("val"))

@@ -18,7 +18,7 @@ from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKe
 from jtorch.fx.node import Node, map_arg
 from jtorch.symbols import exact, visible
 
-from ._trace import _sizes_first, _without_dead
+from ._trace import GradTracer, _sizes_first, _without_dead
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
 
 A = torch.ops.aten
@@ -149,7 +149,7 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
     """``ExportedProgram.run_decompositions``."""
     from jtorch._decomp import core_aten_decompositions
 
-    tracer = PythonKeyTracer()
+    tracer = GradTracer()
     mode = FunctionalMode(tracer, dict(core_aten_decompositions() if table is None else table))
     env: dict[Any, Any] = {}
     vals = [n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"]
@@ -160,11 +160,12 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
     results: tuple[Any, ...] = ()
     _running.append(mode)
     try:
-        with fake, mode:
+        with torch.set_grad_enabled(torch.is_grad_enabled()), fake, mode:
             for node in program.graph.nodes:
                 if node.op == "placeholder":
                     value = node.meta["val"]
                     proxy = tracer.create_proxy("placeholder", node.target, (), {})
+                    proxy.node.name = node.name
                     if isinstance(value, torch.Tensor):
                         value = value if isinstance(value, FakeTensor) else fake.from_tensor(value, static_shapes=True)
                         # Another object for each run, since nodes are found by the tensors that they give.

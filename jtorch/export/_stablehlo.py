@@ -75,6 +75,7 @@ def _runner(program: Any) -> Any:
     def run(state: dict[str, Any], *inputs: Any) -> tuple[list[Any], dict[str, Any]]:
         given = iter(inputs)
         env: dict[Any, Any] = {}
+        outs: Any = ()
         specs = iter(signature.input_specs)
         with torch.no_grad():
             for node in program.graph.nodes:

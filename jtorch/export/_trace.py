@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import keyword
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -65,7 +66,23 @@ def _key(name: str) -> str:
     return f"L__self__{name}" if name else "L__self__"
 
 
-class ExportTracer(PythonKeyTracer):
+class GradTracer(PythonKeyTracer):
+    """Adds nodes that switch the recording of history where the program does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = self.grad = torch.is_grad_enabled()
+
+    def create_node(self, kind: str, *args: Any, **kwargs: Any) -> Any:
+        """Adds a node to the graph."""
+        now = self.begun if kind == "output" else torch.is_grad_enabled()
+        if kind in ("call_function", "output") and now != self.grad:
+            self.grad = now
+            super().create_node("call_function", torch._C._set_grad_enabled, (now,), {})
+        return super().create_node(kind, *args, **kwargs)
+
+
+class ExportTracer(GradTracer):
     """Adds nodes with where they come from; tensors from outside become inputs named ``c_…``."""
 
     def __init__(self, stack: _Stack) -> None:
@@ -160,6 +177,8 @@ def trace(
     for name, value, wanted in zip(leaf_names, flat, sizes, strict=True):
         proxy = tracer.create_proxy("placeholder", name, (), {})
         first_user = first_user or proxy.node
+        if proxy.node.name == f"{name}_1" and not any(n.name == name for n in tracer.graph.nodes) and not keyword.iskeyword(name):
+            proxy.node.name = name  # though it is a name of Python's own, such as ``input``
         if isinstance(value, torch.Tensor):
             fake = _input(mode, env, value, wanted)
             tracer.begin(fake, proxy)
@@ -246,7 +265,7 @@ def _lifted(module: Any, tracer: ExportTracer, graph: Any, inputs: list[InputSpe
 
 def keeps(node: Any) -> bool:
     """Whether an operator does more than give a result: it writes, or draws random numbers."""
-    if node.op in ("placeholder", "output"):
+    if node.op in ("placeholder", "output") or node.target is torch._C._set_grad_enabled:
         return True
     schema = getattr(node.target, "_schema", None)
     if schema is None:

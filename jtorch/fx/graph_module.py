@@ -331,9 +331,42 @@ def _imports(table: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+_SHORT = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8",
+    "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128",
+}  # fmt: skip
+
+
+def _annotation(node: Any) -> str:
+    """What is known of a node's value: ``"f32[2, 3]"``, or ``"Sym(s77)"``; nothing if nothing is."""
+    val = node.meta.get("val")
+    if isinstance(val, torch.Tensor):
+        kind = str(val.dtype).removeprefix("torch.")
+        return f': "{_SHORT.get(kind, kind)}[{", ".join(map(str, val.shape))}]"'
+    return f': "Sym({val})"' if isinstance(val, torch.SymInt) else ""
+
+
+def _annotated(lines: list[str], nodes: Any) -> list[str]:
+    """The code with what is known of values; only that of graphs whose arguments are the function's own."""
+    known = {n.name: text for n in nodes if (text := _annotation(n))}
+    found = []
+    for line in lines:
+        if line.startswith("def ") and "*args" not in line:
+            head, _, rest = line.partition("(")
+            names, _, end = rest.rpartition("):")
+            if names and all(p.strip().isidentifier() for p in names.split(",")):
+                line = f"{head}({', '.join([p.strip() + known.get(p.strip(), '') for p in names.split(',')])}):{end}"
+        else:
+            name, sign, value = line.strip().partition(" = ")
+            if sign and name in known:
+                line = f"    {name}{known[name]} = {value}"
+        found.append(line)
+    return found
+
+
 def _readable(module: GraphModule, name: str) -> str:
     code = module._code.lstrip("\n")
-    lines = code.split("\n")
+    lines = _annotated(code.split("\n"), module.graph.nodes)
     body: list[str] = []
     noted = False
     for line in lines:

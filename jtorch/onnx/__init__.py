@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 producer_name = "pytorch"
-_WHY = "jtorch has no exporter to ONNX; export the function with jax2onnx or jax.export, or the model with PyTorch"
+_WHY = "jtorch has no exporter to ONNX; give the function of torch.jax.functionalize to jax2onnx, or use torch.export.stablehlo"
 
 
 def _refused(name: str) -> NotImplementedError:

@@ -16,6 +16,7 @@ from jtorch._guards import detect_fake_mode
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.aten.state import STATE
 from jtorch.symbols import ShapeEnv, Sym, parsed
+from jtorch.symbols import _evaluate as evaluate
 from jtorch.utils import _pytree as pytree
 from jtorch.utils._python_dispatch import TorchDispatchMode
 
@@ -124,9 +125,7 @@ class PythonKeyTracer(TracerBase):
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
-            if node.id not in self.sources:
-                raise RuntimeError(f"the size {node.id} is not one of an argument")
-            return self._size(env, node.id)
+            return self._size(env, node.id) if node.id in self.sources else self._root(env, node.id)
         if isinstance(node, ast.UnaryOp):
             return self.create_proxy("call_function", operator.neg, (self._part(env, node.operand),), {})
         if isinstance(node, ast.Call):
@@ -137,6 +136,18 @@ class PythonKeyTracer(TracerBase):
         if target is operator.mul and isinstance(left, ast.Constant):  # as programs write it
             left, right = right, left
         return self.create_proxy("call_function", target, (self._part(env, left), self._part(env, right)), {})
+
+    def _root(self, env: Any, name: str) -> Any:
+        """A symbol of which the arguments' sizes are only multiples, plus a number."""
+        for text in self.sources:
+            names = env.names_in([text])
+            if len(names) == 1 and str(env._exprs[names[0]]) == name:
+                low, high = (evaluate(text, {name: n}) for n in (0, 1))
+                size = self._size(env, text)
+                if low:
+                    size = self.create_proxy("call_function", operator.sub, (size, low), {})
+                return self.create_proxy("call_function", operator.floordiv, (size, high - low), {})
+        raise RuntimeError(f"the size {name} is not one of an argument")
 
     def _part(self, env: Any, node: ast.AST) -> Any:
         return node.value if isinstance(node, ast.Constant) else self._size(env, ast.unparse(node).replace(" ** ", "^"))

@@ -1,0 +1,122 @@
+"""Exported graphs, fake tensors and backends' graphs are PyTorch's."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import jtorch
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::FutureWarning")]  # (of PyTorch's own trees)
+
+
+def _mlp(t: Any) -> Any:
+    return t.nn.Sequential(t.nn.Linear(4, 8), t.nn.ReLU(), t.nn.Dropout(0.1), t.nn.Linear(8, 2))
+
+
+def _cnn(t: Any) -> Any:
+    return t.nn.Sequential(
+        t.nn.Conv2d(3, 4, 3, padding=1), t.nn.BatchNorm2d(4), t.nn.ReLU(), t.nn.MaxPool2d(2), t.nn.AdaptiveAvgPool2d(1), t.nn.Flatten(),
+        t.nn.Linear(4, 10),
+    )  # fmt: skip
+
+
+def _encoder(t: Any) -> Any:
+    return t.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+
+
+MODELS = {"mlp": (_mlp, (3, 4)), "cnn": (_cnn, (3, 3, 4, 4)), "encoder": (_encoder, (2, 5, 8))}
+
+
+def _described(program: Any) -> list[Any]:
+    rows = []
+    for n in program.graph.nodes:
+        target = str(n.target).replace("<built-in function ", "").rstrip(">")
+        text = re.sub(r"sym_size_int(_\d+)?|\bmul(_\d+)?\b", "size", f"{n.args} {n.kwargs}")
+        if "sym_size" in target or target == "mul":  # the order of sizes is free, and so are their numbers
+            continue
+        rows.append((n.op, n.name, target if n.op != "placeholder" else "", text))
+    return rows
+
+
+@pytest.mark.parametrize("train", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_graphs_signatures_and_ranges(name: str, train: bool, dynamic: bool) -> None:
+    found = []
+    for t in (jtorch, torch):
+        make, shape = MODELS[name]
+        sizes = None
+        if dynamic:
+            sizes = ({0: t.export.Dim("batch"), **({1: t.export.Dim("length")} if name == "encoder" else {})},)
+        program = t.export.export(make(t).train(train), (t.randn(shape),), dynamic_shapes=sizes)
+        vals = [str(tuple(n.meta["val"].shape)) for n in program.graph.nodes if hasattr(n.meta.get("val"), "shape")]
+        heads = [line for line in str(program).splitlines() if "def forward" in line or ("layer_norm" in line and " = torch" in line)]
+        found.append((_described(program), str(program.graph_signature), vals, [str(k) for k in program.range_constraints], heads))
+    for mine, theirs in zip(*found, strict=True):
+        assert mine == theirs
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_functional_graphs(train: bool) -> None:
+    found = []
+    for t in (jtorch, torch):
+        program = t.export.export(_cnn(t).train(train), (t.randn(3, 3, 4, 4),)).run_decompositions()
+        kinds = [(s.kind.name, s.target) for s in program.graph_signature.output_specs]
+        targets = [str(n.target).replace("<built-in function ", "").rstrip(">") for n in program.graph.nodes if n.op == "call_function"]
+        found.append((kinds, targets))
+    assert found[0] == found[1]
+
+
+SHAPES = {
+    "permuted": lambda t, x: x.permute(2, 0, 1) + 1,
+    "matmul": lambda t, x: x @ x.mT,
+    "conv": lambda t, x: t.nn.functional.conv1d(x, t.ones(4, 3, 2), stride=2),
+    "topk": lambda t, x: x.topk(2, 1)[1],
+    "sum": lambda t, x: x.sum((0, 2), keepdim=True).to(t.float64),
+    "expand": lambda t, x: x[:1].expand(4, -1, -1),
+    "cat": lambda t, x: t.cat([x, x], 1)[:, ::2],
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_fake_tensors(name: str) -> None:
+    found = []
+    for t in (jtorch, torch):
+        if t is jtorch:
+            from jtorch._subclasses.fake_tensor import FakeTensorMode
+        else:
+            from torch._subclasses.fake_tensor import FakeTensorMode  # type: ignore[assignment]
+        with FakeTensorMode():
+            y = SHAPES[name](t, t.randn(2, 3, 5))
+        found.append((repr(y), tuple(y.shape), y.stride(), str(y.dtype), y.storage_offset()))
+    assert found[0] == found[1]
+
+
+def test_pieces_for_backends() -> None:
+    found = []
+    for t in (jtorch, torch):
+        graphs: list[Any] = []
+
+        def backend(module: Any, inputs: Any, graphs: list[Any] = graphs) -> Any:
+            names = [n.name if n.op == "placeholder" else getattr(n.target, "__name__", n.target) for n in module.graph.nodes]
+            graphs.append([(n.op, name) for n, name in zip(module.graph.nodes, names, strict=True)])
+            return module.forward
+
+        def f(x: Any, y: Any, t: Any = t) -> Any:
+            a = t.sin(x) + y.cos().view(-1)
+            if a.sum() > 0:
+                a = a * 2
+            with t.no_grad():
+                b = a @ a
+            return a.relu(), b
+
+        t.compile(f, backend=backend)(t.ones(4), t.ones(2, 2))
+        found.append(graphs)
+    mine, theirs = found
+    assert mine[0] == theirs[0]
+    drop = ("placeholder",)
+    assert [row for row in mine[1] if row[0] not in drop] == [row for row in theirs[1] if row[0] not in drop]
