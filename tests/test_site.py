@@ -1,0 +1,113 @@
+"""The pages of the site that are made of the code, the links of all pages, and what the documents must not forget."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+
+
+@pytest.fixture(scope="module")
+def site():
+    spec = importlib.util.spec_from_file_location("docs_site", ROOT / "tools" / "docs_site.py")
+    module = importlib.util.module_from_spec(spec)
+    path = list(sys.path)
+    spec.loader.exec_module(module)
+    sys.path[:] = path
+    return module
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return site.pages()
+
+
+def test_the_reference_shows_signatures_arguments_and_examples(pages):
+    assert "### `torch.add` { #torch.add }" in pages["reference/torch.md"]
+    assert "torch.add(input, other, *, alpha=1, out=None)" in pages["reference/torch.md"]
+    linear = pages["reference/nn.md"].partition("### `torch.nn.Linear` ")[2].partition("\n### ")[0]
+    assert "**Args.**" in linear
+    assert "- `in_features`: features of the input." in linear
+    assert "'" not in linear.partition("```python")[2].partition("```")[0]
+    assert ">>> " in pages["reference/tensor.md"]
+    for text in pages.values():
+        assert text.count("```") % 2 == 0
+        assert "Not offered:" not in text
+
+
+def test_what_is_not_offered_is_listed_with_reasons(pages):
+    from jtorch import _refused
+    from jtorch.functional import PUBLIC
+
+    text = pages["not-offered.md"]
+    for names in _refused.names().values():
+        for name, (_, why) in names.items():
+            assert f"`{name}`" in text
+            assert why.replace("|", "\\|").replace("<", "&lt;") in text
+    refused = [path for path, made in PUBLIC.items() if (made.__doc__ or "").startswith("Not offered")]
+    assert refused
+    assert all(f"`{path.rpartition('.')[2]}`" in text for path in refused)
+
+
+def test_the_changelog_has_every_fragment(pages):
+    fragments = [f for f in (ROOT / "changelog.d").glob("*.md") if f.name != "README.md"]
+    lines = [line for line in pages["changelog.md"].splitlines() if line.startswith("- ")]
+    assert len(lines) >= len(fragments)
+
+
+def headings(text):
+    """The anchors of a page: those that it states, and those of its headings."""
+    lines = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return set(re.findall(r"\{ #(\S+) \}", text)) | {re.sub(r"[^\w\- ]", "", line).strip().lower().replace(" ", "-") for line in lines}
+
+
+def test_links_lead_somewhere(pages):
+    """Also without mkdocs: to pages of the folder, generated ones and figures; anchors to headings."""
+    texts = {str(f.relative_to(DOCS)): f.read_text() for f in DOCS.rglob("*.md")} | pages
+    wrong = []
+    for path, text in texts.items():
+        plain = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s]+)\)", plain):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            found = (DOCS / path).parent.joinpath(file).resolve() if file else DOCS / path
+            inside = str(found.relative_to(DOCS)) if found.is_relative_to(DOCS) else ""
+            if (inside not in texts and not (inside and found.exists())) or (anchor and anchor not in headings(texts[inside])):
+                wrong.append((path, target))
+    assert wrong == []
+
+
+def test_every_page_is_in_the_navigation(pages):
+    nav = (ROOT / "mkdocs.yml").read_text().partition("nav:")[2]
+    missing = [name for name in [*(f.name for f in DOCS.glob("*.md")), *pages] if name not in nav]
+    assert missing == []
+
+
+def test_every_environment_variable_is_described():
+    read = set()
+    for file in (ROOT / "jtorch").rglob("*.py"):
+        read |= set(re.findall(r"environ[^\n]*?[\"'](JTORCH_[A-Z0-9_]+)[\"']", file.read_text()))
+    text = (DOCS / "environment.md").read_text()
+    described = set(re.findall(r"^\| `(JTORCH_[A-Z0-9_]+)`", text, re.MULTILINE))
+    assert read - described == set()
+    assert all(any(name in f.read_text() for f in (ROOT / "jtorch").rglob("*.py")) for name in described)
+
+
+def test_the_figures_are_as_they_are_drawn():
+    assert subprocess.run([sys.executable, str(ROOT / "tools" / "figures.py"), "--check"], check=False).returncode == 0
+
+
+def test_the_site_builds(tmp_path):
+    pytest.importorskip("material", reason="the extra docs is not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "reference" / "nn.html").exists()
