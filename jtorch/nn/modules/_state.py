@@ -256,6 +256,7 @@ class Stateful:
                     )
 
         load(self, copied, "")
+        del load  # it refers to itself, and to all that was loaded
         if strict:
             for what, keys in (("Unexpected", unexpected_keys), ("Missing", missing_keys)):
                 if keys:
