@@ -11,6 +11,7 @@ import jax as _jax
 import numpy as _np
 
 from . import _C as _C
+from . import _VF as _VF
 from . import __config__ as __config__
 from . import __future__ as __future__
 from . import _dynamo as _dynamo
@@ -1849,6 +1850,10 @@ class Tensor:
         """Writes zero everywhere."""
     __torch_function__: Any
 
+def _add_relu(input: Tensor, other: Tensor | Number, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``relu`` of ``input + alpha * other``."""
+def _add_relu_(input: Tensor, other: Tensor | Number, *, alpha: Any = 1) -> Tensor:
+    """In-place form of ``_add_relu``: the result is written into ``input``, which is returned."""
 def _assert(condition: Any, message: Any) -> None:
     """Raises ``AssertionError(message)`` unless ``condition`` holds; a traced condition is recorded."""
 def _conj(input: Tensor) -> Tensor:

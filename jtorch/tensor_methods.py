@@ -247,7 +247,11 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
         r = _convert(r, dtype)
     if memory_format is not None and memory_format is not layouts.preserve_format:
         # A tensor that needs no conversion is copied only if its strides suggest another format: transposed ones suggest none.
-        suits = layouts.suggested_format(r._aval.shape, r.stride()) is memory_format if r is self else r.is_contiguous(memory_format)
+        shape = r._aval.shape
+        if r is self:
+            suits = layouts.suggested_format(shape, r.stride()) is memory_format
+        else:  # in every dimension, also those of one element
+            suits = r.stride() == layouts.format_strides(shape, memory_format)
         if not suits:
             return named(clone(r, memory_format=memory_format), "ToCopyBackward0")
     return named(clone(r), "ToCopyBackward0") if copy and r is self else r

@@ -31,7 +31,7 @@ FLOORS = {
     "_box_muller": 3, "_rejection": 3, "argument_errors": 3, "symbols": 3,
     "": 4, "_C": 4, "_ops": 4, "aten": 4, "_namespace": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "_overrides": 4, "func": 4,
     "cuda": 4,
-    "opaque": 4, "compiler": 4, "library": 4, "types": 4, "legacy": 4, "sparse": 4,
+    "opaque": 4, "_VF": 4, "compiler": 4, "library": 4, "types": 4, "legacy": 4, "sparse": 4,
     "amp.policies": 4, "accelerator": 4, "cpu": 4, "mps": 4, "xpu": 4, "_saving": 4,
     "autograd._profiler_modes": 5, "autograd.functional": 5, "autograd.gradcheck": 5, "autograd.jacobians": 5, "cuda.amp": 5,
     "cuda.amp.autocast_mode": 5, "cuda.amp.grad_scaler": 5, "cuda.amp.common": 5,

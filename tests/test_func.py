@@ -412,3 +412,8 @@ def test_rearrange(pattern, sizes, shape):
 def test_rearrange_refuses(pattern, sizes, words):
     with pytest.raises((ValueError, DimensionBindError), match=words):
         torch.func.rearrange(torch.arange(24).view(2, 3, 4), pattern, **sizes)
+
+
+def test_where_of_examples_is_refused_by_name() -> None:
+    with pytest.raises(RuntimeError, match="Attempted to vmap over aten::where"):
+        vmap(torch.where)(torch.ones(2, 3))

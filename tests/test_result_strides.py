@@ -97,3 +97,12 @@ def test_elements_with_gaps_are_copied_by_ravel() -> None:
     x = torch.zeros(6)
     x[::2].ravel().fill_(1)
     assert x.sum().item() == 0
+
+
+@pytest.mark.parametrize("shape", [(8, 1, 3, 3), (16, 16, 1, 1), (4, 8, 3, 3)])
+def test_conversions_to_a_memory_format_order_dimensions_of_one_element_too(shape: tuple[int, ...]) -> None:
+    x = torch.ones(shape, dtype=torch.float64)
+    last = torch.empty(shape, memory_format=torch.channels_last).stride()
+    y = x.to(torch.float32, memory_format=torch.channels_last)
+    assert y.stride() == last and x.float(memory_format=torch.channels_last).stride() == last
+    assert y.to(torch.float64, memory_format=torch.contiguous_format).stride() == x.stride()

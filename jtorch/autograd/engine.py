@@ -18,7 +18,7 @@ from ..ops._kernel import T, call_of
 from ..size import Size
 from ..warned_once import outside
 from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
-from .grad_mode import MODE
+from .grad_mode import MODE, no_grad
 from .tape import Node, _Task, tracked
 
 
@@ -335,6 +335,9 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
             leaf._grad = t if leaf._strides is None else _laid_out_as(leaf, t)
         elif create_graph:
             leaf._grad = _tensor(_add_pairs(_item(have, True), _item(t, True)), True)
+        elif type(have) in LAYOUTS and type(t) is type(have):
+            with no_grad():
+                have.add_(t)  # type: ignore[attr-defined]
         elif type(have) in LAYOUTS:
             leaf._grad = _tensor(_add_values(have._read(), t._v or t._read()), False)
         else:

@@ -9,6 +9,7 @@ from ..applying import write_out
 from ..arguments import check_numbers
 from ..binding import composite, facts_of
 from ..core import Tensor
+from ..engine import SPECIAL, Lifted
 from ..errors import must_be_tensor
 from ..functional import _C
 from ..ops.indexing import check_fits
@@ -34,6 +35,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         (tensor([1]),)
     """
     if input is None and other is None:
+        if (v := getattr(condition, "_v", None)) is not None and v.trace is SPECIAL and isinstance(v, Lifted):
+            v.plain("aten::where")  # raises where a transformation does not know the values
         return condition.nonzero(as_tuple=True)
     if not isinstance(condition, Tensor):
         raise must_be_tensor("where", "condition", 1, condition)

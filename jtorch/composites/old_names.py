@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes, old_constructors
+from ..applying import write_out
 from ..binding import BOUND, composite
 from ..core import Tensor, detached
 from ..errors import not_offered
@@ -237,6 +238,37 @@ def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: 
     """
     found = PUBLIC["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
     return PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else PUBLIC["relu"](found)
+
+
+@composite(operands=("input", "other", "out"))
+def _add_relu(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """``relu`` of ``input + alpha * other``.
+
+    Shapes: input and other (*), broadcast.
+    Dtypes: as for ``add``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._add_relu(torch.tensor([-3.0, 2.0]), torch.tensor([1.0, 1.0]))
+        tensor([0., 3.])
+    """
+    found = PUBLIC["relu"](PUBLIC["add"](input, other, alpha=alpha))
+    return found if out is None else write_out(found, out, "_add_relu")
+
+
+@composite(operands=("input", "other"))
+def _add_relu_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """In-place form of ``_add_relu``: the result is written into ``input``, which is returned.
+
+    Shapes: input (*), other broadcastable to (*).
+    Dtypes: as for ``add_``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._add_relu_(torch.tensor([-3.0, 2.0]), torch.tensor([1.0, 1.0]))
+        tensor([0., 3.])
+    """
+    return input.add_(other, alpha=alpha).relu_()
 
 
 @composite(method=True, operands=("input",), ignored=("Tensor._conj",))

@@ -158,7 +158,7 @@ def backward(input: Any, gradient: Any = None, retain_graph: Any = None, create_
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             gradient = like(input, torch.ones_like(input._vals))
         input, gradient = input._vals, _values_of_gradient(input, gradient)
-    elif isinstance(gradient, SparseTensor):
+    elif isinstance(gradient, SparseTensor) and input._node is not None:
         gradient = to_dense(gradient)
     autograd_engine.backward(input, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
 
@@ -186,7 +186,7 @@ def _dense_parts(layout: Any, roots: Any, targets: Any, given: Any) -> tuple[Any
     for root, g in zip(roots, given, strict=True):
         if isinstance(root, SparseTensor):
             g = torch.ones_like(root._vals) if g is None and root.numel() == 1 else g if g is None else _values_of_gradient(root, g)
-        elif isinstance(g, SparseTensor):
+        elif isinstance(g, SparseTensor) and root._node is not None:  # only leaves take sparse gradients
             g = to_dense(g)
         grads.append(g)
     values = [x._vals if isinstance(x, SparseTensor) else x for x in roots]

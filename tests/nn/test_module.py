@@ -573,3 +573,12 @@ def test_registries_of_global_hooks_can_be_replaced() -> None:
     finally:
         for name, value in kept.items():
             setattr(registry, name, value)
+
+
+def test_loading_a_state_leaves_nothing_to_the_garbage_collector() -> None:
+    layer = nn.Sequential(nn.Linear(2, 2))
+    state = layer.state_dict()
+    layer.load_state_dict(state)
+    gc.collect()
+    layer.load_state_dict(state)
+    assert gc.collect() == 0

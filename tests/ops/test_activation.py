@@ -78,3 +78,16 @@ def test_prelu_has_one_weight_or_one_for_each_channel() -> None:
 def test_errors(call: Callable[[Any], Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call(torch.ones(2))
+
+
+def test_sums_that_are_cut_off_below_zero() -> None:
+    import jtorch._VF as functions
+
+    a, b = torch.tensor([-3.0, 2.0]), torch.ones(2)
+    assert torch._add_relu(a, b).tolist() == [0.0, 3.0] and functions._add_relu(a, b, alpha=2).tolist() == [0.0, 4.0]
+    out = torch.empty(2)
+    assert torch._add_relu(a, b, out=out) is out and out.tolist() == [0.0, 3.0]
+    assert torch._add_relu_(a, b) is a and a.tolist() == [0.0, 3.0]
+    assert functions.add is torch.add
+    with pytest.raises(AttributeError, match="has no attribute 'none'"):
+        functions.none

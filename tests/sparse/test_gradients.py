@@ -227,3 +227,15 @@ def test_gather_twice_derived_and_with_a_changed_index() -> None:
     index.zero_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+def test_sparse_gradients_of_a_leaf_add_up_in_place() -> None:
+    g = torch.sparse_coo_tensor([[1, 1]], [1.0, 1.0], (2,))
+    p = torch.ones(2, requires_grad=True)
+    p.grad = first = torch.sparse_coo_tensor([[1, 1]], [1.0, 1.0], (2,))
+    p.backward(g)
+    assert p.grad is first and p.grad.to_dense().tolist() == [0.0, 4.0]
+    p.backward(torch.ones(2))
+    assert p.grad is not first and p.grad.tolist() == [1.0, 5.0]
+    p.backward(g)
+    assert p.grad.tolist() == [1.0, 7.0]

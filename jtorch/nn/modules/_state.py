@@ -239,23 +239,7 @@ class Stateful:
             copied._metadata = metadata
         incompatible = _IncompatibleKeys(missing_keys, unexpected_keys)
 
-        def load(module: Any, local: Any, prefix: str) -> None:
-            local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
-            if assign:
-                local_metadata["assign_to_params_buffers"] = assign
-            module._load_from_state_dict(local, prefix, local_metadata, True, missing_keys, unexpected_keys, error_msgs)
-            for name, child in module._modules.items():
-                if child is not None:
-                    child_prefix = f"{prefix}{name}."
-                    load(child, {k: v for k, v in local.items() if k.startswith(child_prefix)}, child_prefix)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, incompatible) is not None:
-                    raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
-                        "incompatible_keys need to be modified, it should be done inplace."
-                    )
-
-        load(self, copied, "")
+        _load(self, copied, "", metadata, assign, incompatible, error_msgs)
         if strict:
             for what, keys in (("Unexpected", unexpected_keys), ("Missing", missing_keys)):
                 if keys:
@@ -265,3 +249,26 @@ class Stateful:
             details = "\n\t".join(error_msgs)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}")
         return incompatible
+
+
+def _load(
+    module: Any, local: Any, prefix: str, metadata: Any, assign: bool, incompatible: _IncompatibleKeys, error_msgs: list[str]
+) -> None:
+    """Loads the part of a state that belongs to a module, and those of the modules in it."""
+    local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local_metadata["assign_to_params_buffers"] = assign
+    module._load_from_state_dict(
+        local, prefix, local_metadata, True, incompatible.missing_keys, incompatible.unexpected_keys, error_msgs
+    )
+    for name, child in module._modules.items():
+        if child is not None:
+            child_prefix = f"{prefix}{name}."
+            mine = {k: v for k, v in local.items() if k.startswith(child_prefix)}
+            _load(child, mine, child_prefix, metadata, assign, incompatible, error_msgs)
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, incompatible) is not None:
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
+                "incompatible_keys need to be modified, it should be done inplace."
+            )
