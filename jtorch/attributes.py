@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,6 +15,14 @@ class TensorBase:
 everything: Callable[[Any], dict[str, Any]] = TensorBase.__dict__["__dict__"].__get__
 #: Gives a tensor another one.
 set_everything: Callable[[Any, dict[str, Any]], None] = TensorBase.__dict__["__dict__"].__set__
+
+
+def take_over(tensor: Any, parts: dict[str, Any]) -> None:
+    """Makes a tensor what another one was, of which the dictionary is given: a wrapper looks at its storage through itself from then on."""
+    set_everything(tensor, parts)
+    look = parts.get("_al")
+    if hasattr(look, "tensor"):
+        look.tensor = weakref.ref(tensor)
 
 
 class Attributes(dict[str, Any]):

@@ -7,7 +7,7 @@ import importlib
 import weakref
 from typing import Any
 
-from ..attributes import everything, set_everything
+from ..attributes import everything, take_over
 
 #: Loaded when first touched: most programs need one of them.
 _SUBMODULES = ("_pytree", "checkpoint", "data", "hooks")
@@ -37,8 +37,8 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     first, second = ({slot: getattr(t, slot) for slot in slots if hasattr(t, slot)} for t in (t1, t2))
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     mine, its = everything(t1), everything(t2)
-    set_everything(t1, its)
-    set_everything(t2, mine)
+    take_over(t1, its)
+    take_over(t2, mine)
     for t, values in ((t1, second), (t2, first)):
         for slot in slots:
             if slot in values:

@@ -24,3 +24,8 @@ def test_sharded(name: str) -> None:
 @pytest.mark.parametrize("name", cases("dtensor"))
 def test_dtensor(name: str) -> None:
     check("dtensor", 4, name)
+
+
+@pytest.mark.parametrize("name", cases("sharded_states"))
+def test_sharded_states(name: str) -> None:
+    check("sharded_states", 4, name)

@@ -10,8 +10,9 @@ import jtorch as torch
 from jtorch import Tensor
 
 from ... import __future__ as _future
-from ...attributes import everything, set_everything
+from ...attributes import everything, take_over
 from ...module_state import owned
+from ...utils._python_dispatch import is_traceable_wrapper_subclass
 from ..parameter import Parameter
 
 Self = TypeVar("Self", bound="Moving")
@@ -76,17 +77,13 @@ class Moving:
             with torch.no_grad():
                 applied = fn(param)
             grad = param.grad
-            if hasattr(type(applied), "__tensor_flatten__"):  # a wrapper: ``data`` does not exchange what it is made of
-                made = Parameter(applied, param.requires_grad)
-                param.__class__ = made.__class__
-                set_everything(param, everything(made))
-                kept = param
-            elif _same_kind(param, applied) and not _future.get_overwrite_module_params_on_conversion():
+            holds = is_traceable_wrapper_subclass(applied)  # what it is are the tensors that it holds, which .data does not reach
+            if not holds and _same_kind(param, applied) and not _future.get_overwrite_module_params_on_conversion():
                 param.data = applied
                 kept = param
-            elif _future.get_swap_module_params_on_conversion():
+            elif holds or _future.get_swap_module_params_on_conversion():
                 made = Parameter(applied, param.requires_grad)
-                set_everything(param, everything(made))  # the object stays, with nothing of what it was
+                take_over(param, everything(made))  # the object stays, with nothing of what it was
                 kept = param
             else:
                 kept = self._parameters[key] = Parameter(applied, param.requires_grad)
@@ -94,7 +91,7 @@ class Moving:
                 continue
             with torch.no_grad():
                 applied_grad = fn(grad)
-            if kept is param and _same_kind(grad, applied_grad):
+            if kept is param and not holds and _same_kind(grad, applied_grad):
                 grad.data = applied_grad
                 kept.grad = grad
             else:

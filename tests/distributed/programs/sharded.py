@@ -1,4 +1,4 @@
-"""Modules sharded over four processes, beside the same modules in one: values, policies, states and checkpoints."""
+"""Modules sharded over four processes, beside the same modules in one: values and policies."""
 
 import os
 from pathlib import Path
@@ -7,32 +7,21 @@ from typing import Any
 from _cases import RANK, WORLD, raises, run
 
 import jtorch as torch
-import jtorch.distributed.checkpoint as dcp
 from jtorch import nn
-from jtorch.distributed.checkpoint.staging import BlockingAsyncStager
 from jtorch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
-    get_optimizer_state_dict,
-    get_state_dict,
-    set_model_state_dict,
-    set_optimizer_state_dict,
-    set_state_dict,
 )
 from jtorch.distributed.device_mesh import init_device_mesh
 from jtorch.distributed.fsdp import (
-    CPUOffload,
     CPUOffloadPolicy,
     FSDPModule,
-    FullStateDictConfig,
     FullyShardedDataParallel,
     MixedPrecisionPolicy,
     ShardingStrategy,
-    StateDictType,
     fully_shard,
     register_fsdp_forward_method,
 )
-from jtorch.distributed.fsdp.wrap import ModuleWrapPolicy
 from jtorch.distributed.tensor import DTensor, Replicate, Shard
 
 FOLDER = Path(os.environ["WORLD_FOLDER"])
@@ -206,6 +195,19 @@ def check_meta_initialisation() -> None:
     assert model[0].weight.device.type == "cpu" and model[0].weight.to_local().shape == (1, 6)
 
 
+def check_conversions() -> None:
+    model, whole = sharded(), net()
+    kept = model.head.weight
+    model(mine(ids(0))).sum().backward()
+    model.to(torch.float64)
+    whole.to(torch.float64)
+    assert model.head.weight is kept and kept.dtype is kept.to_local().dtype is kept.grad.to_local().dtype is torch.float64
+    out = model(ids(0))
+    assert out.dtype is torch.float64 and torch.allclose(out, whole(ids(0)))
+    out.sum().backward()
+    assert kept.grad.dtype is torch.float64
+
+
 def check_what_is_refused() -> None:
     model = sharded()
     with raises(AssertionError, "has already been applied"):
@@ -239,102 +241,6 @@ def check_activations_that_are_computed_again() -> None:
     whole(ids(0)).square().mean().backward()
     for p, q in zip(model.parameters(), whole.parameters(), strict=True):
         assert torch.allclose(p.grad.full_tensor(), q.grad, atol=1e-6)
-
-
-def check_states() -> None:
-    model, other = sharded(0), sharded(1)
-    opt, second = (torch.optim.AdamW(m.parameters(), 0.05) for m in (model, other))
-    train(model, opt, [mine(ids(0))])
-    first = model.state_dict()
-    other.load_state_dict(first)
-    same_as(other, model_of(first))
-    m, o = get_state_dict(model, opt)
-    assert all(isinstance(v, DTensor) for v in m.values()) and isinstance(o["state"]["embed.weight"]["exp_avg"], DTensor)
-    set_state_dict(other, second, model_state_dict=m, optim_state_dict=BlockingAsyncStager().stage(o))  # not the same tensors
-    full = StateDictOptions(full_state_dict=True, cpu_offload=True)
-    states = get_model_state_dict(model, options=full), get_optimizer_state_dict(model, opt, options=full)
-    assert (not states[0] and not states[1]) == (RANK > 0)
-    third = sharded(2)
-    third_opt = torch.optim.AdamW(third.parameters(), 0.05)
-    spread = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
-    set_model_state_dict(third, states[0], options=spread)
-    set_optimizer_state_dict(third, third_opt, states[1], options=spread)
-    losses = [train(a, b, [mine(ids(i)) for i in range(1, 3)]) for a, b in ((model, opt), (other, second), (third, third_opt))]
-    assert torch.allclose(torch.tensor(losses[0]), torch.tensor(losses[1:]), atol=1e-6), losses
-    flat = get_optimizer_state_dict(model, opt, options=StateDictOptions(flatten_optimizer_state_dict=True))
-    assert "state.blocks.0.up.weight.exp_avg" in flat
-    with raises(ValueError, "full_state_dict must be True"):
-        set_model_state_dict(model, {}, options=StateDictOptions(broadcast_from_rank0=True))
-
-
-def model_of(state: Any) -> Any:
-    made = net()
-    made.load_state_dict({name: value.full_tensor() for name, value in state.items()})
-    return made
-
-
-def check_checkpoints_of_other_meshes() -> None:
-    model, opt = sharded(), None
-    opt = torch.optim.AdamW(model.parameters(), 0.05)
-    train(model, opt, [mine(ids(0))])
-    m, o = get_state_dict(model, opt)
-    metadata = dcp.save({"model": m, "opt": o}, checkpoint_id=FOLDER / "sharded")
-    assert len(metadata.state_dict_metadata["model.head.weight"].chunks) == 4  # five rows: two, two, one and none
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "shards"))
-    other = sharded(1, mesh=mesh)
-    second = torch.optim.AdamW(other.parameters(), 0.05)
-    m, o = get_state_dict(other, second)
-    dcp.load({"model": m, "opt": o}, checkpoint_id=FOLDER / "sharded")
-    set_state_dict(other, second, model_state_dict=m, optim_state_dict=o)
-    a, b = (train(n, p, [mine(ids(i)) for i in range(1, 3)]) for n, p in ((model, opt), (other, second)))
-    assert max(abs(x - y) for x, y in zip(a, b, strict=True)) < 1e-6
-    whole = net(3)
-    plain = whole.state_dict()
-    dcp.load({"model": plain}, checkpoint_id=FOLDER / "sharded", no_dist=True)
-    assert not torch.allclose(plain["head.weight"], net().head.weight)
-
-
-def check_older_class() -> None:
-    for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD):
-        model = FullyShardedDataParallel(
-            net(RANK), sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({Block}), sync_module_states=True,
-            cpu_offload=CPUOffload(offload_params=strategy is ShardingStrategy.FULL_SHARD),
-        )  # fmt: skip
-        whole = net()
-        assert len(FullyShardedDataParallel.fsdp_modules(model)) == 3 and model.check_is_root()
-        opts = [torch.optim.AdamW(m.parameters(), 0.05) for m in (model, whole)]
-        for i in range(2):
-            with model.no_sync():
-                model(mine(ids(i))).square().mean().backward()
-            whole(ids(i)).square().mean().backward()
-            model(mine(ids(i + 5))).square().mean().backward()
-            whole(ids(i + 5)).square().mean().backward()
-            norms = model.clip_grad_norm_(0.1), nn.utils.clip_grad_norm_(whole.parameters(), 0.1)
-            assert type(norms[0]) is torch.Tensor and torch.allclose(*norms, atol=1e-6)
-            for opt in opts:
-                opt.step()
-                opt.zero_grad()
-        state = model.state_dict()
-        assert list(state) == list(whole.state_dict())
-        for name, value in whole.state_dict().items():
-            assert type(state[name]) is torch.Tensor and torch.allclose(state[name], value, atol=1e-5), (strategy, name)
-        other = FullyShardedDataParallel(net(9), sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({Block}))
-        other.load_state_dict(state)
-        second = torch.optim.AdamW(other.parameters(), 0.05)
-        given = FullyShardedDataParallel.optim_state_dict(model, opts[0])
-        second.load_state_dict(FullyShardedDataParallel.optim_state_dict_to_load(other, second, given))
-        a, b = (train(m, o, [mine(ids(7)), mine(ids(8))]) for m, o in ((model, opts[0]), (other, second)))
-        assert max(abs(x - y) for x, y in zip(a, b, strict=True)) < 1e-6
-        with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(True, True)):
-            assert bool(model.state_dict()) == (RANK == 0)
-        with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
-            shards = model.state_dict()
-            assert all(isinstance(value, DTensor) for value in shards.values())
-            model.load_state_dict(shards)
-        with FullyShardedDataParallel.summon_full_params(model), torch.no_grad():
-            model.module.head.weight.fill_(2.0)
-        assert model.state_dict()["embed.weight"].eq(2).all()
-        assert list(get_model_state_dict(model)) == list(whole.state_dict())
 
 
 if __name__ == "__main__":
