@@ -144,3 +144,11 @@ def test_meta_storages_have_sizes_too():
     m = torch.empty(4, device="meta")
     assert m.resize_(100).untyped_storage().nbytes() == 400
     assert m.untyped_storage().resize_(0).nbytes() == 0 and m.shape == (100,)
+
+
+def test_addresses_of_nothing() -> None:
+    x = torch.zeros(3)
+    assert x[3:].data_ptr() == torch.zeros(2, 0).data_ptr() == torch.zeros(0).untyped_storage().data_ptr() == 0
+    assert x[3:].untyped_storage().data_ptr() == x.data_ptr() != 0 and torch.zeros(0).resize_(2).data_ptr() != 0
+    meta = torch.zeros(2, 2, device="meta")
+    assert meta.data_ptr() == meta.untyped_storage().data_ptr() == 0 and meta[1:].data_ptr() == 8 and meta[2:].data_ptr() == 0
