@@ -367,13 +367,19 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     def data_ptr(self) -> int:
         """A number that two tensors share exactly if their first elements are the same memory; not a real address.
 
+        0 without elements; on the meta device, which has no memory, the place in the storage.
+
         Example:
             >>> import jtorch as torch
             >>> x = torch.zeros(2)
             >>> x.data_ptr() == x.view(1, 2).data_ptr()
             True
         """
+        if not self._aval.size:
+            return 0
         al = alias_of(self)
+        if self._aval.device == META:
+            return al.offset * self._aval.dtype.itemsize
         if al.storage.host is not None and not al.storage.adopt():
             return al.storage.host.ctypes.data + al.offset * self._aval.dtype.itemsize  # type: ignore[union-attr]
         return al.storage.address + al.offset * self._aval.dtype.itemsize

@@ -139,8 +139,8 @@ class UntypedStorage(StorageBase):
         return self.nbytes()
 
     def data_ptr(self) -> int:
-        """A number that names the memory; not a real address unless it is NumPy's. 0 on the meta device, which has none."""
-        if self._aval.device == META:
+        """A number that names the memory; not a real address unless it is NumPy's. 0 without memory: of no bytes, or on the meta device."""
+        if self._aval.device == META or not self.nbytes():
             return 0
         host = self._storage.host
         return self._storage.address if host is None else host.ctypes.data

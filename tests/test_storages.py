@@ -173,6 +173,8 @@ def test_writes_are_noticed_by_backward_while_numpy_has_the_memory():
     z = (x * w).sum()
     x.add_(1)
     refused(z)
+
+
 def test_copies_share_memory_as_what_was_copied_did():
     x = torch.zeros(4)
     made, storage, turned = copy.deepcopy([x, x.untyped_storage(), x.view(2, 2).t()])
@@ -201,3 +203,11 @@ def test_classes_of_storages():
         torch.set_default_dtype(torch.float32)
     with pytest.raises(RuntimeError, match="from_buffer: Not available for CUDA storage"):
         torch.cuda.FloatStorage.from_buffer(b"")
+
+
+def test_addresses_of_nothing() -> None:
+    x = torch.zeros(3)
+    assert x[3:].data_ptr() == torch.zeros(2, 0).data_ptr() == torch.zeros(0).untyped_storage().data_ptr() == 0
+    assert x[3:].untyped_storage().data_ptr() == x.data_ptr() != 0 and torch.zeros(0).resize_(2).data_ptr() != 0
+    meta = torch.zeros(2, 2, device="meta")
+    assert meta.data_ptr() == meta.untyped_storage().data_ptr() == 0 and meta[1:].data_ptr() == 8 and meta[2:].data_ptr() == 0

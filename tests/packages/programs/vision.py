@@ -1,4 +1,4 @@
-"""timm, vit_pytorch and torchvision: training with averages and mixed labels, features, half precision, detection."""
+"""timm, vit_pytorch and torchvision: training with averages and mixed labels, features, half precision, augmentation."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ class IterableWrapperIterDataPipe(IterDataPipe[_T]):
     """The items of an iterable, of which each iterator takes a deep copy when it begins (``deepcopy=False``: the iterable itself).
 
     Examples:
-        >>> list(IterableWrapperIterDataPipe(range(3)))
+        >>> from jtorch.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper(range(3)))
         [0, 1, 2]
     """
 
