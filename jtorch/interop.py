@@ -555,6 +555,8 @@ def set_default_tensor_type(t: Any, /) -> None:
         ...     torch.set_default_tensor_type(torch.FloatTensor)
         torch.float64
     """
+    if not isinstance(t, (str, type)):
+        raise TypeError("invalid type object: only floating-point types are supported as the default type")
     name = t if isinstance(t, str) else t.__name__
     module, _, last = name.rpartition(".")
     if isinstance(t, str) and module not in ("torch", "torch.cuda"):

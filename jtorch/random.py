@@ -49,8 +49,8 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = devices.device(device)
-        if self._device.type == "meta":
-            raise RuntimeError("META device type not an accelerator.")
+        if self._device.type not in ("cpu", "cuda", "xpu", "mps", "mtia", "xla", "tpu"):
+            raise RuntimeError(f"{self._device.type.upper()} device type not an accelerator.")
         self._twister = Twister(_DEFAULT_SEED)
 
     @property

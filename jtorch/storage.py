@@ -190,6 +190,8 @@ class Storage:
         at = alias.offset
         if not shape:
             found = np.asarray(array.reshape(-1)[at])
+        elif not aval.size:  # wherever it lies
+            found = np.empty(shape, aval.dtype)
         elif alias.contiguous:
             found = array.reshape(shape) if aval.size == array.size else array.reshape(-1)[at : at + aval.size].reshape(shape).copy()
         else:

@@ -287,3 +287,17 @@ def test_what_functions_of_elements_may_give(call: Any, error: type[Exception], 
 def test_functions_of_elements_wrap_around_and_take_expanded_tensors():
     assert torch.ones(1, dtype=torch.uint8).apply_(lambda _: -1).tolist() == [255]
     assert torch.ones(1).expand(2).apply_(lambda x: x + 1).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("given", [torch.float32, 3, torch.IntTensor])
+def test_default_types_are_types_of_floats(given: Any):
+    with pytest.raises(TypeError):
+        torch.set_default_tensor_type(given)
+
+
+def test_generators_and_products_of_what_there_is_not():
+    with pytest.raises(RuntimeError, match="OPENGL device type not an accelerator"):
+        torch.Generator("opengl")
+    refused = pytest.raises(RuntimeError, match="Tensor dimension is 1, expected 2")
+    with pytest.warns(UserWarning, match="chain_matmul is deprecated"), refused:
+        torch.chain_matmul(torch.ones(1), torch.ones(1))

@@ -228,3 +228,16 @@ def test_large_numbers_where_fractions_are_due():
         x.split([1, 2**64])
     with pytest.raises(TypeError, match=r"einsum\(\): argument 'equation' \(position 1\) must be str, not list"):
         torch.einsum([x], "i->")
+
+
+@pytest.mark.parametrize("options", [{"kernel_size": 2**62, "padding": 2**61}, {"kernel_size": 2, "stride": 2**62},
+                                     {"kernel_size": 2, "padding": 2**31}])  # fmt: skip
+@pytest.mark.parametrize("pool", ["max_pool2d", "avg_pool2d", "avg_pool1d"])
+def test_windows_beyond_32_bits_are_refused(pool, options):
+    with pytest.raises(RuntimeError, match="value cannot be converted to type int without overflow"):
+        getattr(torch.nn.functional, pool)(torch.ones(*[1] * int(pool[-2]), 4, 4), **options)
+
+
+def test_the_window_of_a_line_beyond_32_bits_is_refused():
+    with pytest.raises(RuntimeError):
+        torch.nn.functional.max_pool1d(torch.ones(1, 1, 6), 2**62, padding=2**61)

@@ -124,3 +124,11 @@ def test_many_parts_are_views_and_quick() -> None:
     assert parts[7].stride() == (20000,) and parts[7].storage_offset() == 7 and parts[7]._version == 2
     conjugates = list(torch.full((70,), 1j).conj())
     assert conjugates[3].item() == -1j
+
+
+@pytest.mark.parametrize("mode", ["immediate", "deferred"])
+def test_parts_of_nothing(mode: str) -> None:
+    with torch.execution(mode):
+        x = torch.ones(0, 3) * 2
+        assert [part.tolist() for part in x.split(2, 1)] == [[], []]
+        assert (x[:, 1:] + 1).shape == (0, 2) and x.chunk(2, 1)[1].numpy().shape == (0, 1)

@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..applying import inplace
 from ..autograd.dual import has_tangent, with_tangent_of
-from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.grad_mode import MODE, is_grad_enabled
 from ..binding import composite
 from ..functional import _C, PUBLIC
 from ..warned_once import outside
@@ -18,6 +18,9 @@ from ..writing import check_inplace
 def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
     from .. import _C as internals
 
+    if MODE.transforms:  # which must know what is written into, and refuse what the function captured
+        PUBLIC["embedding_renorm_"](weight.detach(), input, max_norm, norm_type)
+        return
     made = _C._embedding_renorm(weight.detach(), input, float(max_norm), float(norm_type))
     internals._swap_([weight], [with_tangent_of(weight, made) if has_tangent(weight) else made])
 

@@ -218,6 +218,9 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
         "accepts a list of two or more tensors rather than multiple parameters.",
         stacklevel=outside(),
     )
+    for matrix in matrices:
+        if isinstance(matrix, Tensor) and matrix.dim() != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     if len(matrices) == 1 and out is None:

@@ -281,6 +281,12 @@ def pin_memory(self: Any, device: Any = None) -> Any:
 
     Raises:
         RuntimeError: where there is none.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1])
+        >>> x.pin_memory() if torch.cuda.is_available() else x
+        tensor([1])
     """
     if accelerator_type() is None:
         raise RuntimeError("Cannot access accelerator device when none is available.")

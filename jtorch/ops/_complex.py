@@ -213,3 +213,34 @@ def logarithm(plain: Callable[[Array], Array], z: Array) -> Array:
         return lax.complex(jnp.where(jnp.isinf(a) | jnp.isinf(b), np.asarray(np.inf, a.dtype), real), imag)
 
     return function(z)
+
+
+def _recovered(x: Array, y: Array, found: Array) -> Array:
+    """A product in which infinite factors stand, and that came out as NaN: the infinity that C's rules make of it."""
+    (a, b), (c, d) = _parts(x), _parts(y)
+
+    def boxed(v: Array) -> Array:
+        return jnp.copysign(jnp.isinf(v).astype(v.dtype), v)
+
+    def without_nan(v: Array, where: Array) -> Array:
+        return jnp.where(where & jnp.isnan(v), jnp.copysign(_zero(v), v), v)
+
+    first, second = jnp.isinf(a) | jnp.isinf(b), jnp.isinf(c) | jnp.isinf(d)
+    overflow = ~first & ~second & (jnp.isinf(a * c) | jnp.isinf(b * d) | jnp.isinf(a * d) | jnp.isinf(b * c))
+    a, b = (without_nan(jnp.where(first, boxed(v), v), second | overflow) for v in (a, b))
+    c, d = (without_nan(jnp.where(second, boxed(v), v), first | overflow) for v in (c, d))
+    endless = np.asarray(np.inf, a.dtype)
+    lost = jnp.isnan(lax.real(found)) & jnp.isnan(lax.imag(found)) & (first | second | overflow)
+    return jnp.where(lost, lax.complex(endless * (a * c - b * d), endless * (a * d + b * c)), found)
+
+
+@jax.custom_jvp
+def power(x: Array, y: Array) -> Array:
+    """``x ** y`` as C defines it: the exponential of ``y`` times the logarithm of ``x``."""
+    (a, b), (c, d) = _parts(y), _parts(logarithm(jnp.log, x))
+    return exp(_recovered(y, lax.complex(c, d), lax.complex(a * c - b * d, a * d + b * c)))
+
+
+@power.defjvp
+def _(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    return power(*primals), jax.jvp(jnp.power, primals, tangents)[1]

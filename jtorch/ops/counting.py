@@ -13,7 +13,7 @@ from jax import lax
 from .. import dtypes
 from ._axes import category
 from ._declare import Array, guard, op, without_derivative
-from ._numeric import scalar_name, unsupported
+from ._numeric import is_complex, scalar_name, unsupported
 from .searching import list_text, ranks
 
 
@@ -116,9 +116,12 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
         tensor([0., 2., 1., 0.])
     """
     if category(input.dtype) != dtypes.FLOATING:
-        raise unsupported("linspace_cpu" if input.dtype == np.bool_ else "histogram_cpu", input)
+        name = "linspace_cpu" if input.dtype == np.bool_ else "aminmax_cpu" if is_complex(input) and min == max else "histogram_cpu"
+        raise unsupported(name, input)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if not (np.isfinite(min) and np.isfinite(max)):
+        raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     wide = np.float64 if input.dtype == np.float64 else np.float32
@@ -127,8 +130,6 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
         low, high = jnp.min(x), jnp.max(x)
         guard(~(jnp.isfinite(low) & jnp.isfinite(high)), RuntimeError, "torch.histc: range of the input is not finite")
     else:
-        if not (np.isfinite(min) and np.isfinite(max)):
-            raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
         low, high = jnp.full((), min, wide), jnp.full((), max, wide)
     low, high = _widened(low, high, 1)
     place = _linear_bin_of(x, low, high, bins, input.dtype)

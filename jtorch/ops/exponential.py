@@ -82,9 +82,7 @@ def _pow_tensors(x: Array, y: Array) -> Array:
     if not is_complex(x):
         return jnp.power(x, y)
     # By exponential and logarithm, which lose digits where the result is large: in double precision.
-    found = jnp.power(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
-    # XLA's complex power of 0 is NaN for real exponents that are not integers.
-    return jnp.where((x == 0) & (y.imag == 0) & (y.real > 0), jnp.zeros((), x.dtype), found)
+    return _complex.power(*jnp.broadcast_arrays(x.astype(np.complex128), y.astype(np.complex128))).astype(x.dtype)
 
 
 def _integer_power(x: Array, y: Array) -> Array:

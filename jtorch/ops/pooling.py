@@ -30,6 +30,9 @@ def _expand(function: str, name: str, value: int | tuple[int, ...], n: int) -> t
             raise RuntimeError(f"{function}() argument '{name}' should contain one int (got {len(values)})")
         either = {"stride": "must either be omitted,", "dilation": "must be either"}.get(name, "must either be")
         raise RuntimeError(f"{function}: {name} {either} a single int, or a tuple of {_WORDS[n]} ints")
+    # (PyTorch has no such limit for ``max_pool1d``, and would look at each place of the window.)
+    if (function != "max_pool1d" or name == "kernel_size") and any(not -(2**31) <= v < 2**31 for v in values):
+        raise RuntimeError("value cannot be converted to type int without overflow")
     return values * n if len(values) == 1 else values
 
 

@@ -543,3 +543,9 @@ def _unflatten(aux: Any, children: Any) -> SparseTensor:
 
 
 jax.tree_util.register_pytree_node(SparseTensor, _flatten, _unflatten)
+
+
+@sparse_op("resolve_conj", "resolve_neg")
+def resolved(input: Any) -> Any:
+    """The tensor itself, which has no bits of its own: its values know theirs."""
+    return input

@@ -59,3 +59,10 @@ def test_histogramdd_agrees_with_numpy() -> None:
 def test_errors(call, kind, text) -> None:
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_what_histc_refuses_first():
+    with pytest.raises(RuntimeError, match=r"range of \[inf, 1\] is not finite"):
+        torch.histc(torch.ones(2), 5, float("inf"), 1)
+    with pytest.raises(NotImplementedError, match=r"aminmax_cpu.*ComplexFloat"):
+        torch.histc(torch.ones(2, dtype=torch.complex64), 5)

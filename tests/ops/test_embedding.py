@@ -75,3 +75,21 @@ def test_bags_with_weights_and_padding() -> None:
     y.sum().backward()
     assert weights.grad.tolist() == [[5, 0], [13, 0]]
     assert w.grad.tolist() == [[0, 0], [1, 1], [0, 0], [3, 3]]
+
+
+@pytest.mark.parametrize("look_up", [
+    lambda weight: torch.nn.functional.embedding(torch.tensor([0]), weight, max_norm=0.1),
+    lambda weight: torch.nn.functional.embedding_bag(torch.tensor([[0]]), weight, max_norm=0.1),
+])  # fmt: skip
+def test_tables_that_a_function_captured_are_not_renormalised(look_up):
+    weight = torch.ones(2, 2)
+    with pytest.raises(RuntimeError, match=r"in-place operation \(aten::embedding_renorm_\) that would mutate a captured Tensor"):
+        torch.func.grad(lambda x: look_up(weight).sum() + x)(torch.tensor(1.0))
+    assert weight.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    look_up(weight)
+    assert weight[0].norm().item() < 0.2
+
+
+def test_an_empty_table_has_no_rows():
+    with pytest.raises(RuntimeError, match="self indexing axis dim should be positive"):
+        torch.nn.functional.embedding(torch.tensor([0]), torch.ones(0, 2))

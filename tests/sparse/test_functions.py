@@ -250,3 +250,10 @@ def test_differences_of_unsigned_numbers_are_taken_in_the_common_dtype():
     assert torch.add(many, few, alpha=-3).tolist() == [1, -6] and many.clone().sub_(few).tolist() == [1, -2]
     with pytest.raises(RuntimeError, match="unsupported tensor layout: SparseCsr"):
         torch.ones(2, 2) - torch.eye(2).to_sparse_csr()
+
+
+def test_conjugates_are_resolved_as_they_are():
+    x = torch.tensor([[1 + 2j, 0j], [0j, 3j]]).to_sparse().conj().resolve_conj()
+    assert x.layout is torch.sparse_coo and x.to_dense().tolist() == [[1 - 2j, 0j], [0j, -3j]]
+    with pytest.raises(TypeError, match="can't convert Sparse layout tensor to numpy"):
+        x.resolve_neg().numpy(force=True)
