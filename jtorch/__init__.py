@@ -103,7 +103,7 @@ _LAZY = (
     "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jax", "jit", "library",
     "masked", "mps", "nested", "nn", "onnx", "optim", "fx", "overrides", "profiler",
     "random", "serialization", "signal", "sparse", "testing", "types", "utils", "wrappers", "xpu", "_utils", "return_types",
-    "_VF", "_dynamo", "_functorch", "_guards", "_higher_order_ops", "_inductor", "_jit_internal", "_subclasses", "ao",
+    "_VF", "_decomp", "_dynamo", "_functorch", "_guards", "_higher_order_ops", "_inductor", "_jit_internal", "_subclasses", "ao",
     "_ops", "_prims_common", "_tensor", "_tensor_str", "classes", "futures", "monitor", "mtia", "multiprocessing", "quasirandom", "storage",
     "torch_version",
 )  # fmt: skip

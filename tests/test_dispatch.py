@@ -197,9 +197,9 @@ def test_reports_another_function():
 
 
 def test_constructors_ask_modes_only_and_some_functions_nobody():
-    tensor, log, D = specialise(lambda data, *, dtype=None: ("made", data), "torch.tensor"), [], duck()
+    tensor, log, D = specialise(lambda data, *, dtype=None: ("made", data), "torch.tensor", asks="modes"), [], duck()
     assert tensor(D())[0] == "made" and D.calls == []
-    from_numpy = specialise(lambda ndarray: "made", "torch.from_numpy")
+    from_numpy = specialise(lambda ndarray: "made", "torch.from_numpy", asks="nobody")
     with Log(log):
         assert tensor(3) == ("made", 3) and from_numpy(D()) == "made"
     assert [c[0] for c in log] == [tensor]

@@ -41,7 +41,7 @@ def test_the_list_is_worth_something() -> None:
     assert len(attributes()) > 2500
     assert "torch.nn.Linear" in attributes() and "torch.no_such_name" not in attributes()
     assert package_names.kind("torch.no_such_name") == package_names.kind("torch.nn.Linear.no_such_name") == "missing"
-    assert package_names.kind("torch.distributed.fsdp.fully_shard") == "refused"
+    assert package_names.kind("torch.distributed.rpc.rpc_sync") == "refused"
 
 
 def test_names_in_a_source() -> None:

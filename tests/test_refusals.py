@@ -58,11 +58,11 @@ def test_names_of_one_module_under_another() -> None:
 
 
 def test_static_methods_of_classes() -> None:
-    from jtorch._subclasses.fake_tensor import FakeTensor
+    from jtorch._subclasses.meta_utils import MetaConverter
 
-    with pytest.raises(NotImplementedError, match=r"FakeTensor\.from_tensor is not offered"):
-        FakeTensor.from_tensor(None)
-    assert not hasattr(FakeTensor, "no_such_method")
+    with pytest.raises(NotImplementedError, match=r"MetaConverter\.meta_tensor is not offered"):
+        MetaConverter.meta_tensor(None)
+    assert not hasattr(MetaConverter, "no_such_method")
 
 
 def test_what_nobody_has_decided_about_is_an_attribute_error() -> None:

@@ -54,7 +54,7 @@ def family(func: OpOverload) -> str:
 def is_random(func: OpOverload) -> bool:
     """Whether an operator draws random numbers."""
     found = declaration(func)
-    return found is not None and found.random
+    return found is not None and found.family == "random"
 
 
 __all__ = ["ELEMENTWISE", "declaration", "family", "is_random"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import pickle
 
+import pytest
+
 import jtorch as torch
 
 
@@ -40,6 +42,7 @@ def test_setting_the_state_of_a_generator_returns_it() -> None:
     assert torch.equal(torch.rand(3, generator=g), torch.rand(3, generator=other))
 
 
+@pytest.mark.filterwarnings("ignore:adjoint.* is deprecated on 0-D tensors")
 def test_the_adjoint_of_a_number_is_its_conjugate() -> None:
     assert torch.adjoint(torch.tensor(1 + 2j)).item() == 1 - 2j
     assert torch.adjoint(torch.tensor(3.0)).item() == 3

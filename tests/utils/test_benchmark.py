@@ -106,7 +106,7 @@ def test_refusals() -> None:
 def test_what_a_run_records_is_computed_in_it(stmt: str) -> None:
     from jtorch.engine import stats, values
 
-    x = torch.ones(3)
+    x = torch.ones(311)  # a shape of which no other test has made a kernel that runs when it is called
     before = values.tier, stats.flushes
     with torch.execution("deferred"):
         values.tier = "xla"
