@@ -67,6 +67,8 @@ def _warm() -> None:
     for options in ({}, {"_use_new_zipfile_serialization": False}):
         torch.load(io.BytesIO(saved(**options)))["view"].sum().item()
     torch.load(io.BytesIO(saved(torch.eye(2).to_sparse())))
+    # What mutations make of it is the same with other arguments, for which public functions are made when they are first called.
+    torch.empty_strided((2,), (1,), device="meta").expand(3, 2).requires_grad_()
     with pytest.raises(pickle.UnpicklingError):
         torch.load(io.BytesIO(with_pickle(saved(), b"\x80\x02cnone\nnone\n.")))
 
