@@ -48,7 +48,6 @@ DIFFERENT = {
     "torch.tensor": "the stub has parameters by position that PyTorch takes by keyword only",
     "torch.Tensor.new_tensor": "the stub has parameters by position that PyTorch takes by keyword only",
     "torch.Tensor.requires_grad_": "the stub calls the parameter otherwise than PyTorch does",
-    "torch.Tensor.new": "the arguments of its overloads are given by position",
     "torch.Tensor.subtract_": "alpha by position is for numbers only, and deprecated",
     "torch.Tensor.__array__": "NumPy gives a third argument since its second version",
     "torch.Tensor.__array_wrap__": "NumPy gives more arguments since its second version",
