@@ -611,7 +611,7 @@ class Composite(Facts):
     lists: tuple[str, ...]
     aliases: tuple[str, ...]
     varargs: str | None
-    inplace: bool
+    inplace: bool | str
 
     @property
     def path(self) -> str:

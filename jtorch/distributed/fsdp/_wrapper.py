@@ -120,8 +120,8 @@ class FullyShardedDataParallel(nn.Module):
         mesh = device_mesh or _mesh_of(process_group)
         _materialize(module, param_init_fn, mesh.device_type)
         if device_id is not None:
-            numbered = isinstance(device_id, int) and mesh.device_type != "cpu"
-            module.to(torch.device(mesh.device_type, device_id) if numbered else mesh.device_type)
+            kind = mesh.device_type
+            module.to(torch.device(kind, device_id) if isinstance(device_id, int) and kind != "cpu" else kind)
         if sync_module_states:
             _take_first(module, mesh, ignored)
         self._buffers_to(module)
