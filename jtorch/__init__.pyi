@@ -14,6 +14,7 @@ from . import _C as _C
 from . import _VF as _VF
 from . import __config__ as __config__
 from . import __future__ as __future__
+from . import _decomp as _decomp
 from . import _dynamo as _dynamo
 from . import _functorch as _functorch
 from . import _guards as _guards
