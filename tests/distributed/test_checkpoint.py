@@ -209,7 +209,7 @@ def test_a_killed_process_leaves_the_earlier_checkpoint(tmp_path: Path) -> None:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     started = [subprocess.Popen(command, env=dict(environment, RANK=str(rank)), **pipes) for rank in range(2)]
     try:
-        outputs = [p.communicate(timeout=60)[0] for p in started]
+        outputs = [p.communicate(timeout=300)[0] for p in started]
     finally:
         for p in started:
             p.kill()

@@ -39,7 +39,7 @@ def outcomes(program: str, processes: int) -> dict[str, dict[int, str]]:
             )  # fmt: skip
             command = [sys.executable, str(PROGRAMS / f"{program}.py")]
             started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-        outputs, end = [], time.monotonic() + 100
+        outputs, end = [], time.monotonic() + 300
         for p in started:
             try:
                 outputs.append(p.communicate(timeout=max(1.0, end - time.monotonic()))[0])

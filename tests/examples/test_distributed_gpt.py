@@ -17,7 +17,7 @@ def trained(processes: int, steps: int, *arguments: str) -> str:
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     script = [str(ROOT / "examples" / "distributed_gpt.py"), f"--steps={steps}", *SMALL, *arguments]
     r = subprocess.run(
-        [sys.executable, "-m", "jtorch", *launcher, *script], env=environment, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "jtorch", *launcher, *script], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert r.returncode == 0, r.stderr
     return r.stdout
