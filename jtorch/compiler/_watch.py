@@ -21,7 +21,7 @@ _IMPURE_MODULES = frozenset(("time", "posix", "nt", "_random", "random", "_io", 
 _IMPURE_BUILTINS = frozenset(("print", "input", "open", "exec", "breakpoint", "globals"))
 #: Modules whose Python functions may do such things on their own account.
 _TRUSTED = frozenset(("jtorch", "torch",
-                      "jax", "jaxlib", "numpy", "importlib", "warnings", "linecache", "tokenize", "functools", "contextlib",
+                      "jax", "jaxlib", "etils", "numpy", "importlib", "warnings", "linecache", "tokenize", "functools", "contextlib",
                       "typing", "inspect", "weakref", "abc", "threading", "copy", "ast", "dis", "re", "enum", "dataclasses",
                       "collections"))  # fmt: skip
 

@@ -19,8 +19,10 @@ from ..core import Tensor
 
 #: Values compared as such, by type and equality.
 ATOMS = frozenset((int, float, complex, bool, str, bytes, type(None), type(...), slice, range))
-#: Packages whose own globals and classes programs do not change.
-_LIBRARIES = frozenset((*sys.stdlib_module_names, __name__.partition(".")[0], "torch", "jax", "jaxlib", "ml_dtypes", "numpy", "scipy"))
+#: Packages whose own globals and classes programs do not change. (JAX's caches use the paths of etils where that is installed.)
+_LIBRARIES = frozenset(
+    (*sys.stdlib_module_names, __name__.partition(".")[0], "torch", "jax", "jaxlib", "etils", "ml_dtypes", "numpy", "scipy")
+)
 _LIBRARIES -= {"__main__"}
 #: Attributes that are caches: what they hold follows from the rest.
 _CACHES = frozenset(("_plans", "_compiled_call_impl"))

@@ -147,6 +147,7 @@ def test_seeds_of_loaders() -> None:
     assert states[0] == states[1]
 
 
+@pytest.mark.filterwarnings("ignore:.*function is not supported by pickle")  # said where dill is not installed
 def test_workers_share_out_and_shuffle_alike() -> None:
     pipe = IterableWrapper(range(12)).shuffle().sharding_filter().map(lambda x: 10 * x)
     loader = DataLoader(pipe, None, num_workers=2, persistent_workers=True)
