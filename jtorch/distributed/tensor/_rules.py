@@ -40,10 +40,10 @@ _PARTS: dict[str, list[Way]] = {
     "logaddexp2": _BOTH_RISING,
     "erfc": _FALLING,
     "special_erfcx": _FALLING,
-    # functions that nowhere fall, on all numbers
+    # functions that nowhere fall, on all numbers and whatever their other arguments are
     **dict.fromkeys(
-        """asinh atan ceil deg2rad erf exp exp2 expm1 floor hardsigmoid hardtanh leaky_relu rad2deg relu relu6 round sgn sigmoid sign sinh
-        tanh trunc nan_to_num hardshrink threshold""".split(),
+        """asinh atan ceil deg2rad erf exp exp2 expm1 floor hardsigmoid hardtanh rad2deg relu relu6 round sgn sigmoid sign sinh tanh trunc
+        hardshrink""".split(),
         _RISING,
     ),
 }

@@ -97,6 +97,16 @@ def check_rounded_quotients_of_summands() -> None:
     assert torch.div(parts, spread(torch.full((3,), 8.0), R), rounding_mode="trunc").full_tensor().tolist() == [1.0] * 3
 
 
+def check_functions_that_fall_of_greatest_parts() -> None:
+    mine = torch.tensor([float(RANK), -float(RANK)])  # the greatest are WORLD - 1 and 0
+    parts = DTensor.from_local(mine, mesh(), [Partial("max")])
+    whole = torch.tensor([WORLD - 1.0, 0.0])
+    same(F.leaky_relu(-parts, -2.0).full_tensor(), F.leaky_relu(-whole, -2.0))
+    same(F.leaky_relu(parts, -2.0).full_tensor(), F.leaky_relu(whole, -2.0))
+    same(F.threshold(parts, 0.5, 9.0).full_tensor(), F.threshold(whole, 0.5, 9.0))
+    same(torch.relu(parts).full_tensor(), torch.relu(whole))
+
+
 def check_parts_of_parts_in_another_order() -> None:
     x = numbers(7, 3)
     t = spread(x, _StridedShard(0, split_factor=2), ROWS)  # the second dimension of the mesh cuts first
