@@ -12,6 +12,7 @@ from .core import Tensor as Tensor
 from .core import contiguous_strides as _strides
 from .devices import device as _device
 from .dtypes import dtype as _dtype
+from .errors import canonical_dim
 from .size import Size as _Size
 
 DeviceLikeType: TypeAlias = str | _device | int
@@ -49,8 +50,6 @@ def canonicalize_dim(rank: int, idx: int, wrap_scalar: bool = True) -> int:
     Raises:
         IndexError: if there is no such dimension.
     """
-    from .errors import canonical_dim
-
     if rank == 0 and not wrap_scalar:
         raise IndexError(f"Dimension specified as {idx} but tensor has no dimensions")
     return canonical_dim(idx, rank)

@@ -11,6 +11,8 @@ from jtorch import _refusals
 
 from . import devices as _devices
 from . import engine as _engine
+from .dtypes import BY_NAME
+from .interop import synchronize as wait
 
 #: Modules below this one: ``accelerator.memory``, which has the same names.
 __path__: list[str] = []
@@ -74,8 +76,6 @@ class device_index:
 def synchronize(device: Any = None, /) -> None:
     """Runs what is pending and waits for it."""
     _kind()
-    from .interop import synchronize as wait
-
     wait()
 
 
@@ -136,8 +136,6 @@ def reset_accumulated_memory_stats(device: Any = None, /) -> None:
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     """``{"supported_dtypes": ...}``: the dtypes of tensors on it."""
-    from .dtypes import BY_NAME
-
     _kind()
     return {"supported_dtypes": set(BY_NAME.values())}
 

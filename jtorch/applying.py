@@ -16,6 +16,7 @@ from .core import BIRTHS, Tensor, alias_of, born, contiguous_strides, is_contigu
 from .engine import SPECIAL, Call, Lifted, Value, numbers_of, record
 from .errors import uncastable, wrong_out_dtype
 from .ops._facts import Facts
+from .resizing import look_at
 from .size import SYMBOLIC, less
 from .storage import OVERLAP
 from .warned_once import outside
@@ -324,8 +325,6 @@ def write_out(
                 stacklevel=outside(),
             )
         if out._al is not None:  # others may look at its memory, which grows
-            from .resizing import look_at
-
             look_at(out, out._al, its.shape, result._strides or contiguous_strides(its.shape), out._al.offset)
             return assign(out, result._v or result._read(), None)
         out._strides = result._strides

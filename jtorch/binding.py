@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from . import _code_cache, result_strides
+from . import _code_cache, result_strides, return_types
 from .applying import apply, inplace, keep_layout, write_out
 from .arguments import KINDS, NAMES_OF_KINDS, NONE, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
-from .core import BIRTHS, Tensor, born
-from .engine import Value, limits, numbers_of, record, record_one, record_two
+from .autograd.names import camel
+from .core import BIRTHS, Tensor, born, from_host
+from .dispatch import TENSORS
+from .engine import SPECIAL, Lifted, Value, limits, numbers_of, record, record_one, record_two
 from .errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
 from .ops import _kernel
 from .ops._declare import (
@@ -436,12 +438,8 @@ def compile_function(text: str, name: str, names: dict[str, Any], label: str, si
 
 def bind(op: Op) -> Bound:
     """Makes the op's core: a function of its parameters (and ``out``) with torch's names and defaults, without override checks."""
-    from .dispatch import TENSORS
-
     bound = Bound(op)
     if op.returns:
-        from . import return_types
-
         bound.returns = return_types.make(op.returns, op.fields)
     names: dict[str, Any] = {**GENERATED_NAMES, "_bound": bound, "_calls": bound.calls, "_TENSORS": TENSORS}
     if op.host:
@@ -478,9 +476,6 @@ def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
 
 def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
     """Runs a value-dependent op on the host."""
-    from .core import from_host
-    from .engine import SPECIAL, Lifted
-
     op = bound.op
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
@@ -524,7 +519,6 @@ def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
     several = isinstance(out, (tuple, list))
     made = tuple([_on(x, device, from_host) for x in (out if several else (out,))])
     if op.refusal is not None and MODE.enabled and any(t._rg for t in tensors):
-        from .autograd.names import camel
         from .autograd.refusing import refuse_gradients
 
         name = "NotImplemented" if type(op.refusal) is RuntimeError else f"{camel(op.aten or op.name)}Backward0"

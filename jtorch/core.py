@@ -18,6 +18,7 @@ from .autograd.grad_mode import MODE
 from .autograd.nodes import shown
 from .autograd.tape import SAVING, Node
 from .engine import LOCAL, META, SPECIAL, THREADS, Aval, Meta, Value, aval_of, leaf, meta_value, put, read, record, shapes_of, unrecorded
+from .errors import canonical_dim
 from .layouts import contiguous_strides as contiguous_strides
 from .layouts import format_strides as format_strides
 from .layouts import in_format
@@ -25,6 +26,7 @@ from .layouts import is_contiguous as is_contiguous
 from .layouts import is_dense as is_dense
 from .module_state import check_state
 from .size import Size
+from .steps import detaching, memory_steps
 from .storage import Alias, Counter, ForeignStorage, Step, Storage, bits_of, follow
 from .view_history import check_origin, refresh_history
 
@@ -718,8 +720,6 @@ INTERNAL.update(Tensor.__annotations__)
 
 
 def _dim(dim: int, ndim: int) -> int:
-    from .errors import canonical_dim
-
     return canonical_dim(int(dim), ndim, wrap_scalar=False) if ndim == 0 else canonical_dim(int(dim), ndim)
 
 
@@ -964,8 +964,6 @@ def _part_of_wide(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], of
     aval: Any = shapes_of(step.get, (t._aval,), t._aval.device).outs
     chain: tuple[Step, ...] = (*al.chain, step)
     if al.chain and all(s.geometric for s in chain):
-        from .steps import memory_steps
-
         chain = tuple(memory_steps(al.storage.aval, al.storage.strides, aval.shape, strides, offset, aval.dtype))
     r = _new(Tensor)
     r._al = mine = Alias(al.storage, chain, None, al.base if al.base is not None else t, al.counter.n, offset)
@@ -1035,8 +1033,6 @@ def detached(t: Tensor, stops: bool = True) -> Tensor:
         al = alias_of(t)
     chain, value, version = al.chain, al.value, al.version
     if stops and value is not None and value.trace is SPECIAL and value.aval.device != META:
-        from .steps import detaching
-
         step = detaching()
         chain, value = (*chain, step), record(step.get, (value,))
     r._al = mine = Alias(al.storage, chain, value, None, 0, al.offset)

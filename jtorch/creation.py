@@ -14,6 +14,7 @@ from . import dtypes, layouts
 from .binding import composite
 from .core import Tensor, from_host, requiring, share_host, wrap
 from .factories import check_dtype, check_options, factory
+from .interop import from_dlpack
 from .ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from .ops._declare import OPS
 from .warned_once import outside, warn_once
@@ -511,8 +512,6 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     elif isinstance(obj, jax.Array):
         source = _of_jax(obj, None, None, False)
     elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
-        from .interop import from_dlpack
-
         source = from_dlpack(obj)
     else:
         source = _from_buffer(obj, wanted)

@@ -11,9 +11,13 @@ import numpy as np
 
 from . import dtypes, warned_once
 from .core import Tensor, detached, lazy_bits, requiring, share_host, wrap
+from .devices import device as device_class
+from .devices import of_placement
 from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from .engine import flush
+from .engine import default_device, flush
+from .factories import check_dtype, check_options
+from .functional import PUBLIC
 from .overridable import torch_function_dispatch
 from .tensor_methods import spread
 from .warned_once import outside
@@ -162,8 +166,6 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise RuntimeError(_INVALID)
     if isinstance(ext_tensor, np.ndarray) and ext_tensor.flags.writeable and not copy:
-        from .functional import PUBLIC
-
         made = PUBLIC["from_numpy"](ext_tensor)
     elif (array := None if copy or isinstance(ext_tensor, jax.Array) else _host_memory(ext_tensor)) is not None:
         made = share_host(array)
@@ -523,8 +525,6 @@ def get_device_module(device: Any = None) -> Any:
     """
     import importlib
 
-    from .devices import device as device_class
-
     found = device if isinstance(device, device_class) else device_class(device or _best_device())
     try:
         return importlib.import_module(f"{__package__}.{found.type}")
@@ -533,9 +533,6 @@ def get_device_module(device: Any = None) -> Any:
 
 
 def _best_device() -> str:
-    from .devices import of_placement
-    from .engine import default_device
-
     return of_placement(default_device()).type
 
 
@@ -646,8 +643,6 @@ def from_file(
     import os
 
     import numpy as np
-
-    from .factories import check_dtype, check_options
 
     check_options("from_file", layout, pin_memory)
     kind = check_dtype("from_file", dtype) or dtypes.get_default_dtype()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .dtypes import BY_NAME
+from .errors import not_offered
 from .functional import PUBLIC
 from .warned_once import warn_once
 
@@ -81,8 +82,6 @@ def _convert_indices_from_coo_to_csr(self: Any, size: int, *, out_int32: bool = 
 def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False) -> Any:
     """Places where rows begin, and columns, as pairs of row and column."""
     if crow_indices.dim() != 1:
-        from .errors import not_offered
-
         raise not_offered("torch._convert_indices_from_csr_to_coo of a batch", "convert its members one by one")
     counts = crow_indices[1:] - crow_indices[:-1]
     rows = PUBLIC["arange"](len(counts), device=counts.device).repeat_interleave(counts)

@@ -9,6 +9,11 @@ from typing import Any
 from . import _refusals
 from . import devices as _devices
 from . import engine as _engine
+from .errors import not_offered
+from .interop import synchronize as wait
+from .random import get_rng_state as state
+from .random import manual_seed as seed_all
+from .random import set_rng_state as give
 
 __path__: list[str] = []  # it has submodules in PyTorch, which are left out
 
@@ -25,8 +30,6 @@ def device_count() -> int:
 
 def synchronize() -> None:
     """Runs what is pending and waits for it."""
-    from .interop import synchronize as wait
-
     wait()
 
 
@@ -37,8 +40,6 @@ def empty_cache() -> None:
 
 def manual_seed(seed: int) -> None:
     """Seeds the generator: one serves all devices."""
-    from .random import manual_seed as seed_all
-
     seed_all(seed)
 
 
@@ -51,15 +52,11 @@ def seed() -> None:
 
 def get_rng_state() -> Any:
     """The generator's state."""
-    from .random import get_rng_state as state
-
     return state()
 
 
 def set_rng_state(new_state: Any) -> None:
     """Gives the generator a state."""
-    from .random import set_rng_state as give
-
     give(new_state)
 
 
@@ -84,8 +81,6 @@ def recommended_max_memory() -> int:
 
 def set_per_process_memory_fraction(fraction: float) -> None:
     """Not offered."""
-    from .errors import not_offered
-
     raise not_offered(
         "torch.mps.set_per_process_memory_fraction", "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION"
     )

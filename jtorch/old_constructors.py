@@ -9,6 +9,7 @@ import numpy as np
 from . import devices, dtypes
 from .autograd.grad_mode import MODE
 from .core import Tensor, from_host
+from .creation import tensor
 from .engine.limits import check_size
 from .errors import type_name
 
@@ -131,8 +132,6 @@ def _on_storage(storage: Any, dtype: dtypes.dtype, where: Any) -> Tensor:
 
 
 def _of_data(value: Any, dtype: dtypes.dtype, where: Any) -> Tensor:
-    from .creation import tensor
-
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(value)}'")
     if not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from . import dtypes
+from .autograd.dual import tangent_of
 from .core import Tensor, from_value
 from .dispatch import DisableTorchFunction
 from .engine import Lifted, array_of
@@ -253,8 +254,6 @@ def _tangent(t: Tensor) -> str | None:
     v = t._read()
     if not isinstance(v, Lifted):
         return None
-    from .autograd.dual import tangent_of
-
     found = tangent_of(v)
     return None if found is None else tensor_repr(found)
 

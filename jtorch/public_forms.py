@@ -11,6 +11,7 @@ from .autograd.grad_mode import MODE, no_grad
 from .autograd.names import camel, written
 from .binding import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, Composite, bound_sources, compile_function, parameters_of, signature_of
 from .core import Tensor
+from .dispatch import TENSORS
 from .dtypes import bool_
 from .ops._declare import (
     OPTIONAL_TENSOR,
@@ -279,8 +280,6 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     elif not op.differentiable and op.family == "comparison":
         names["_cut"] = cut
         body[-1] = f"return _cut({op.name!r}, {me}, [{others}], _core({given}))"
-    from .dispatch import TENSORS
-
     names["_TENSORS"] = TENSORS
     text = f"def {name}({parameters_of(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
     impl = compile_function(text, name, names, f"core of {prefix}.{name}", signature)

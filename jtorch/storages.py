@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import devices, dtypes
 from .core import Tensor, alias_of, contiguous_strides, from_host, from_value, is_contiguous, share_host
 from .engine import META, limits, numbers_of, record
 from .errors import check_long, not_offered
@@ -152,8 +152,6 @@ class UntypedStorage(StorageBase):
     @property
     def device(self) -> Any:
         """Where the memory lies."""
-        from . import devices
-
         return devices.of_placement(self._aval.device)
 
     def memory(self) -> np.ndarray:
@@ -231,8 +229,6 @@ class UntypedStorage(StorageBase):
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
         """The storage on a device: itself if it lies there."""
         del non_blocking
-        from . import devices
-
         if devices.device(device) == self.device:
             return self
         return storage_of(self._tensor().to(device))
@@ -390,8 +386,6 @@ def swapped(buffer: Any, byte_order: str | None, dtype: dtypes.dtype, count: int
 def _made(given: Any, device: Any) -> Storage:
     """New memory on a device: of a size, or with the bytes of a sequence."""
     if device is not None:
-        from . import devices
-
         place = devices.device(device)
         if place.type != "cpu":
             if place.type not in ("meta", "cuda", "xpu", "mps"):

@@ -19,6 +19,7 @@ from typing import Any
 import jax
 from jax import export as jax_export
 
+from .errors import not_offered
 from .size import SYMBOLIC, Size, SymBool, SymInt
 
 __all__ = ["ConstraintViolation", "Guard", "ShapeEnv", "Sym", "Truth", "Undecided", "any_symbolic", "env_of", "exact", "hint_of", "shown"]
@@ -411,8 +412,6 @@ def _arithmetic(name: str, run: Callable[[Any, Any], Any]) -> None:
 
 def _of_floats(name: str, size: Sym, other: Any) -> Any:
     if isinstance(other, (int, float)):
-        from .errors import not_offered
-
         raise not_offered("SymFloat", f"{size!r} {name} {other!r} would be a float that depends on a size that varies")
     return NotImplemented
 
@@ -420,16 +419,12 @@ def _of_floats(name: str, size: Sym, other: Any) -> Any:
 def _divided(self: Sym, other: Any) -> Any:
     """True division: an int where it comes out even."""
     if isinstance(other, (int, Sym)):
-        from .errors import not_offered
-
         raise not_offered("SymFloat", f"{self!r} / {other!r} would be a float that depends on a size that varies; use //")
     return NotImplemented
 
 
 def _power(base: Any, exponent: Any) -> Any:
     if type(exponent) is not int or exponent < 0:
-        from .errors import not_offered
-
         raise not_offered("SymFloat", "a power of sizes that is no polynomial")
     return base**exponent
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import devices, dtypes, layouts
+from . import applying, devices, dtypes, layouts
 from .applying import apply, converted, inplace, preserve_layout
 from .arguments import number
 from .autograd import engine as autograd_engine
@@ -30,7 +30,7 @@ from .core import (
     inside_transform,
     lazy_bits,
 )
-from .engine import META, SPECIAL, Several, Value, concrete, read
+from .engine import META, SPECIAL, Several, Value, concrete, meta_value, read
 from .errors import HIGHEST_LONG, LOWEST_LONG, broadcast_shapes, check_scalar, must_be_tensor
 from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
@@ -48,8 +48,6 @@ def _cast_call(dtype: dtypes.dtype) -> Any:
 
 def install_cast() -> None:
     """Gives the floor below the conversion op."""
-    from . import applying
-
     applying.cast_call = _cast_call
 
 
@@ -136,8 +134,6 @@ def moved(t: Tensor, device: Any) -> Tensor:
     if place == v.aval.device or (isinstance(v.aval.device, Several) and _spread_there(v.aval.device, device)):
         return t
     if place == META:
-        from .engine import meta_value
-
         r = from_value(meta_value(v.aval.shape, v.aval.dtype))
     elif v.aval.device == META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")

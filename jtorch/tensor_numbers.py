@@ -14,6 +14,7 @@ from .binding import composite
 from .core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
 from .engine import META, SPECIAL, Lifted, Several, array_of, note_read, numbers_of, read
 from .errors import not_offered
+from .printing import tensor_repr
 from .storage import HOST_LOCK, ForeignStorage
 from .warned_once import warn_of_scalar
 
@@ -356,8 +357,6 @@ def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
         >>> print(repr(torch.tensor([1.0])))
         tensor([1.])
     """
-    from .printing import tensor_repr
-
     return tensor_repr(self)
 
 

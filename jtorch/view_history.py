@@ -10,6 +10,7 @@ from .autograd.names import plain_name
 from .autograd.tape import tracked
 from .errors import not_offered
 from .layouts import contiguous_strides, is_dense
+from .steps import memory_steps
 from .storage import Alias, Step, bits_of, follow
 
 if TYPE_CHECKING:
@@ -74,8 +75,6 @@ def base_steps(al: Alias) -> Sequence[Step]:
     strides = base._strides or contiguous_strides(base._aval.shape)
     if base._aval.size != al.storage.aval.size or not is_dense(base._aval.shape, strides):
         raise not_offered("autograd through a view whose base was reshaped in place", "the base no longer covers the view's memory")
-    from .steps import memory_steps
-
     bits = tuple([mine != its for mine, its in zip(bits_of(al.chain), bits_of(chain), strict=True)])
     shown = al.strides or contiguous_strides(al.aval.shape)
     return memory_steps(base._aval, strides, al.aval.shape, shown, al.offset, al.aval.dtype, bits)  # type: ignore[arg-type]

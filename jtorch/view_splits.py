@@ -17,6 +17,7 @@ from .binding import composite
 from .core import Tensor, contiguous_strides, lazy_bits, unread, view, wide
 from .engine import META, SPECIAL, Call, aval_of, numbers_of, on_host, record, settled
 from .errors import canonical_dim, check_long, check_longs
+from .ops._declare import OPS
 from .ops._kernel import Fixed, T, call_of
 from .size import slice_bounds
 from .steps import dynamic_step, step_of
@@ -35,8 +36,6 @@ def _split_views(t: Tensor, d: int, sizes: tuple[int, ...], listed: bool = False
 
 
 def _multi_call(name: str, statics: tuple[Any, ...]) -> Call:
-    from .ops._declare import OPS
-
     op = OPS[f"_C.{name}"]
     return call_of(op, (T, *[Fixed(s) for s in statics]))
 

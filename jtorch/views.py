@@ -11,7 +11,7 @@ from .applying import apply, rebind
 from .arguments import plain, sizes, whole
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
-from .binding import composite, signature_of
+from .binding import BOUND, composite, signature_of
 from .core import Tensor, alias_of, contiguous_strides, detached, lazy_bits, view
 from .engine import SPECIAL, Call, limits, shapes_of
 from .errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor, not_offered
@@ -413,8 +413,6 @@ def _reshaping(size: tuple[int, ...]) -> Call:
 
 def contiguous_copy(t: Tensor) -> Tensor:
     """A contiguous copy with history."""
-    from .binding import BOUND
-
     r = BOUND["clone"].core(t)
     r._strides = None
     return r
@@ -641,8 +639,6 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
 
 
 def _part_call(geometry: tuple[Any, ...]) -> Call:
-    from .ops._declare import OPS
-
     return call_of(OPS["_C._as_strided_part"], (T, *[Fixed(g) for g in geometry]))
 
 

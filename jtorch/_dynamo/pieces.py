@@ -30,6 +30,8 @@ from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.node import Node
 from jtorch.overrides import TorchFunctionMode, is_tensor_method_or_property
 
+from .exc import BackendCompilerFailed
+
 _OPERATORS = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "true_divide": operator.truediv,
     "floor_divide": operator.floordiv, "remainder": operator.mod, "pow": operator.pow, "matmul": operator.matmul, "gt": operator.gt,
@@ -339,8 +341,6 @@ class Recorder(TorchFunctionMode):
         try:
             made = self.compiled.backend(module, list(piece.inputs), **self.compiled.options)
         except Exception as error:
-            from .exc import BackendCompilerFailed
-
             raise BackendCompilerFailed(self.compiled.backend, error) from error
         if not callable(made):
             raise TypeError(f"compiler function must return a callable, but it returned {type(made).__name__}")

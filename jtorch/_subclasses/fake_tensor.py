@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _refusals, devices
+from ..aten.calling import run
 from ..aten.overloads import aten
 from ..aten.state import STATE, Below, Kernel, modes_off
 from ..aten.state import push as _push
@@ -18,6 +19,7 @@ from ..aten.state import remove as _remove
 from ..aten.wrapping import bare, follow, on_meta
 from ..core import Tensor, contiguous_strides
 from ..devices import META
+from ..dtypes import get_default_dtype
 from ..errors import not_offered
 from ..size import SYMBOLIC, SymInt
 from ..size import Size as _Size
@@ -187,8 +189,6 @@ class FakeTensor(Tensor):
 
 
 def _default_dtype() -> Any:
-    from ..dtypes import get_default_dtype
-
     return get_default_dtype()
 
 
@@ -428,8 +428,6 @@ class FakeTensorMode(TorchDispatchMode):
         raise error
 
     def _run(self, func: Any, given: list[Any]) -> Any:
-        from ..aten.calling import run
-
         if func is aten._local_scalar_dense.default:
             raise DataDependentOutputException(func)
         try:
@@ -460,8 +458,6 @@ class FakeTensorMode(TorchDispatchMode):
                 values[i].constant = None
             return None
         if func in (aten._local_scalar_dense.default, aten.nonzero.default) or func._opname in ("detach", "alias"):
-            from ..aten.calling import run
-
             with Below(), Kernel(), modes_off():
                 out = run(func, _mapped(lambda x: x.constant if isinstance(x, FakeTensor) else x, values))
             if isinstance(out, Tensor):

@@ -12,10 +12,12 @@ from ..dispatch import disabled_torch_dispatch_impl
 from ..size import SYMBOLIC
 from ..symbols import exact, visible
 from ..writing import check_inplace
+from .kernels import kernel_of
 from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
 from .state import STATE, Below, Kernel, Loud, Quiet
 from .values import Look
+from .viewing import mark_view, refresh
 
 
 def handles(cls: type) -> bool:
@@ -58,8 +60,6 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
 
 def run(func: OpOverload, values: list[Any]) -> Any:
     """Runs an operator's kernel on plain tensors."""
-    from .kernels import kernel_of
-
     with Kernel():
         out = kernel_of(func)(values)
     return tuple(out) if isinstance(out, tuple) and type(out) is not tuple and func._schema.returns[0].type == "Tensor" else out
@@ -113,8 +113,6 @@ def _below(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any:
     if schema.writes:
         _count_writes(schema, values)
     elif schema.is_view:
-        from .viewing import mark_view
-
         mark_view(func, values, out)
     return out
 
@@ -124,8 +122,6 @@ def requires_grad(t: Tensor) -> bool:
     if t._v is None and t._al is not None:
         if type(t._al) is Look:
             if t._al.seen is not None:
-                from .viewing import refresh
-
                 refresh(t)
         else:
             t._sync()

@@ -9,6 +9,7 @@ from typing import Any
 from ..binding import COMPOSITES
 from ..ops._declare import OPS
 from .functions import flat
+from .generic import generic_rule
 from .overloads import OpOverload
 from .recording import Rule
 
@@ -56,6 +57,4 @@ def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | No
             return None if base is None else find(base, functional_of) if schema.outs == [] else None
         if func._opname in without_gradient():
             return None
-    from .generic import generic_rule
-
     return generic_rule(func)

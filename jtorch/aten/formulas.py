@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import Tensor
+from ..devices import of_placement
+from ..layouts import contiguous_format, strided
+from ..ops.views import view_strides
 from ..symbols import exact
 from .derivatives import rule
 from .overloads import aten
+from .routes_shape import contiguous
 
 A = aten
 
@@ -50,8 +54,6 @@ rule("mul.Scalar", self=lambda g, other: A.mul.Scalar(g, conj(other)))
 
 
 def _zeros_of(g: Any) -> Any:
-    from ..devices import of_placement
-
     return A.zeros_like.default(g, dtype=g._aval.torch_dtype, layout=_strided(), device=of_placement(g._aval.device))
 
 
@@ -181,15 +183,11 @@ def zero_of(g: Any) -> Any:
 
 def number_like(number: float, like: Any) -> Any:
     """A number as a 0-dim tensor of a gradient's dtype: modes see it being made, wrapper classes do not."""
-    from ..devices import of_placement
-
     return A.scalar_tensor.default(number, dtype=like._aval.torch_dtype, layout=_strided(), device=of_placement(like._aval.device))
 
 
 def made_zeros(shape: Sequence[int], like: Any) -> Any:
     """Plain zeros of a gradient's dtype: modes see them being made, wrapper classes do not."""
-    from ..devices import of_placement
-
     return A.zeros.default(list(shape), dtype=like._aval.torch_dtype, layout=_strided(), device=of_placement(like._aval.device))
 
 
@@ -458,26 +456,18 @@ rule("constant_pad_nd", self=lambda g, pad: A.constant_pad_nd.default(g, [-p for
 
 def packed(g: Any) -> Any:
     """A gradient itself, or a copy of it, that lies in memory without gaps."""
-    from .routes_shape import contiguous
-
     return contiguous(g)
 
 
 def reshaped(g: Any, shape: Sequence[int]) -> Any:
     """A gradient in another shape: as a view where its memory allows it."""
-    from ..ops.views import view_strides
-
     strides = view_strides(g._aval.shape, exact(g.stride()), tuple(shape))
     if strides is not None:
         return A.view.default(g, list(shape))
-    from ..layouts import contiguous_format
-
     return A._unsafe_view.default(A.clone.default(g, memory_format=contiguous_format), list(shape))
 
 
 def _to(g: Any, self_: Any) -> Any:
-    from ..layouts import strided
-
     if g._aval.torch_dtype.is_complex and not self_.dtype.is_complex:
         g = A.select.int(A.view_as_real.default(g), g._aval.ndim, 0)
         if g._aval.torch_dtype is self_.dtype:
@@ -572,8 +562,6 @@ rule(
 rule("scatter.value", self=lambda g, dim, index: A.scatter.value(g, dim, index, 0))
 
 def _strided() -> Any:
-    from ..layouts import strided
-
     return strided
 
 
@@ -588,6 +576,4 @@ rule("slice_backward", grad_output=lambda g, dim, start, end, step: A.slice.Tens
 
 
 def _contiguous() -> Any:
-    from ..layouts import contiguous_format
-
     return contiguous_format

@@ -6,12 +6,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dtypes import int64
+from ..autograd.grad_mode import MODE
+from ..devices import of_placement
+from ..dtypes import finfo, int64
+from ..errors import broadcast_shapes
 from ..layouts import preserve_format
 from ..symbols import exact
 from .derivatives import rule
-from .formulas import _strided, conj, dims_of, made_zeros, number_like, reshaped, sum_of, times, unsqueezed, zeros
+from .formulas import _std, _strided, _var, conj, dims_of, made_zeros, number_like, reshaped, sum_of, times, unsqueezed, zeros
+from .generic import generic_rule
 from .overloads import aten
+from .routes_shape import contiguous, is_contiguous
+from .state import STATE
 
 A = aten
 
@@ -20,8 +26,6 @@ A = aten
 
 def _index_select(g: Any, self_: Any, dim: int, index: Any) -> Any:
     made = A.new_zeros.default(g, self_.shape, dtype=self_.dtype, layout=_strided(), device=self_.device)
-    from .state import STATE
-
     return (A.index_add if STATE.modes else A.index_add_).default(made, dim, index, g)
 
 
@@ -62,8 +66,6 @@ rule("take", self=lambda g, self, index: A.put.default(A.zeros_like.default(self
 
 
 def _masked_select(g: Any, self: Any, mask: Any) -> Any:
-    from ..errors import broadcast_shapes
-
     whole = A.expand.default(self, list(broadcast_shapes(self._aval.shape, mask._aval.shape)))
     return A.masked_scatter.default(A.zeros_like.default(whole, memory_format=preserve_format), mask, g)
 
@@ -119,8 +121,6 @@ def _scatter_reduce(
 
 def general(grads: Any, node: Any, *values: Any) -> Any:
     """The gradients by one operator, for what has no formula."""
-    from .generic import generic_rule
-
     found = generic_rule(node.func)
     assert found is not None
     return found.parts[0][1](grads, node, *values)
@@ -197,8 +197,6 @@ def _as_strided(g: Any, self: Any, size: Any, stride: Any, storage_offset: Any, 
 
 
 def _packed(g: Any) -> bool:
-    from .routes_shape import is_contiguous
-
     return is_contiguous(g)
 
 
@@ -230,8 +228,6 @@ def _products_of_others(g: Any, x: Any, dim: int) -> Any:
         return g
     shape = list(x._aval.shape)
     shape[dim] = 1
-    from ..devices import of_placement
-
     one = A.ones.default(shape, dtype=g._aval.torch_dtype, layout=_strided(), device=of_placement(g._aval.device))
     before = A.cumprod.default(A.cat.default([one, A.slice.Tensor(x, dim, 0, n - 1)], dim), dim)
     rest = A.flip.default(A.slice.Tensor(x, dim, 1, n), [dim])
@@ -242,8 +238,6 @@ def _products_of_others(g: Any, x: Any, dim: int) -> Any:
 def _prod(g: Any, self: Any, result: Any) -> Any:
     if not self._aval.ndim:
         return A.mul.Tensor(g, conj(A.div.Tensor(result, self)))
-    from .routes_shape import contiguous
-
     found = _products_of_others(g, A.view.default(contiguous(self), [-1]), 0)
     return A.view.default(found, list(self._aval.shape))
 
@@ -267,8 +261,6 @@ def _reversed_sum(x: Any, dim: int) -> Any:
 
 
 def _cumprod(g: Any, self: Any, dim: int, result: Any, grads: Any, node: Any) -> Any:
-    from ..autograd.grad_mode import MODE
-
     if self._aval.size <= 1 or self._aval.shape[dim] == 1:
         return g
     if MODE.enabled:
@@ -295,8 +287,6 @@ rule("cumprod", self=_cumprod)
 
 
 def _logcumsumexp(g: Any, self: Any, dim: int, result: Any) -> Any:
-    from ..dtypes import finfo
-
     if not g._aval.ndim or not g._aval.size:
         return g
     dtype = g._aval.torch_dtype
@@ -367,8 +357,6 @@ def _moments(name: str, spread: Any) -> None:
 
 
 def _load_moments() -> None:
-    from .formulas import _std, _var
-
     _moments("var_mean", lambda *given: _var(*given[:-1]))
     _moments("std_mean", _std)
 

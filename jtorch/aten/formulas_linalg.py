@@ -5,11 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..autograd.grad_mode import MODE
+from ..dtypes import finfo
 from .derivatives import rule
 from .formulas import conj, number_like, times
 from .formulas_index import general
 from .formulas_special import real
 from .overloads import aten
+from .routes_linalg import solve
+from .routes_math import matmul
+from .routes_shape import is_contiguous
 
 A = aten
 
@@ -20,8 +25,6 @@ def _mH(x: Any) -> Any:
 
 
 def _mm(a: Any, b: Any) -> Any:
-    from .routes_math import matmul
-
     return matmul(a, b)
 
 
@@ -42,16 +45,12 @@ def _is_vector(self: Any, other: Any) -> bool:
 
 
 def _solve(g: Any, A: Any, B_: Any, left: bool, result: Any, result1: Any, result2: Any, wants: Any) -> Any:
-    from ..autograd.grad_mode import MODE
-
     vector = _is_vector(A, B_)
 
     def matrix(x: Any) -> Any:
         return aten.unsqueeze.default(x, -1) if vector else x
 
     if MODE.enabled:
-        from .routes_linalg import solve
-
         found = solve(_mH(A), matrix(g), left=left)
     else:
         found = aten.linalg_lu_solve.default(result1, result2, matrix(g), left=left, adjoint=True)
@@ -82,16 +81,12 @@ rule("linalg_solve_triangular", self__B=_triangular)
 
 def _diagonal_system(scale: Any, A: Any, LU: Any, pivots: Any, perturbed: bool) -> Any:
     """The matrix ``X`` with ``A^H X = scale I``, by the factors that the determinant was computed with."""
-    from .routes_shape import is_contiguous
-
     shape = list(A._aval.shape[:-1])
     diagonal = aten.diag_embed.default(aten.expand.default(aten.unsqueeze.default(scale, -1), shape))
     transposed = is_contiguous(A) and not A._aval.torch_dtype.is_complex
     if transposed:
         aten.transpose.int(A, -2, -1)  # what was factored
     if perturbed:
-        from ..dtypes import finfo
-
         at_zero = aten.eq.Scalar(aten.diagonal.default(LU, 0, -2, -1), 0.0)
         zero = number_like(0.0, LU)
         small = number_like(finfo(LU._aval.torch_dtype).eps, LU)
@@ -100,16 +95,12 @@ def _diagonal_system(scale: Any, A: Any, LU: Any, pivots: Any, perturbed: bool) 
 
 
 def _det(g: Any, A: Any, result: Any, result1: Any, result2: Any, grads: Any, node: Any) -> Any:
-    from ..autograd.grad_mode import MODE
-
     if MODE.enabled or not A._aval.size:
         return general(grads, node, A)
     return _diagonal_system(aten.mul.Tensor(g, conj(result)), A, result1, result2, True)
 
 
 def _slogdet(A: Any, grads: Any, node: Any, result2: Any, result3: Any) -> Any:
-    from ..autograd.grad_mode import MODE
-
     if MODE.enabled or A._aval.torch_dtype.is_complex or grads[1] is None or not A._aval.size:
         return general(grads, node, A)
     return _diagonal_system(grads[1], A, result2, result3, False)

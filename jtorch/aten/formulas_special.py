@@ -6,9 +6,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..devices import of_placement
+from ..dtypes import finfo
 from ..layouts import preserve_format
 from .derivatives import rule
-from .formulas import _strided, conj, kept_where, made_zeros, number_like, times, zeros
+from .formulas import _strided, conj, kept_where, made_zeros, number_like, times, vector_norm, zero_of, zeros
+from .formulas_index import general
 from .overloads import aten
 
 A = aten
@@ -49,8 +52,6 @@ rule("polygamma", self=lambda g, n, self: _g(A.polygamma.default(n + 1, self), g
 
 
 def _mvlgamma(g: Any, self: Any, p: int) -> Any:
-    from ..devices import of_placement
-
     dtype, device = self._aval.torch_dtype, of_placement(self._aval.device)
     shifts = A.arange.start_step(-p / 2.0 + 0.5, 0.5, 0.5, dtype=dtype, layout=_strided(), device=device)
     return A.mul.Tensor(g, A.sum.dim_IntList(A.digamma_.default(A.add.Tensor(shifts, A.unsqueeze.default(self, -1))), [-1]))
@@ -62,7 +63,6 @@ rule("i0", self=lambda g, self: _g(A.special_i1.default(self), g))
 
 def _tiny(self: Any) -> tuple[Any, Any]:
     """Where a number is far enough from zero to divide by, and the number there."""
-    from ..dtypes import finfo
     dtype = self._aval.torch_dtype
     far = A.gt.Scalar(A.abs.default(self), finfo(dtype).eps)
     return far, A.where.self(far, self, number_like(finfo(dtype).eps, self))
@@ -100,8 +100,6 @@ rule("special_log_ndtr", self=_log_ndtr)
 
 
 def _sinc(g: Any, self: Any) -> Any:
-    from .formulas import zero_of
-
     squared = A.mul.Tensor(A.mul.Scalar(self, math.pi), self)
     scaled = A.mul.Scalar(self, math.pi)
     sine = A.sin.default(scaled)
@@ -121,8 +119,6 @@ def _sgn(g: Any, self: Any, result: Any, grads: Any, node: Any) -> Any:
     del result  # PyTorch saves it for complex numbers, and so for all
     if not self._aval.torch_dtype.is_complex:
         return made_zeros(self._aval.shape, g)
-    from .formulas_index import general
-
     return general(grads, node, self)
 
 
@@ -285,8 +281,6 @@ rule("ldexp.Tensor", self=lambda g, other: A.mul.Tensor(g, A.pow.Scalar(2, other
 
 
 def _pnorm(g: Any, self: Any, other: Any, p: Any, result: Any) -> Any:
-    from .formulas import vector_norm
-
     return vector_norm(g, A.sub.Tensor(self, other), p, None, False, result)
 
 
@@ -324,8 +318,6 @@ rule("polar", abs__angle=_polar)
 def _angle(g: Any, self: Any) -> Any:
     if not self._aval.torch_dtype.is_complex:
         return A.zeros_like.default(self, memory_format=preserve_format)
-    from .formulas import zero_of
-
     squared = A.pow.Tensor_Scalar(A.abs.default(self), 2)
     found = A.mul.Scalar(A.div.Tensor(A.mul.Tensor(g, self), squared), 1j)
     return A.where.self(A.eq.Scalar(self, 0.0), zero_of(found), found)

@@ -12,6 +12,7 @@ from ..autograd.grad_mode import MODE
 from ..core import Tensor, detached
 from ..engine.calls import shapes_of
 from ..engine.values import default_device
+from .calling import invoke
 from .kernels import kernel_of
 from .overloads import OpOverload, jtorch
 from .recording import Rule
@@ -118,8 +119,6 @@ def generic_rule(func: OpOverload) -> Rule | None:
 
     def gradients(grads: list[Any], node: Any, *values: Any) -> Any:
         backward = backward_of(func)
-        from .calling import invoke
-
         flat = invoke(backward, [grads, *values, [e is not None for e in node.edges]])
         out: dict[str, Any] = dict.fromkeys(names)
         for (name, k, _), g in zip(node.slots, flat, strict=True):

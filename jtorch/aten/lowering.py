@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .. import dispatch, return_types
+from .. import dispatch, dtypes, return_types
 from ..core import Tensor
 from ..dispatch import ACTIVE, MISSING
 from ..engine import Value
+from ..layouts import contiguous_format
 from ..ops._declare import DTYPE, STATIC, TENSOR_LIST, Op
 from ..ops._kernel import Fixed, T
 from ..size import SYMBOLIC
@@ -18,10 +19,13 @@ from .calling import handles, invoke
 from .functions import ALIASES, DECOMPOSED, IN_PARTS, NEVER, PREFIXES, ROUTES
 from .generic import step_of
 from .overloads import OpOverload, OpOverloadPacket, aten
+from .routes_factories import options
+from .routes_shape import is_contiguous
 from .routes_tensor import is_wrapper
+from .routes_whole import BODIES, WHOLE, packet_of
 from .schema import texts
 from .state import STATE, Quiet
-from .values import Held, Unreadable, held, shadow
+from .values import Held, Unreadable, held, shadow, tensor_of
 
 functions.load()
 
@@ -118,8 +122,6 @@ def _whole_route(path: str) -> Any:
     found = _whole.get(path, MISSING)
     if found is not MISSING:
         return found
-    from .routes_whole import BODIES, WHOLE, packet_of
-
     usual = route_of(path)
     namespace, _, leaf = path.rpartition(".")
     name = ALIASES.get(leaf, leaf)
@@ -247,8 +249,6 @@ def _direct(packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any
     overload, args, kwargs = found
     schema = overload._schema
     if not schema.tensors and "device" in schema.places and "pin_memory" in schema.places:  # a factory: told where, and not to pin
-        from .routes_factories import options
-
         kwargs = {**kwargs, **options(None, kwargs.get("device"), kwargs.get("pin_memory"))}
     if packet.__name__ in ("max", "min") and overload._overloadname == "other":
         overload = aten.maximum.default if packet.__name__ == "max" else aten.minimum.default
@@ -318,8 +318,6 @@ def _unshadowed(x: Any, made: Sequence[tuple[Tensor, Tensor, Any]]) -> Any:
 
 def leave(v: Value) -> Tensor:
     """The tensor that a value stands for."""
-    from .values import tensor_of
-
     return tensor_of(v)
 
 
@@ -350,16 +348,11 @@ def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any]) -> Any:
 
 
 def _packed_copy(t: Tensor) -> Tensor:
-    from ..layouts import contiguous_format
-    from .routes_shape import is_contiguous
-
     return aten.clone.default(t) if is_contiguous(t) else aten.clone.default(t, memory_format=contiguous_format)
 
 
 def _arguments(op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments that a call was made of."""
-    from .. import dtypes
-
     next_tensor, next_number = iter(tensors).__next__, iter(numbers).__next__
     args: list[Any] = []
     kwargs: dict[str, Any] = {}

@@ -12,7 +12,9 @@ from ..autograd.grad_mode import MODE
 from ..binding import BOUND
 from ..core import detached
 from ..functional import PUBLIC
+from ..indexing import getitem, setitem
 from ..layouts import preserve_format
+from ..views import _slice
 from .kernels import kernel
 
 P = PUBLIC
@@ -109,8 +111,6 @@ def _local_scalar_dense(self: Any) -> Any:
 
 @kernel("slice")
 def slice_(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    from ..views import _slice
-
     return _slice(self, dim % self._aval.ndim if self._aval.ndim else dim, start, end, step)
 
 
@@ -181,8 +181,6 @@ def randint(*args: Any, **kwargs: Any) -> Any:
 
 @kernel("index", "_unsafe_index")
 def index(self: Any, indices: Any) -> Any:
-    from ..indexing import getitem
-
     return getitem(self, tuple(_full(indices)))
 
 
@@ -201,8 +199,6 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False, u
     del unsafe
     if all(i is not None for i in indices):
         return self.index_put_(tuple(indices), values, accumulate)
-    from ..indexing import getitem, setitem
-
     where = tuple(_full(indices))
     setitem(self, where, getitem(self, where) + values if accumulate else values)
     return self

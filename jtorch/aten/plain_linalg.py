@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import LinAlgError
 from ..functional import PUBLIC
 from .kernels import kernel
+from .plain import through
 
 P = PUBLIC
 
@@ -25,8 +27,6 @@ _FAILURES = {
 def _linalg_check_errors(info: Any, api_name: str, *, is_matrix: bool) -> None:
     if info.is_meta or not bool((info != 0).any()):
         return
-    from ..errors import LinAlgError
-
     codes = info.reshape(-1).tolist()
     place = next(i for i, code in enumerate(codes) if code)
     text = _FAILURES.get(api_name, "The algorithm failed to converge (error code: {}).").format(codes[place])
@@ -145,6 +145,4 @@ def _pdist_forward(self: Any, p: float = 2) -> Any:
 @kernel("_pdist_backward")
 def _pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> Any:
     del pdist
-    from .plain import through
-
     return through(lambda x: P["pdist"](x, p), self, grad)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..autograd.grad_mode import MODE
 from ..autograd.names import camel, plain_name
-from ..autograd.tape import FREED, Above, Node, next_seq
-from ..core import Tensor
+from ..autograd.tape import FREED, SAVING, Above, Node, next_seq
+from ..core import Tensor, contiguous_strides
+from ..devices import of_placement
+from ..writing import assign
 from .calling import requires_grad
 from .kernels import functional_of
 from .overloads import NO_DEFAULT, OpOverload, aten
+from .state import Below
 from .values import Look
+from .viewing import rebase
 
 
 class About:
@@ -45,14 +50,10 @@ class About:
     @property
     def device(self) -> Any:
         """Where the data lies."""
-        from ..devices import of_placement
-
         return of_placement(self.aval.device)
 
     def stride(self) -> list[int]:
         """Elements to step in memory, for each dimension."""
-        from ..core import contiguous_strides
-
         return list(self.strides or contiguous_strides(self.aval.shape))
 
 
@@ -103,8 +104,6 @@ class Recording:
     def _keep(self, value: Any) -> Any:
         if isinstance(value, Tensor):
             if value is self.write and self.func._opname.endswith("_"):  # what it was before
-                from .state import Below
-
                 with Below():
                     value = aten.clone.default(value)
             return _Saved(value)
@@ -176,8 +175,6 @@ class _Saved:
     __slots__ = ("tensor", "version", "hooked")
 
     def __init__(self, t: Tensor) -> None:
-        from ..autograd.tape import SAVING
-
         self.tensor: Any = t
         self.version = t._writes
         self.hooked: Any = None
@@ -235,8 +232,6 @@ class OperatorNode(Node):
 
     def save_results(self, results: Sequence[Tensor]) -> None:
         """Keeps the results that the derivative needs, as tensors without history."""
-        from .state import Below
-
         assert self.stored is not None
         for _, _, uses in self.parts:
             for name in uses:
@@ -305,8 +300,6 @@ class OperatorNode(Node):
         if type(x) is list:
             return [t.get() if type(t) is _Saved else t for t in x]
         if type(x) is tuple and len(x) == 2 and type(x[0]) is _Saved:
-            from .state import Below
-
             saved, j = x
             kept = saved.get()  # which a hook may compute anew, and record
             with Below():
@@ -363,14 +356,9 @@ def _rewrite_history(t: Tensor, node: OperatorNode, j: int) -> None:
     """The history of a tensor that an operator has changed in place; a view's change becomes its base's."""
     al = t._al
     if type(al) is Look:
-        from .viewing import rebase
-
         rebase(t, node, j)
         return
     if al is not None and al.base is not None:
-        from ..autograd.grad_mode import MODE
-        from ..writing import assign
-
         enabled, MODE.enabled = MODE.enabled, True
         try:
             assign(t, t._read(), (node, j))

@@ -12,6 +12,7 @@ from ..ops._declare import OPS
 from ..ops._kernel import Fixed, call_of, vjp_of
 from .calling import invoke
 from .generic import step_of
+from .lowering import perform
 from .recording import OperatorNode, _Saved
 from .state import STATE, modes_off
 
@@ -68,7 +69,6 @@ def _as_one(node: Node, saved: list[Value], grads: list[Any]) -> list[Any]:
 
 def replay(node: Node, grads: list[Any], create_graph: bool) -> list[Any]:
     """The gradients of a plain node's operands, by operators that modes and wrapper classes see."""
-    from .lowering import perform
     from .walking import TensorTask
 
     saved = node.saved

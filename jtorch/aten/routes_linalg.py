@@ -8,10 +8,11 @@ from typing import Any
 
 from .. import dtypes, return_types
 from ..core import Tensor
+from .calling import requires_grad
 from .functions import route
 from .overloads import aten
 from .routes_math import matmul
-from .routes_shape import movedim, reshape
+from .routes_shape import _as_tensor, movedim, reshape
 
 A = aten
 
@@ -205,8 +206,6 @@ def logdet(input: Any) -> Any:
     """The logarithm from ``_linalg_slogdet``, not a number where the determinant is negative."""
     if input._aval.torch_dtype.is_complex:
         return NotImplemented
-    from .routes_shape import _as_tensor
-
     sign, size = A._linalg_slogdet.default(input)[:2]
     return A.where.self(A.eq.Scalar(sign, -1.0), _as_tensor(math.nan, size), size)
 
@@ -240,8 +239,6 @@ def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
 
 def _requires(t: Any) -> bool:
     """Whether a derivative will ask for the vectors, too."""
-    from .calling import requires_grad
-
     return requires_grad(t)
 
 

@@ -6,11 +6,17 @@ from typing import Any
 
 from .. import dtypes
 from ..core import Tensor
-from ..errors import canonical_dim
+from ..devices import of_placement
+from ..dtypes import bool_
+from ..errors import broadcast_shapes, canonical_dim
+from ..functional import PUBLIC
+from ..layouts import strided
 from ..symbols import exact
+from .calling import requires_grad
 from .functions import route
 from .overloads import aten
-from .routes_shape import contiguous, reshape
+from .routes_shape import contiguous, is_contiguous, reshape
+from .state import Kernel
 
 A = aten
 
@@ -52,9 +58,6 @@ def __rfloordiv__(self: Any, other: Any) -> Any:
 
 
 def _scalar(x: Any, like: Any) -> Any:
-    from ..devices import of_placement
-    from ..layouts import strided
-
     dtype = dtypes.result_type_of(((like._aval.torch_dtype, dtypes.DIMENSIONED), (dtypes.of_number(x), dtypes.NUMBER)))
     return A.scalar_tensor.default(x, dtype=dtype, layout=strided, device=of_placement(like._aval.device))
 
@@ -94,9 +97,6 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 def _number(x: Any) -> Any:
     """A Python number as a 0-dim tensor, made outside dispatch."""
-    from ..functional import PUBLIC
-    from .state import Kernel
-
     with Kernel():
         return PUBLIC["tensor"](x)
 
@@ -184,8 +184,6 @@ def unique(
 
 
 def _bool() -> Any:
-    from ..dtypes import bool_
-
     return bool_
 
 
@@ -353,8 +351,6 @@ def _folds(a: Any, b: Any) -> bool:
 
 def requires(t: Any) -> bool:
     """``t.requires_grad``, without asking anybody."""
-    from .calling import requires_grad
-
     return requires_grad(t)
 
 
@@ -378,8 +374,6 @@ def _product(sizes: list[int]) -> int:
 
 
 def _batched(a: Any, b: Any) -> Any:
-    from ..errors import broadcast_shapes
-
     one, two = list(a._aval.shape), list(b._aval.shape)
     n = one[-2] if len(one) > 1 else 1
     m1 = one[-1]
@@ -407,8 +401,6 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if ndim == 2 and weight._aval.ndim == 2:
         return A.addmm.default(bias, input, A.t.default(weight))
     if ndim >= 3 and bias._aval.ndim == 1 and weight._aval.ndim == 2:
-        from .routes_shape import is_contiguous
-
         lead = list(input._aval.shape[:-1])
         if is_contiguous(input):
             flat = reshape(input, [_product(lead), input._aval.shape[-1]])

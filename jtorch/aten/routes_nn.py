@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import dtypes
 from ..autograd.grad_mode import no_grad
+from ..errors import broadcast_shapes
 from ..layouts import contiguous_format, strided
 from .functions import route
 from .overloads import aten
@@ -271,8 +272,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """The sum of products of both operands divided by their norms."""
     if not (x1._aval.differentiable and x1._aval.torch_dtype is x2._aval.torch_dtype):
         return NotImplemented
-    from ..errors import broadcast_shapes
-
     shape = list(broadcast_shapes(x1._aval.shape, x2._aval.shape))
     x1 = x1 if list(x1._aval.shape) == shape else A.expand.default(x1, shape)
     x2 = x2 if list(x2._aval.shape) == shape else A.expand.default(x2, shape)
@@ -292,8 +291,6 @@ def _constant(x: Any, like: Any) -> Any:
 @route("nn.functional.pairwise_distance", "pairwise_distance")
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The norm of the difference."""
-    from ..errors import broadcast_shapes
-
     inner = len(broadcast_shapes(x1._aval.shape, x2._aval.shape)) - 1
     return A.norm.ScalarOpt_dim(A.add.Scalar(A.sub.Tensor(x1, x2), eps), p, [inner], keepdim)
 

@@ -6,11 +6,14 @@ import math
 from typing import Any
 
 from .. import dtypes
+from ..core import Tensor
+from ..functional import PUBLIC
 from ..layouts import strided
 from .functions import route
 from .overloads import aten
 from .routes_math import linear, matmul
 from .routes_nn import _reduced, _reduction
+from .state import Kernel
 
 A = aten
 
@@ -71,9 +74,6 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool,
 
 
 def _lower(rows: int, columns: int, like: Any) -> Any:
-    from ..functional import PUBLIC
-    from .state import Kernel
-
     with Kernel():
         return PUBLIC["tril"](PUBLIC["ones"](rows, columns, dtype=dtypes.bool_, device=like.device))
 
@@ -146,8 +146,6 @@ def ndtr(input: Any, *, out: Any = None) -> Any:
 @route("float_power")
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``pow`` of doubles."""
-    from ..core import Tensor
-
     if out is not None or not isinstance(input, Tensor) or isinstance(exponent, complex):
         return NotImplemented
     given = [input, *([exponent] if isinstance(exponent, Tensor) else [])]

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..core import Tensor, from_host, lazy_bits
-from ..errors import canonical_dim
+from ..core import Tensor, format_strides, from_host, lazy_bits
+from ..core import is_contiguous as packed
+from ..errors import broadcast_shapes, canonical_dim
 from ..indexing import _check_mask, _consumed, _is_mask, _items, _number, _plain, _too_many
 from ..layouts import contiguous_format, preserve_format
 from ..ops.views import infer_size, view_strides
@@ -20,6 +21,7 @@ from ..storage import Counter
 from ..symbols import exact
 from .functions import route
 from .overloads import aten
+from .state import Kernel
 
 A = aten
 _LAST = 9223372036854775807
@@ -248,8 +250,6 @@ def expand_as(self: Any, other: Any) -> Any:
 @route("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> Any:
     """All expanded to one shape."""
-    from ..errors import broadcast_shapes
-
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     shape = list(broadcast_shapes(*[t._aval.shape for t in given]))
     return tuple([t if list(t._aval.shape) == shape else A.expand.default(t, shape) for t in given])
@@ -322,9 +322,6 @@ def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
 
 def is_contiguous(t: Any, memory_format: Any = contiguous_format) -> bool:
     """``t.is_contiguous()`` without asking anybody."""
-    from ..core import format_strides
-    from ..core import is_contiguous as packed
-
     strides = tuple(exact(t.stride()))
     if memory_format in (None, contiguous_format):
         return packed(t._aval.shape, strides)
@@ -516,8 +513,6 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None, *, out: Any = None
         return NotImplemented
     if dim is None:
         return A.gather.default(reshape(input, [-1]), 0, reshape(indices, [-1]))
-    from ..errors import broadcast_shapes
-
     d = _dim(input, dim)
     mine, its = list(input._aval.shape), list(indices._aval.shape)
     common = list(broadcast_shapes((*mine[:d], 1, *mine[d + 1 :]), (*its[:d], 1, *its[d + 1 :])))
@@ -649,8 +644,6 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
 
 def _as_tensor(value: Any, like: Any) -> Any:
-    from .state import Kernel
-
     with Kernel():
         return from_host(np.array(value).astype(like._aval.dtype), like.device)
 

@@ -7,11 +7,13 @@ from typing import Any
 from .. import dtypes
 from ..core import Tensor
 from ..errors import canonical_dim
+from ..functional import PUBLIC
 from ..layouts import contiguous_format, strided
 from .formulas import number_like
 from .functions import route
 from .overloads import aten
-from .routes_shape import flatten, reshape
+from .routes_shape import flatten, reshape, tensor_split
+from .state import Kernel
 
 A = aten
 
@@ -39,9 +41,6 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
 
 def _whole(n: int, like: Any) -> Any:
     """A whole number as a 0-dim tensor of its own."""
-    from ..functional import PUBLIC
-    from .state import Kernel
-
     with Kernel():
         return PUBLIC["tensor"](n, dtype=dtypes.int64, device=like.device)
 
@@ -183,8 +182,6 @@ def unsafe_chunk(self: Any, chunks: int, dim: int = 0) -> Any:
 
 def _split_along(name: str, dim_of: Any) -> None:
     def run(input: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
-        from .routes_shape import tensor_split
-
         where = next((x for x in (indices_or_sections, indices, sections) if x is not None), None)
         dim = dim_of(input._aval.ndim)
         if where is None or dim >= input._aval.ndim or (isinstance(where, int) and input._aval.shape[dim] % where):

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from .. import devices, dtypes
+from ..autograd.grad_mode import no_grad
 from ..core import Tensor
 from ..layouts import preserve_format, strided
 from ..tensor_methods import _parse_to
@@ -13,6 +14,7 @@ from .calling import handles
 from .functions import route
 from .overloads import aten
 from .routes_shape import clone, is_contiguous
+from .state import Kernel
 
 A = aten
 
@@ -143,8 +145,6 @@ def __index__(self: Any) -> Any:
 def _refused(name: str) -> None:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_wrapper(self):
-            from .state import Kernel
-
             with Kernel():
                 return getattr(Tensor, name)(self, *args, **kwargs)
         got = f", got {type(self).__name__}" if name == "tolist" else "."
@@ -161,16 +161,12 @@ for _name in ("tolist", "numpy"):
 def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     if is_wrapper(self):
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
-    from .state import Kernel
-
     with Kernel():
         return Tensor.__array__(self, dtype, copy)  # type: ignore[attr-defined]
 
 
 @route("Tensor.__repr__")
 def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
-    from .state import Kernel
-
     if is_wrapper(self):
         text = f"{type(self).__name__}(..., size={tuple(self._aval.shape)}"
         text += "" if self._aval.torch_dtype is dtypes.get_default_dtype() else f", dtype={self._aval.torch_dtype}"
@@ -186,8 +182,6 @@ def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
 @route("Tensor.__deepcopy__")
 def __deepcopy__(self: Any, memo: Any) -> Any:
     if not is_wrapper(self):
-        from .state import Kernel
-
         with Kernel():
             return Tensor.__deepcopy__(self, memo)  # type: ignore[attr-defined]
     if id(self) in memo:
@@ -198,8 +192,6 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
             "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
-    from ..autograd.grad_mode import no_grad
-
     with no_grad():
         made = clone(self)
     if type(made) is not type(self):
@@ -221,8 +213,6 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
 
 @route("Tensor.__reduce_ex__")
 def __reduce_ex__(self: Any, protocol: Any) -> Any:
-    from .state import Kernel
-
     with Kernel():  # a wrapper's attributes are pickled after this, as the operands that they are
         return Tensor.__reduce_ex__(self, protocol)
 

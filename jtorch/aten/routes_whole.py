@@ -19,6 +19,7 @@ from ..tensor_methods import _parse_to
 from .functions import DECOMPOSED, IN_PARTS, flat
 from .kernels import kernel
 from .overloads import OpOverloadPacket, aten
+from .routes_shape import size_of
 from .schema import texts
 
 A = aten
@@ -445,8 +446,6 @@ def _flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @whole("Tensor.reshape", "reshape")
 def _reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
-    from .routes_shape import size_of
-
     return A.reshape.default(self, size_of((kwargs["shape"],) if "shape" in kwargs else shape))
 
 

@@ -13,6 +13,8 @@ from typing import Any
 from ..core import Tensor, contiguous_strides, from_value
 from ..engine import SPECIAL, Aval, Lifted, Value
 from ..storage import Alias, Storage
+from .overloads import aten
+from .state import Below
 
 _new = object.__new__
 
@@ -55,9 +57,6 @@ class NoData(Storage):
 
     def detach(self, t: Tensor) -> Tensor:  # type: ignore[override]
         """A tensor without history, as the wrapper's own operator gives it."""
-        from .overloads import aten
-        from .state import Below
-
         with Below():
             return aten.detach.default(t)
 

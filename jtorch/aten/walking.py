@@ -14,7 +14,7 @@ from ..autograd.grad_mode import MODE
 from ..autograd.tape import Above, Node, _Task
 from ..core import Tensor, from_value
 from ..engine import Value
-from ..layouts import preserve_format
+from ..layouts import preserve_format, strided
 from .calling import handles
 from .overloads import aten
 from .recording import OperatorNode
@@ -308,8 +308,6 @@ def _copy_like(t: Tensor, leaf: Tensor) -> Tensor:
 
 
 def _strided() -> Any:
-    from ..layouts import strided
-
     return strided
 
 

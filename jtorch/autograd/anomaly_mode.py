@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import numbers_of
 from . import tape
+from .function_node import FunctionNode
 from .nodes import shown
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
@@ -34,8 +36,6 @@ def is_anomaly_check_nan_enabled() -> bool:
 def _set(on: bool, nan: bool) -> None:
     """Turns the checks on or off. While they are off, nodes run the code that they always run."""
     _state["on"], _state["nan"] = on, nan
-    from .function_node import FunctionNode
-
     if on and not _plain:
         for kind in (tape.Node, FunctionNode):
             _plain[kind] = init, apply, apply_tracked = kind.__init__, kind.apply, kind.apply_tracked
@@ -74,8 +74,6 @@ def _checking(apply: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         finally:
             _running.pop()
         if _state["nan"]:
-            from ..engine import numbers_of
-
             for j, item in enumerate(found):
                 v = item[0] if type(item) is tuple else item
                 if v is not None and bool(np.isnan(numbers_of(v)).any()):

@@ -8,15 +8,17 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..applying import converted
 from ..core import Tensor, from_value
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
 from ..engine import SPECIAL, Laid, Value, record
 from ..layouts import is_dense
 from ..module_state import check_state
 from ..ops._declare import OPS
-from ..ops._kernel import T, call_of
+from ..ops._kernel import Fixed, T, call_of
 from ..size import Size
 from ..warned_once import outside
+from ..writing import INFERENCE, assign
 from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
 from .grad_mode import MODE, no_grad
 from .tape import Node, _Task, tracked
@@ -112,8 +114,6 @@ def _root_grads(roots: Sequence[Any], grads: Sequence[Any], batched: bool = Fals
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         _check_root_grad(i, g, aval, batched)
         if g.dtype is not aval.torch_dtype:
-            from ..applying import converted
-
             g = converted(g, aval.torch_dtype)
         found.append(g)
     return found
@@ -379,8 +379,6 @@ def _apart(t: Tensor) -> Tensor:
 
 
 def _add_in_place(have: Tensor, more: Tensor) -> None:
-    from ..writing import INFERENCE, assign
-
     if have._inference:
         raise RuntimeError(INFERENCE)
     assign(have, _add_values(have._v or have._read(), more._v or more._read()), None)
@@ -625,8 +623,6 @@ def _zeros_like(t: Any) -> Tensor:
 
 
 def _zeros(aval: Any) -> Value:
-    from ..ops._kernel import Fixed
-
     return record(call_of(OPS["zeros"], (Fixed(aval.shape), Fixed(aval.dtype))), ())
 
 

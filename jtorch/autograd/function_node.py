@@ -15,8 +15,10 @@ from ..ops._declare import OPS
 from ..ops._kernel import Fixed, call_of
 from .engine import _item, _tensor
 from .grad_mode import MODE, enable_grad
+from .names import plain_name
 from .nodes import Shown
-from .tape import FREED, Above, Edge, Node, next_seq
+from .saved import SavedInput
+from .tape import FREED, SAVING, Above, Edge, Node, next_seq
 
 
 class FunctionCtx:
@@ -94,8 +96,6 @@ class FunctionCtx:
         Raises:
             RuntimeError: after the graph was freed.
         """
-        from .saved import SavedInput
-
         node = None if self._node is None else self._node()
         if node is None:
             return ()
@@ -197,8 +197,6 @@ class FunctionNode(Node):
 
     def keep(self, saved: Sequence[Any], outputs: Sequence[Any], made: Sequence[Any]) -> None:
         """Takes what was saved: inputs as the objects themselves, outputs by number, so that the node does not refer to itself."""
-        from .tape import SAVING
-
         kept: list[Any] = []
         hooks = SAVING.hooks[-1] if SAVING.hooks else None
         for t in saved:
@@ -241,8 +239,6 @@ class FunctionNode(Node):
         return tuple(found)
 
     def _stale(self, t: Tensor, version: int, place: int | None) -> None:
-        from .names import plain_name
-
         if place is not None:
             made = f", which is output {place} of {plain_name(self.name())},"
         else:

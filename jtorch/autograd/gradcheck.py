@@ -11,6 +11,7 @@ from typing import Any
 import jtorch
 from jtorch import Tensor
 
+from . import forward_ad
 from .engine import grad as tape_grad
 from .grad_mode import MODE, enable_grad
 from .jacobians import Differences, Part, analytical, forward, parts_of_inputs, parts_of_outputs, tuple_of
@@ -366,8 +367,6 @@ class _Check:
 
     def undefined_tangents(self) -> None:
         """An input without a tangent must count as one with zeros."""
-        from . import forward_ad
-
         def tangents(left_out: int | None, zeros: int) -> list[Any]:
             with forward_ad.dual_level():
                 own, j = [], 0

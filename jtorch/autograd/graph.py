@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core import Tensor
 from ..errors import not_offered
+from ..writing import bump
 from .accumulate import end_of
 from .engine import GradientEdge as GradientEdge
 from .engine import walk_now
@@ -59,8 +60,6 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         >>> x._version
         1
     """
-    from ..writing import bump
-
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         bump(t)
 

@@ -15,6 +15,7 @@ import jtorch
 from jtorch import Tensor
 
 from ..dispatch import ACTIVE
+from . import forward_ad
 
 
 def tuple_of(found: Any) -> tuple[Any, ...]:
@@ -170,8 +171,6 @@ def analytical(
 
 def _dual(x: Any, tangent: Tensor | None) -> Any:
     """An input with that tangent, or with zeros; what has no derivative as it is."""
-    from . import forward_ad
-
     if not isinstance(x, Tensor) or not x.requires_grad:
         return x
     own = x.detach().requires_grad_()  # type: ignore[attr-defined]
@@ -180,8 +179,6 @@ def _dual(x: Any, tangent: Tensor | None) -> Any:
 
 def forward(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, place: int, part: Part, u: Tensor | None) -> Tensor:
     """The derivative of one output by one part of an input in forward mode: whole, or along ``u``."""
-    from . import forward_ad
-
     unit = part.unit(x)
     steps = directions(x, unit) if u is None else [(u * unit).to(x.dtype).reshape(x.shape)]  # type: ignore[attr-defined]
     rows = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from ..ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
+
 _classes: dict[tuple[type, str], type] = {}
 
 
@@ -91,8 +93,6 @@ class Shown:
         info = getattr(call, "extra", None)
         if info is None or not info.layout or len(info.layout) != len(info.op.params):
             return [(e, True, True) for e in self.edges]
-        from ..ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
-
         op = info.op
         found: list[tuple[Any, bool, bool]] = []
         edges, avals = iter(self.edges), iter(self.avals)

@@ -14,6 +14,9 @@ from typing import Any
 import jax
 
 from .. import _refusals
+from ..engine import flush
+from ..errors import not_offered
+from ._profiler_phases import Phases
 from .profiler_util import EventList, FunctionEvent
 
 __all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
@@ -30,8 +33,6 @@ class Recorder:
     def __init__(
         self, shapes: bool, memory: bool = False, stacks: bool = False, flops: bool = False, programs: bool = False
     ) -> None:
-        from ._profiler_phases import Phases
-
         self.shapes, self.memory, self.stacks, self.flops, self.programs = shapes, memory, stacks, flops, programs
         self.on_device = jax.default_backend() != "cpu"
         self.events: list[FunctionEvent] = []
@@ -43,7 +44,6 @@ class Recorder:
 
     def start(self) -> None:
         """Begins: from now on, operators run one by one, unless the programs that they are part of are looked at."""
-        from ..engine import flush
         from ._profiler_modes import Functions, Operators
 
         flush()  # what is pending is none of the block's
@@ -92,8 +92,6 @@ class Recorder:
     @staticmethod
     def ran(result: Any) -> Any:
         """``result``, once all that was recorded has run."""
-        from ..engine import flush
-
         flush()
         return result
 
@@ -282,8 +280,6 @@ class profile:
 
 
 def _not_per_op(name: str) -> NotImplementedError:
-    from ..errors import not_offered
-
     return not_offered(name, "operations are fused, so that single ones have no times; use jax.profiler.trace")
 
 

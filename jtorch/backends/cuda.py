@@ -8,6 +8,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from .. import _refusals, cuda
+from ..interop import get_float32_matmul_precision, set_float32_matmul_precision
+
 
 class _Matmul:
     """``torch.backends.cuda.matmul``."""
@@ -19,14 +22,10 @@ class _Matmul:
     @property
     def allow_tf32(self) -> bool:
         """Whether float32 matrix products may round their operands to TF32, on GPUs that can."""
-        from ..interop import get_float32_matmul_precision
-
         return get_float32_matmul_precision() != "highest"
 
     @allow_tf32.setter
     def allow_tf32(self, value: bool) -> None:
-        from ..interop import set_float32_matmul_precision
-
         set_float32_matmul_precision("high" if value else "highest")
 
     @property
@@ -45,8 +44,6 @@ _sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "redu
 
 def is_built() -> bool:
     """Whether JAX found a GPU: what it was built for does not show otherwise."""
-    from .. import cuda
-
     return cuda.is_available()
 
 
@@ -144,6 +141,4 @@ def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    from .. import _refusals
-
     return _refusals.find(__name__, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import cuda
 from ._flags import flags as _flags
 
 enabled = True
@@ -16,8 +17,6 @@ fp32_precision = "none"
 
 def is_available() -> bool:
     """Whether there is a GPU, with which JAX brings its cuDNN."""
-    from .. import cuda
-
     return cuda.is_available()
 
 

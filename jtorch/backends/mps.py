@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..devices import jax_devices
+
 
 def is_built() -> bool:
     """Whether JAX has a backend for them here."""
@@ -10,8 +12,6 @@ def is_built() -> bool:
 
 def is_available() -> bool:
     """Whether JAX found one."""
-    from ..devices import jax_devices
-
     return bool(jax_devices("mps"))
 
 

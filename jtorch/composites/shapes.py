@@ -12,6 +12,7 @@ from ..binding import BOUND, composite
 from ..core import Tensor
 from ..errors import broadcast_shapes as _broadcast
 from ..errors import must_be_tensor
+from ..size import Size
 from ..view_splits import chunk, split, split_with_sizes
 
 
@@ -86,8 +87,6 @@ def broadcast_shapes(*shapes: Any) -> Any:
         >>> torch.broadcast_shapes((2, 1), (3,), (1, 1, 1))
         torch.Size([1, 2, 3])
     """
-    from ..size import Size
-
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     for s in given:
         if any(n < 0 for n in s):

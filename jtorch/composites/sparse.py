@@ -8,6 +8,8 @@ from typing import Any
 from .. import layouts
 from ..binding import composite
 from ..core import Tensor
+from ..errors import must_be_tensor
+from ..functional import PUBLIC
 
 
 def _make() -> Any:
@@ -562,8 +564,6 @@ def _refuse(name: str, t: Any) -> None:
     from jtorch.sparse._tensor import could_not_run
 
     if not isinstance(t, Tensor):
-        from ..errors import must_be_tensor
-
         raise must_be_tensor(name, "input", 1, t)
     if name in ("smm", "sspaddmm"):
         raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
@@ -585,8 +585,6 @@ def spmm(input: Any, mat2: Any) -> Any:
         tensor([[1.],
                 [1.]])
     """
-    from ..functional import PUBLIC
-
     return PUBLIC["mm"](input, mat2)
 
 
@@ -610,8 +608,6 @@ def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
         tensor([[1.],
                 [1.]])
     """
-    from ..functional import PUBLIC
-
     if reduce is not None:
         _make()
         from jtorch.sparse._products import mm_reduce
@@ -635,8 +631,6 @@ def _sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any
         tensor([[4.],
                 [4.]])
     """
-    from ..functional import PUBLIC
-
     return PUBLIC["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
 
 

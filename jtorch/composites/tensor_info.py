@@ -11,6 +11,7 @@ from ..devices import accelerator_type
 from ..engine import META
 from ..errors import must_be_tensor, not_offered
 from ..functional import PROPERTIES, PROPERTY_SETTERS, PUBLIC
+from ..storages import storage_of
 from ..warned_once import outside
 
 
@@ -23,8 +24,6 @@ def untyped_storage(self: Any) -> Any:
         >>> torch.zeros(2).untyped_storage().nbytes()
         8
     """
-    from ..storages import storage_of
-
     return storage_of(self)
 
 
@@ -40,7 +39,6 @@ def storage(self: Any) -> Any:
         ...     torch.arange(3)[1:].storage().tolist()
         [0, 1, 2]
     """
-    from ..storages import storage_of
     from ..typed_storages import TypedStorage
 
     return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)

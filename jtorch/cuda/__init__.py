@@ -7,6 +7,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .. import _refusals
 from .. import devices as _devices
 from .. import engine as _engine
 from ..engine import OutOfMemoryError as OutOfMemoryError
@@ -359,6 +360,4 @@ def __getattr__(name: str) -> Any:
         state = importlib.import_module(f"{__name__}._state")
         if name in state.NAMES:
             return getattr(state, name)
-    from .. import _refusals
-
     return _refusals.find(__name__, name)

@@ -8,7 +8,7 @@ import enum
 from collections import OrderedDict
 from typing import Any
 
-from . import _need, memory_stats
+from . import _need, current_device, max_memory_reserved, memory_reserved, memory_stats
 
 has_half = True
 has_magma = False
@@ -137,15 +137,11 @@ def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list
 
 def memory_cached(device: Any = None) -> int:
     """The old name of ``memory_reserved``."""
-    from . import memory_reserved
-
     return memory_reserved(device)
 
 
 def max_memory_cached(device: Any = None) -> int:
     """The old name of ``max_memory_reserved``."""
-    from . import max_memory_reserved
-
     return max_memory_reserved(device)
 
 
@@ -169,8 +165,6 @@ def _ask(what: str, device: Any) -> int:
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("nvidia-ml-py does not seem to be installed or it can't be imported.") from error
     _need()
-    from . import current_device
-
     pynvml.nvmlInit()
     index = device if isinstance(device, int) else current_device() if device is None else getattr(device, "index", None) or 0
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)

@@ -6,11 +6,10 @@ import time
 from typing import Any
 
 from .. import devices as _devices
+from ..interop import synchronize
 
 
 def _wait() -> None:
-    from ..interop import synchronize
-
     synchronize()
 
 

@@ -11,7 +11,9 @@ from ..core import Tensor
 from . import debugging
 from ._arrays import bytes_of, numpy_dtype, taken, written
 from ._backends import ReduceOp
+from ._lanes import folded
 from .group import STATE, GroupMember, ProcessGroup, world
+from .monitoring import wait_for_all
 from .works import Work, start
 
 NAMES = {0: "sum", 1: "avg", 2: "product", 3: "min", 4: "max", 5: "band", 6: "bor", 7: "bxor"}
@@ -371,8 +373,6 @@ def _reduce_scattered(name: str, output: Tensor, arrays: list[np.ndarray], op: A
 
     def task(lane: Any) -> np.ndarray:
         # Not XLA's reduce_scatter, whose results on the CPU are now and then those of another call; parts are added in the order of ranks.
-        from ._lanes import folded
-
         strict = len({p.size for p in parts}) == 1
         rows = [np.array(row).view(dtype) for row in lane.exchange(what, parts, strict)]
         return averaged(folded(rows, "sum" if kind == "avg" else kind), kind, lane.size)
@@ -508,8 +508,6 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
         RuntimeError: on rank 0, naming the first rank that has not come in time (all of them with ``wait_all_ranks``); on the others, that
             rank 0 has not let them go.
     """
-    from .monitoring import wait_for_all
-
     if not outside(group):
         pg = world(group)
         wait_for_all(pg, pg.timeout if timeout is None else timeout, wait_all_ranks)

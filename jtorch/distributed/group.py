@@ -13,6 +13,7 @@ from typing import Any
 from ._backends import Backend as Backend
 from ._backends import ReduceOp as ReduceOp
 from ._lanes import Alone, Disagreement, Lane, Ticket
+from ._wire import Client
 from .constants import default_pg_timeout
 from .errors import DistBackendError as DistBackendError
 from .errors import DistError as DistError
@@ -26,6 +27,7 @@ from .stores import PrefixStore as PrefixStore
 from .stores import Store as Store
 from .stores import TCPStore as TCPStore
 from .works import Work as Work
+from .works import settle
 
 
 class ProcessGroup:
@@ -263,8 +265,6 @@ def _introduce(tcp: Any, timeout: datetime.timedelta) -> None:
     """Leaves the will that tells the others when this process ends; waits until the store's holder is there."""
     if tcp is None:
         return
-    from ._wire import Client
-
     # A connection of its own: it ends with the process, whatever becomes of the others. The holder's own reaches itself.
     STATE.presence = Client("127.0.0.1" if tcp._server else tcp.host, tcp.port, timeout.total_seconds())
     STATE.presence.ask("will", 0.0, _prefix_of(STATE.store, f"lost/{STATE.rank}"))
@@ -294,8 +294,6 @@ _PARTING = 5.0
 
 
 def _forget() -> None:
-    from .works import settle
-
     settle()
     store, tcp, presence, rank, size = STATE.store, _tcp_of(STATE.store), STATE.presence, STATE.rank, STATE.size
     is_own = STATE.is_own

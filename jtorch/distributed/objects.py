@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
+from ._arrays import made, taken
 from .collectives import outside, root_of
 from .group import world
 from .works import start
@@ -121,8 +122,6 @@ def scatter_object_list(
 def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[Tensor, Tensor]:
     """The pickle of an object as bytes in a tensor, and how many they are."""
     from .. import tensor
-    from ._arrays import made
-
     del group
     data = made(_pickled(obj)).to(device or "cpu")  # type: ignore[attr-defined]
     return data, tensor([data.numel()], device=device or "cpu")
@@ -130,7 +129,5 @@ def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[
 
 def _tensor_to_object(tensor: Tensor, tensor_size: Any, group: Any = None) -> Any:
     """The object whose pickle a tensor holds."""
-    from ._arrays import taken
-
     del group
     return _unpickled(taken(tensor)[: int(tensor_size)])

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core import Tensor
 from ._arrays import bytes_of, taken, written
+from ._wire import Client, Server
 from .collectives import check_tensor, outside
 from .errors import DistBackendError, DistStoreError
 from .group import STATE, ProcessGroup, world
@@ -32,8 +33,6 @@ class Mail:
 
     def __init__(self) -> None:
         from ._fabric import own_address
-        from ._wire import Server
-
         self.server = Server("", 0)
         self.clients: dict[int, Any] = {}
         self.sent: dict[Any, int] = {}
@@ -44,8 +43,6 @@ class Mail:
         """The connection to a rank's mailbox."""
         found = self.clients.get(rank)
         if found is None:
-            from ._wire import Client
-
             STATE.store.wait([f"mail/{rank}"], timeout)
             host, _, port = STATE.store.get(f"mail/{rank}").decode().rpartition(":")
             found = self.clients[rank] = Client(host, int(port), timeout.total_seconds())

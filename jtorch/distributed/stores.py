@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any
 
 from ._memory import Memory
-from ._wire import Client, Server
+from ._wire import Client, Server, _packed, _unpacked
 from .errors import DistStoreError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
@@ -242,8 +242,6 @@ class FileStore(Store):
 
     def _once(self, name: str, timeout: float, *arguments: Any) -> Any:
         import fcntl
-
-        from ._wire import _packed, _unpacked
 
         with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

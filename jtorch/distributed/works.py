@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..futures import Future
 from ._lanes import Disagreement, Ticket
 from .errors import DistBackendError
 
@@ -101,8 +102,6 @@ class Work:
 
         It is done when this is called: callbacks that are added to it run at once.
         """
-        from ..futures import Future
-
         future: Any = Future()
         try:
             self.wait()

@@ -10,7 +10,7 @@ import jtorch as torch
 from jtorch import _refusals
 from jtorch._dynamo.exc import UserError
 from jtorch.errors import not_offered
-from jtorch.symbols import ConstraintViolation, ShapeEnv
+from jtorch.symbols import ConstraintViolation, ShapeEnv, _evaluate
 from jtorch.utils import _pytree as pytree
 
 from . import _trace
@@ -143,8 +143,6 @@ def _same_at(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced
 
 
 def _trace_size(x: Any, hints: dict[str, int]) -> Any:
-    from jtorch.symbols import _evaluate
-
     return _evaluate(x, hints) if isinstance(x, str) else x
 
 

@@ -12,7 +12,7 @@ import jtorch as torch
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.fx.experimental.proxy_tensor import _composites_whole
 from jtorch.fx.graph import Graph
-from jtorch.fx.node import Node
+from jtorch.fx.node import Node, map_arg
 from jtorch.fx.passes.shape_prop import _extract_tensor_metadata
 from jtorch.symbols import ShapeEnv, Sym
 from jtorch.utils import _pytree as pytree
@@ -226,8 +226,6 @@ def _read_argument(x: Any) -> Any:
 
 def _propagated(graph: Any, mode: FakeTensorMode) -> None:
     """Finds the shapes of all nodes."""
-    from jtorch.fx.node import map_arg
-
     with torch.set_grad_enabled(torch.is_grad_enabled()), mode, _composites_whole():
         for node in graph.nodes:
             if node.op == "call_function":

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
-from jtorch._subclasses.fake_tensor import FakeTensor
+from jtorch._decomp import core_aten_decompositions
+from jtorch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from jtorch.aten.kernels import functional_of, kernel_of
 from jtorch.aten.routes_whole import is_composite
 from jtorch.errors import not_offered
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _running
 from jtorch.fx.node import Node, map_arg
-from jtorch.symbols import exact, visible
+from jtorch.symbols import exact, hint_of, visible
 
 from ._trace import GradTracer, _sizes_first, _without_dead
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
@@ -147,8 +148,6 @@ def _put(view: _View, value: Any) -> Any:
 
 def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any:
     """``ExportedProgram.run_decompositions``."""
-    from jtorch._decomp import core_aten_decompositions
-
     tracer = GradTracer()
     mode = FunctionalMode(tracer, dict(core_aten_decompositions() if table is None else table))
     env: dict[Any, Any] = {}
@@ -185,9 +184,6 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
 
 def _like(t: FakeTensor) -> torch.Tensor:
     """A real tensor that is only looked at: its metadata are those of the example."""
-    from jtorch._subclasses.fake_tensor import unset_fake_temporarily
-    from jtorch.symbols import hint_of
-
     with unset_fake_temporarily():
         made = torch.empty_strided(
             [hint_of(n) for n in t.shape], [hint_of(n) for n in t.stride()], dtype=t.dtype, device="cpu"

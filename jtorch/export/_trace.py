@@ -11,8 +11,11 @@ from typing import Any
 
 import jtorch as torch
 from jtorch import _refusals
+from jtorch._dynamo.exc import UserError
 from jtorch._subclasses.fake_tensor import FakeTensorMode
+from jtorch.compiler import exporting
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
+from jtorch.fx.node import Node
 from jtorch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from jtorch.symbols import ShapeEnv, Sym
 from jtorch.utils import _pytree as pytree
@@ -210,8 +213,6 @@ def _input(mode: FakeTensorMode, env: ShapeEnv | None, value: Any, wanted: Any) 
 
 
 def _called(module: Any, tracer: ExportTracer, mode: FakeTensorMode, fakes: Any, call: Any, owners: Any) -> Any:
-    from jtorch.compiler import exporting
-
     args, kwargs = call
     proxies = ProxyTorchDispatchMode(tracer)
     _running.append(proxies)
@@ -236,8 +237,6 @@ def _output(tracer: ExportTracer, x: Any) -> tuple[Any, Any]:
         return node, SymIntArgument(node.name)
     if x is None or isinstance(x, (int, float, str, bool, complex)):
         return x, ConstantArgument("", x)
-    from jtorch._dynamo.exc import UserError
-
     raise UserError(f"It looks like one of the outputs with type `{type(x)}` is not supported or pytree-flattenable.")
 
 
@@ -292,8 +291,6 @@ def _sizes_first(graph: Any) -> None:
 
 def evaluated(graph: Any, sizes: dict[str, int]) -> list[Any]:
     """The operators of a graph with numbers in place of sizes, to be compared with those of another."""
-    from jtorch.fx.node import Node
-
     number: dict[Any, Any] = {}
     found = []
 

@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 import jtorch as torch
+from jtorch._dynamo.exc import UserError
 from jtorch.errors import not_offered
 from jtorch.symbols import ConstraintViolation
 from jtorch.utils import _pytree as pytree
@@ -251,8 +252,6 @@ def _size(made: Plan, leaf: int, where: str, d: int, n: int, dim: Any) -> Any:
 
 
 def _user_error(text: str) -> Exception:
-    from jtorch._dynamo.exc import UserError
-
     return UserError(text)
 
 

@@ -9,9 +9,12 @@ from typing import Any
 
 import jtorch as torch
 from jtorch.fx._code import CodeGen
+from jtorch.fx.graph import Graph
 from jtorch.fx.graph_module import GraphModule
+from jtorch.symbols import _evaluate
 from jtorch.utils import _pytree as pytree
 
+from ._functional import decomposed
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind
 
 __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature"]
@@ -246,8 +249,6 @@ class ExportedProgram:
         written with those in it.
         """
         del decompose_custom_triton_ops
-        from ._functional import decomposed
-
         return decomposed(self, decomp_table)
 
     def _copy(self, graph: Any, signature: Any) -> ExportedProgram:
@@ -263,8 +264,6 @@ class ExportedProgram:
 
 
 def _fits(text: str, n: int, known: dict[str, int]) -> bool:
-    from jtorch.symbols import _evaluate
-
     missing = [name for name in _names_in(text) if name not in known]
     if missing:  # only multiples of it are seen: it is what makes this one right
         name = missing[0]
@@ -320,8 +319,6 @@ class _Flat:
 
 
 def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
-    from jtorch.fx.graph import Graph
-
     root = torch.nn.Module()
     graph = Graph()
     copies: dict[Any, Any] = {}

@@ -20,8 +20,8 @@ from jtorch.utils import _pytree as pytree
 
 from .graph import Graph, _PyTreeCodeGen
 from .graph_module import GraphModule
-from .node import Argument
-from .proxy import Proxy, TracerBase
+from .node import Argument, has_side_effect
+from .proxy import ParameterProxy, Proxy, TracerBase
 
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
 _wrapped_functions: set[Any] = set()
@@ -282,8 +282,6 @@ class Tracer(TracerBase):
                     if n not in parameter_proxy_cache:
                         options: dict[str, Any] = {}
                         if self.param_shapes_constant and isinstance(attr_val, torch.nn.Parameter):
-                            from .proxy import ParameterProxy
-
                             options["proxy_factory_fn"] = lambda node, n=n: ParameterProxy(self, node, n, attr_val)
                         parameter_proxy_cache[n] = self.create_proxy("get_attr", n, (), {}, **options)
                     return parameter_proxy_cache[n]
@@ -556,8 +554,6 @@ def _maybe_revert_all_patches() -> Iterator[None]:
 
 
 def _assert_is_none_registered() -> None:
-    from .node import has_side_effect
-
     has_side_effect(_assert_is_none)
 
 

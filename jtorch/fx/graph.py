@@ -10,6 +10,7 @@ from typing import Any
 import jtorch as torch
 from jtorch.utils import _pytree as pytree
 
+from . import _pytree as fx_pytree
 from ._code import CodeGen, Namespace, PythonCode, snake_case
 from .node import Argument, Node, Target, _get_qualified_name, _type_repr, map_arg
 
@@ -75,8 +76,6 @@ class _PyTreeCodeGen(CodeGen):
 
     def additional_globals(self) -> list[tuple[str, Any]]:
         """The two modules that the code calls."""
-        from . import _pytree as fx_pytree
-
         return [] if self.pytree_info.in_spec is None else [("fx_pytree", fx_pytree), ("pytree", pytree)]
 
     def process_inputs(self, *args: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import nn
 
+from ._symbolic_trace import Tracer
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_aggregate, map_arg
@@ -146,8 +147,6 @@ class Transformer(Interpreter):
         super().__init__(module)
         self.new_graph = Graph()
         self.new_graph.set_codegen(module.graph._codegen)
-
-        from ._symbolic_trace import Tracer
 
         class TransformerTracer(Tracer):
             def __init__(self, graph: Graph) -> None:

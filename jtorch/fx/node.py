@@ -12,6 +12,7 @@ import jtorch as torch
 from jtorch.overrides import resolve_name
 
 from .immutable_collections import immutable_dict, immutable_list
+from .operator_schemas import normalize_function, normalize_module
 
 Argument = Any
 Target = Callable[..., Any] | str
@@ -292,8 +293,6 @@ class Node:
         self, root: Any, arg_types: Any = None, kwarg_types: Any = None, normalize_to_only_use_kwargs: bool = False
     ) -> Any:
         """The arguments as the target's signature names them, as ``(args, kwargs)``; None where it has no signature."""
-        from .operator_schemas import normalize_function, normalize_module
-
         if self.op == "call_function":
             return normalize_function(self.target, self.args, self.kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs)
         if self.op == "call_module":

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from jtorch import nn
 
+from ._symbolic_trace import symbolic_trace
 from .graph import Graph
-from .graph_module import GraphModule, _get_attr
+from .graph_module import GraphModule, _assign_attr, _get_attr
 from .node import Node, map_arg
 
 
@@ -31,8 +32,6 @@ class ReplacedPatterns:
 
 
 def _graph_of(x: Any) -> Graph:
-    from ._symbolic_trace import symbolic_trace
-
     if isinstance(x, GraphModule):
         return x.graph
     return x if isinstance(x, Graph) else symbolic_trace(x).graph
@@ -233,7 +232,5 @@ def _replace_attributes(gm: GraphModule, replacement: nn.Module) -> None:
                     'Attempted to create a "' + node.op + '" node during subgraph rewriting with target '
                     f'{node.target}, but the referenced attribute does not exist in the replacement GraphModule'
                 ) from None
-            from .graph_module import _assign_attr
-
             _assign_attr(copy.deepcopy(value), gm, node.target)  # type: ignore[arg-type]
     gm.graph.lint()

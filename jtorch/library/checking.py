@@ -9,6 +9,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from ..engine import execution
 from . import registry
 
 __all__ = ["OpCheckError", "opcheck"]
@@ -91,8 +92,6 @@ def _test_faketensor(op: Any, args: Any, kwargs: Any) -> None:
 
 def _test_aot_dispatch_dynamic(op: Any, args: Any, kwargs: Any, atol: float | None = None, rtol: float | None = None) -> None:
     """Recorded and run at once, results and gradients are the same."""
-    from ..engine import execution
-
     if op._schema.is_mutable:
         return
     found = []

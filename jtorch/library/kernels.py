@@ -8,6 +8,7 @@ from typing import Any
 from ..applying import apply
 from ..aten.schema import Schema
 from ..core import Tensor
+from ..dtypes import dtype
 from ..ops._declare import OPTIONAL_TENSOR, STATIC, TENSOR, TENSOR_LIST, Op, Param
 from ..ops._kernel import Fixed, T, call_of
 
@@ -63,8 +64,6 @@ class JaxKernel:
 
 def _static(x: Any) -> Any:
     """An argument that is no tensor, as a kernel is given it: dtypes as NumPy's, lists as tuples."""
-    from ..dtypes import dtype
-
     if isinstance(x, dtype):
         return x.np
     return tuple([_static(i) for i in x]) if isinstance(x, (list, tuple)) else x

@@ -16,6 +16,7 @@ from jtorch import Tensor
 from ..aten.calling import call, operands
 from ..aten.overloads import OpOverload, OpOverloadPacket, fits, namespace_of
 from ..aten.recording import Rule
+from ..aten.state import STATE, modes_off
 from ..dispatch import MISSING, override
 from .kernels import JaxKernel
 
@@ -358,8 +359,6 @@ class UserOp:
         return tuple([cast(x) for x in args]), {n: cast(x) for n, x in kwargs.items()}
 
     def _dispatched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from ..aten.state import STATE, modes_off
-
         types = tuple(
             dict.fromkeys(type(t) for t in operands(self.overload, self.overload.complete(args, kwargs)) if type(t) is not Tensor)
         )

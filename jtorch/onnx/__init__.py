@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jtorch.errors import not_offered
+from jtorch.version import __version__
 
 from . import errors as errors
 from .errors import OnnxExporterError as OnnxExporterError
@@ -154,8 +155,6 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "producer_version":
-        from jtorch.version import __version__
-
         return __version__
     if name in ("ops", "symbolic_helper", "utils") or name.startswith("symbolic_opset"):
         try:

@@ -12,7 +12,7 @@ from jax import lax
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from .. import dtypes
-from ..engine import Aval, Call, Guarded, any_size
+from ..engine import Aval, Call, Guarded, any_size, flush, trie
 from ..engine.calls import MANY
 from ..engine.programs import identity, key_of, remember, remembered, told
 from ..engine.tracing import traced
@@ -107,8 +107,6 @@ caches: list[dict[Any, Any]] = []
 
 def forget_calls() -> None:
     """Forgets every call: kernels traced under another default dtype are stale."""
-    from ..engine import flush, trie
-
     flush()
     _calls.clear()
     for cache in caches:

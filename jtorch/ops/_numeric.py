@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
+from ._complex import quotient as complex_quotient
 from ._declare import Array
 
 
@@ -78,8 +79,6 @@ def quotient(a: Array, b: Any) -> Array:
     cannot see that the divisor is one: where ``a`` is not a number the quotient is none either, whatever it is divided by.
     """
     if is_complex(a):
-        from ._complex import quotient as complex_quotient
-
         x, y = jnp.broadcast_arrays(a, jnp.asarray(b, a.dtype))
         return complex_quotient(x, y)
     if not is_float(a) or a.ndim == 0 or getattr(b, "shape", ()) == a.shape:

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 import jtorch as torch
+from jtorch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from jtorch.utils.hooks import RemovableHandle
 
 from ._for_others import _capturable_doc as _capturable_doc
@@ -150,8 +151,6 @@ class Optimizer:
     @staticmethod
     def _group_tensors_by_device_and_dtype(tensorlistlist: list[Any], with_indices: bool = False) -> Any:
         """The tensors of some lists by device and dtype."""
-        from jtorch.utils._foreach_utils import _group_tensors_by_device_and_dtype
-
         return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
 
     @staticmethod

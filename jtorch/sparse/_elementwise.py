@@ -14,7 +14,7 @@ from ..core import Tensor
 from ..errors import broadcast_shapes
 from ..functional import _C, PUBLIC
 from ..writing import check_inplace
-from ._make import coalesce, compressed_to_coo, index_tensor, linear, to_compressed, to_dense
+from ._make import coalesce, compressed_to_coo, index_tensor, linear, rows_and_columns, to_compressed, to_dense
 from ._tensor import COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
@@ -231,8 +231,6 @@ def _times_dense(s: SparseTensor, d: Tensor) -> SparseTensor:
             broadcast_shapes(s._dims, d.shape)
             d = d.expand(tuple(s._dims))
         if d.dim() == 2:
-            from ._make import rows_and_columns
-
             return like(s, s._vals * _C._coo_pick(d, torch.stack(list(rows_and_columns(s)))))
         return to_compressed(_times_dense(compressed_to_coo(s), d), s._kind)
     shape = broadcast_shapes(d.shape, s._dims)

@@ -31,6 +31,7 @@ from ._tensor import (
     make,
     sparse_op,
 )
+from ._text import describe
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
 
@@ -500,8 +501,6 @@ SparseTensor.__copy__ = _copied  # type: ignore[attr-defined]
 @sparse_op("__repr__")
 def __repr__(self: Any, *, tensor_contents: Any = None) -> str:
     """The text that torch prints."""
-    from ._text import describe
-
     return describe(self, tensor_contents)
 
 

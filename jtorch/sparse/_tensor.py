@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch, layouts
+from ..applying import check_cast, converted
+from ..autograd.grad_mode import MODE, no_grad
 from ..binding import BOUND, POINTWISE
 from ..core import Tensor, from_value
 from ..dispatch import disabled_torch_function_impl
@@ -109,8 +111,6 @@ class SparseValue(Laid):
 
     def run(self, call: Any, ins: Any, numbers: tuple[Any, ...]) -> Any:
         """The sum of gradients, or an error that names the op."""
-        from ..autograd.grad_mode import no_grad
-
         op = call.extra.op
         if op.path == "_C._accumulate":
             a, b = (v.tensor if isinstance(v, Laid) else from_value(v) for v in ins)
@@ -152,9 +152,6 @@ def become(t: SparseTensor, other: SparseTensor) -> SparseTensor:
     Raises:
         RuntimeError: if ``t`` is a leaf that requires grad, or the dtype does not fit.
     """
-    from ..applying import check_cast, converted
-    from ..autograd.grad_mode import MODE
-
     if t._rg and t._node is None and MODE.enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     values = other._vals

@@ -27,6 +27,7 @@ import numpy as np
 import jtorch as torch
 
 from .. import _refusals
+from ..dtypes import BY_NP
 from ..errors import not_offered
 from ..library.custom import CustomOpDef
 from ..library.kernels import JaxKernel
@@ -113,8 +114,6 @@ def _bind(space: str, name: str, binding: _Binding, symbol: Any) -> CustomOpDef:
         if fake is None:
             first = arrays[0]
             return [jax.ShapeDtypeStruct(first.shape, first.dtype if d is None else d) for d in binding.results]
-        from ..dtypes import BY_NP
-
         made = [torch.empty(a.shape, dtype=BY_NP[np.dtype(a.dtype)], device="meta") for a in arrays]
         out = fake(*made, *rest)
         return [jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for t in (out if isinstance(out, (tuple, list)) else (out,))]

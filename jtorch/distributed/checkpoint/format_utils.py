@@ -9,6 +9,7 @@ import jtorch as torch
 
 from ..collectives import broadcast
 from ..group import get_rank
+from ._nested_dict import flatten_state_dict
 from .default_planner import DefaultLoadPlanner, _EmptyStateDictLoadPlanner
 from .filesystem import FileSystemReader, FileSystemWriter
 from .metadata import STATE_DICT_TYPE, Metadata, TensorProperties, TensorStorageMetadata
@@ -50,8 +51,6 @@ class BroadcastingTorchSaveReader(StorageReader):
             assert self.checkpoint_id is not None
             read = torch.load(self.checkpoint_id, map_location="cpu", weights_only=False)
             if getattr(planner, "flatten_state_dict", False):
-                from ._nested_dict import flatten_state_dict
-
                 read, _ = flatten_state_dict(read)
         for item in plan.items:
             name = item.storage_index.fqn

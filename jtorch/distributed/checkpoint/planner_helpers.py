@@ -8,6 +8,7 @@ from typing import Any
 import jtorch as torch
 
 from ..tensor import DTensor
+from ..tensor._utils import compute_local_shape_and_global_offset
 from .metadata import BytesStorageMetadata, ChunkStorageMetadata, MetadataIndex, TensorProperties, TensorStorageMetadata
 from .planner import LoadItemType, ReadItem, TensorWriteData, WriteItem, WriteItemType
 
@@ -15,8 +16,6 @@ __all__ = ["create_read_items_for_chunk_list"]
 
 
 def _create_chunk_from_dtensor(tensor: Any) -> ChunkStorageMetadata:
-    from ..tensor._utils import compute_local_shape_and_global_offset
-
     sizes, offsets = compute_local_shape_and_global_offset(tensor.shape, tensor.device_mesh, tensor.placements)
     return ChunkStorageMetadata(offsets=torch.Size(offsets), sizes=torch.Size(sizes))
 

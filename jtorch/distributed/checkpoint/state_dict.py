@@ -15,6 +15,7 @@ from ..collectives import broadcast
 from ..group import get_rank, is_initialized
 from ..objects import broadcast_object_list
 from ..tensor import DTensor
+from ..tensor._utils import compute_local_shape_and_global_offset
 
 __all__ = [
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
@@ -110,8 +111,6 @@ def _collected(state: dict[str, Any], options: StateDictOptions) -> dict[str, An
 
 def _shard_of(whole: torch.Tensor, like: Any) -> torch.Tensor:
     """This process's part of a whole tensor, as ``like`` is sharded."""
-    from ..tensor._utils import compute_local_shape_and_global_offset
-
     sizes, offsets = compute_local_shape_and_global_offset(like.shape, like.device_mesh, like.placements)
     local = whole
     for dim, (start, size) in enumerate(zip(offsets, sizes, strict=True)):

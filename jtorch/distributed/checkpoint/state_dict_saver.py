@@ -12,6 +12,7 @@ from typing import Any
 
 from ..group import STATE, is_initialized, new_group, world
 from .default_planner import DefaultSavePlanner
+from .filesystem import FileSystemReader, FileSystemWriter
 from .metadata import STATE_DICT_TYPE, Metadata
 from .planner import SavePlan, SavePlanner
 from .staging import AsyncStager, DefaultStager, StagingOptions
@@ -43,8 +44,6 @@ def _storage_setup(storage: Any, checkpoint_id: str | os.PathLike[str] | None, r
     Raises:
         RuntimeError: if neither is given, or none can keep it.
     """
-    from .filesystem import FileSystemReader, FileSystemWriter
-
     if storage:
         if checkpoint_id is not None:
             storage.reset(checkpoint_id)

@@ -10,6 +10,9 @@ import numpy as np
 
 import jtorch as torch
 
+from .._arrays import made, taken, written
+from ..algorithms.join import Join, JoinHook
+
 __all__ = ["ZeroRedundancyOptimizer"]
 
 
@@ -91,8 +94,6 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
         """Updates this process's share, and takes over what the others have updated."""
-        from ..algorithms.join import Join
-
         if self._join_config is not None:
             Join.notify_join_context(self)
         self._settings()
@@ -102,8 +103,6 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         return loss
 
     def _send(self) -> None:
-        from .._arrays import made, taken, written
-
         everything = [p for group in self.param_groups for p in group["params"]]
         works = []
         for owner in range(self.world_size):
@@ -178,8 +177,6 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
 
     def join_hook(self, **kwargs: Any) -> Any:
         """What a process does in place of a step when it has no batch: a step, as the others need its share."""
-        from ..algorithms.join import JoinHook
-
         del kwargs
         optimizer = self
 

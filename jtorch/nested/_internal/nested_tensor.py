@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...wrappers.nested.constructing import nested_tensor_from_jagged
+from ...wrappers.nested.ragged import Cut, pack
 from ...wrappers.nested.ragged import NestedInt as NestedInt
 from ...wrappers.nested.tensor import NestedTensor as NestedTensor
 from ...wrappers.nested.tensor import _rebuild_njt as _rebuild_njt
+from ...wrappers.nested.tensor import build
 
 #: PyTorch's symbolic lengths by offsets: lengths are part of the tensors here, so it stays empty.
 _tensor_symint_registry: dict[Any, Any] = {}
@@ -21,8 +24,6 @@ def nested_view_from_values_offsets_lengths(
     values: Any, offsets: Any, lengths: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
 ) -> Any:
     """A jagged view of packed values with holes; see ``nested_tensor_from_jagged``."""
-    from ...wrappers.nested.constructing import nested_tensor_from_jagged
-
     return nested_tensor_from_jagged(values, offsets, lengths, ragged_idx, min_seqlen, max_seqlen)
 
 
@@ -30,9 +31,6 @@ def nested_from_padded(
     padded: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
 ) -> Any:
     """A jagged tensor of the items in a padded dense one, cut to the lengths that ``offsets`` tells."""
-    from ...wrappers.nested.ragged import Cut, pack
-    from ...wrappers.nested.tensor import build
-
     cut = Cut(offsets)
     cut.ragged.know(min_seqlen, max_seqlen)
     front = padded if ragged_idx == 1 else padded.movedim(ragged_idx, 1)

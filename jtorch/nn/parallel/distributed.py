@@ -9,6 +9,7 @@ from typing import Any
 import jtorch as torch
 
 from ..modules.module import Module
+from ._reducer import Reducer
 
 __all__ = ["DistributedDataParallel"]
 
@@ -48,8 +49,6 @@ class DistributedDataParallel(Module):
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
     ) -> None:
-        from ._reducer import Reducer
-
         super().__init__()
         del check_reduction, skip_all_reduce_unused_params
         if not any(p.requires_grad for p in module.parameters()):

@@ -11,6 +11,7 @@ from typing import Any
 from jtorch import Tensor
 
 from ..modules.module import Module
+from ..parallel import DataParallel
 
 __all__ = ["functional_call"]
 
@@ -128,8 +129,6 @@ def _functional_call(
         RuntimeError: for scripted and traced modules, and ``DataParallel``.
         TypeError: for a value that is no tensor.
     """
-    from ..parallel import DataParallel
-
     if isinstance(module, DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
     jit = sys.modules.get("jtorch.jit")  # without it there are no such modules

@@ -13,6 +13,7 @@ import jtorch as torch
 from jtorch import Tensor
 
 from .masks import canonical_dim, check_strided, filled, input_mask
+from .tensor import is_masked_tensor
 
 Dims = int | Sequence[int] | None
 _SMALL_INTEGERS = (torch.uint8, torch.bool, torch.int8, torch.int16, torch.int32)
@@ -20,8 +21,6 @@ _SMALL_INTEGERS = (torch.uint8, torch.bool, torch.int8, torch.int16, torch.int32
 
 def _plain(name: str, input: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
     """Data and mask of the input."""
-    from .tensor import is_masked_tensor
-
     if is_masked_tensor(input):
         return input.get_data(), input.get_mask()
     check_strided(f"masked.{name}", input)

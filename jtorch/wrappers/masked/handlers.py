@@ -16,6 +16,7 @@ from jtorch import Tensor
 
 from ...errors import not_offered
 from ...nn._reduction import legacy_get_string
+from ..coverage import cover, overridable_functions
 from . import functions as masked
 from .masks import any_over, canonical_dim
 from .tensor import MaskedTensor, joined
@@ -445,8 +446,6 @@ def _table() -> dict[Any, Callable[..., Any]]:
 
 def coverage() -> dict[str, Any]:
     """What becomes of each overridable function: facts are told by the data, and what has no handler is declined."""
-    from ..coverage import cover, overridable_functions
-
     table = _table()
     facts = {f for f, handler in table.items() if getattr(handler, "func", None) is _facts}
     getters = {f for f in overridable_functions() if f.__name__ == "__get__" and f not in table}

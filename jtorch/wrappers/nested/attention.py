@@ -9,7 +9,7 @@ from jtorch import Tensor
 
 from .jagged import TABLE
 from .ragged import Cut, pack
-from .tensor import NestedTensor
+from .tensor import NestedTensor, build
 
 
 def check(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
@@ -104,8 +104,6 @@ def _packed_heads(found: Tensor, like: NestedTensor) -> NestedTensor:
     ends = torch.nn.functional.pad(like._cut.counts().cumsum(0), (1, 0))
     cut = Cut(ends)
     rows = pack(front, cut, int(ends[-1]))
-    from .tensor import build
-
     return build(rows if like._ragged_idx == 1 else rows.movedim(0, like._ragged_idx - 1), cut, like._ragged_idx, type(like))
 
 

@@ -10,7 +10,8 @@ from jtorch import Tensor
 from .compacting import compact
 from .dims import dense, outer
 from .jagged import TABLE
-from .tensor import Nested, NestedTensor
+from .ragged import Cut, pack
+from .tensor import Nested, NestedTensor, build
 from .views import item, select, unsqueeze
 
 
@@ -120,8 +121,6 @@ def _put(nt: NestedTensor, indices: Any, values: Tensor, accumulate: bool) -> Te
     if len(given) < nt._ragged_idx + 1:
         if not nt.is_contiguous():
             raise RuntimeError("index_put(): If ragged dimension is not part of indices, this only works on contiguous NJTs")
-        from .ragged import pack
-
         changed = nt._padded(0.0).index_put(tuple(given), values, accumulate)
         front = changed if nt._ragged_idx == 1 else changed.movedim(nt._ragged_idx, 1)
         return nt._from_rows(pack(front, nt._cut, nt._total()))._values
@@ -161,9 +160,6 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 @TABLE.implements("index_select")
 def index_select(input: NestedTensor, dim: int, index: Tensor) -> NestedTensor:
     """Places of a dense dimension, or items of the batch, by their numbers."""
-    from .ragged import Cut
-    from .tensor import build
-
     if outer(input, dim):
         return input._like(input._values.index_select(dense(input, dim, "index_select"), index))
     nt = compact(input)

@@ -11,6 +11,7 @@ from .compacting import compact
 from .dims import outer, require_jagged
 from .jagged import TABLE
 from .pointwise import wrapped
+from .ragged import Cut
 from .tensor import Nested, NestedTensor, _rebuild_njt, build, size_of
 
 # ---- sizes -------------------------------------------------------------------------------------------------------------------------
@@ -512,8 +513,6 @@ _declare_hooks()
 @TABLE.implements("masked_select")
 def masked_select(input: NestedTensor, mask: Any) -> NestedTensor:
     """The elements where a mask of the same structure is True, an item for each item."""
-    from .ragged import Cut
-
     if len(input._size) > 2:
         raise RuntimeError("masked_select only support 2-D selections currently")
     if not isinstance(mask, NestedTensor) or input._size != mask._size:

@@ -12,7 +12,7 @@ from jtorch import Tensor
 from .dims import outer
 from .jagged import TABLE
 from .pointwise import wrapped
-from .ragged import NestedInt, pack, spread
+from .ragged import NestedInt, pack, segment_sum, spread
 from .reductions import highest, lowest
 from .tensor import NestedTensor
 
@@ -110,8 +110,6 @@ def layer_norm(
 
 def _item_norm(nt: NestedTensor, eps: float) -> NestedTensor:
     """Each item normalized as a whole."""
-    from .ragged import segment_sum
-
     rows, cut, total = nt._values, nt._cut, nt._total()
     dims = tuple(range(1, rows.dim()))
     counts = cut.counts() * (rows[0:1].numel() if total else 1)

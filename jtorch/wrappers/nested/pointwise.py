@@ -7,6 +7,8 @@ from typing import Any
 
 from jtorch import Tensor, overrides
 
+from ...binding import POINTWISE
+from ...public_forms import OPERATORS
 from .ragged import NestedInt, pack, spread
 from .tensor import Nested, NestedTensor, structure_matches
 
@@ -28,10 +30,7 @@ _NOT = ("prelu",)
 @functools.cache
 def names() -> frozenset[str]:
     """The names of all elementwise functions, methods and operators, in-place forms included: read from the declarations."""
-    from ...binding import POINTWISE
     from ...ops._declare import OPS
-    from ...public_forms import OPERATORS
-
     found = set(_ALSO)
     for op in OPS.values():
         if op.family not in POINTWISE or op.namespace == "_C" or op.name in _NOT:

@@ -11,6 +11,7 @@ import jtorch as torch
 from jtorch import Tensor
 
 from .functions import Table
+from .pointwise import is_inplace
 from .tensor import Nested
 
 __all__ = ["TABLE", "Form", "StridedNestedTensor", "from_items"]
@@ -231,8 +232,6 @@ _UNCHANGED = """
 
 def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``func`` on the buffer of the one nested operand."""
-    from .pointwise import is_inplace
-
     nt: Any = next(x for x in (*args, *kwargs.values()) if isinstance(x, Nested))
     if is_inplace(func) and nt._values.shape[0] != nt._form.numel:
         return write_back(nt, lambda flat: func(*(flat if x is nt else x for x in args), **kwargs))

@@ -11,6 +11,7 @@ from jtorch import Tensor
 
 from .dims import dense, outer, require_jagged
 from .jagged import TABLE
+from .pointwise import _agrees, _mismatch, aligned
 from .ragged import Cut, NestedInt
 from .tensor import NestedTensor, build, structure_matches
 
@@ -208,8 +209,6 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 
 def _broadcast(given: list[Any], first: NestedTensor) -> list[NestedTensor]:
-    from .pointwise import _agrees, _mismatch, aligned
-
     inside = []
     for t in given:
         if isinstance(t, NestedTensor):
@@ -228,8 +227,6 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         raise NotImplementedError("where(condition) of nested tensors is not offered by jtorch: use nonzero() of values()")
     given = [condition, input, other]
     first = next(t for t in given if isinstance(t, NestedTensor))
-    from .pointwise import _agrees, _mismatch, aligned
-
     for t in given:
         if isinstance(t, NestedTensor) and not _agrees(first, t):
             raise _mismatch(torch.where, first, t)
