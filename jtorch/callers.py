@@ -11,6 +11,9 @@ from .dispatch import ACTIVE, LAYOUTS, MISSING, DisableTorchFunctionSubclass, of
 from .errors import type_name
 from .static_types import Static
 
+#: The globals of modules whose functions PyTorch writes in Python around ``has_torch_function``, which programs may replace there.
+QUESTIONS: dict[str, dict[str, Any]] = {}
+
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EMPTY = inspect.Parameter.empty
 
@@ -54,7 +57,7 @@ class Caller:
         self.all_positional = False
         self.takes_keywords = False
         self.func: Any = None
-        self.path = ""
+        self.path = self.space = ""
         self.old_orders: tuple[str, ...] = ()
         self.handlers_off = False
         self.relevant: set[str] | None = None
@@ -91,6 +94,8 @@ class Caller:
             types = (type(args[0]),) if self.alone else None
             answer = override(self.func, operands, args, kwargs or None, True, self.opaque, types)
         else:
+            if self.space in QUESTIONS and self.is_passed_by(QUESTIONS[self.space], operands):
+                self.look(args, kwargs)
             answer = override(self.func, operands, *self.with_defaults(args, kwargs), False, self.opaque)
         if answer is not MISSING:
             return answer
@@ -106,6 +111,22 @@ class Caller:
         else:
             result = self.run(args, kwargs)
         return result if state.mark is None else state.mark(result, (*args, *kwargs.values()))
+
+    def is_passed_by(self, names: Mapping[str, Any], operands: Collection[Any]) -> bool:
+        """Whether the function's module has another ``has_torch_function`` than ours, which says that nobody is to be asked."""
+        if names["has_torch_function_variadic"] is not dispatch.has_torch_function_variadic:
+            return not names["has_torch_function_variadic"](*operands)
+        return False
+
+    def look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Lets arguments with handlers decide as Python code does that is given them: flags, words, and sizes that may be a number.
+
+        That is what such a function does by itself, before it comes to what PyTorch has in C++, where handlers are asked after all.
+        """
+        given = [(s, x, d) for n, x, d in zip(self.all_names, self.bind(args, kwargs), self.defaults) if (s := self.statics.get(n))]
+        for static, value, default in sorted(given, key=lambda item: str not in item[0].types):
+            if dispatch._handler_of(value) is not None:
+                static.decide(value, default)
 
     def verified(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, with ints for all that Python counts with.

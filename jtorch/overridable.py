@@ -271,7 +271,7 @@ def specialise(
     caller = Caller(impl, name, layout, is_method, native, opaque)
     caller.all_positional = all_positional
     caller.takes_keywords = not all_positional and not layout.alias_of and _fills_in(impl, sig)
-    caller.extract, caller.old_orders = extract, old_orders
+    caller.extract, caller.old_orders, caller.space = extract, old_orders, prefix
     kinds: dict[str, Any] = dict.fromkeys(operands, "tensor") | dict.fromkeys(lists, "list")
     if extract is not None:
         kinds = dict.fromkeys(sig.parameters, "any")

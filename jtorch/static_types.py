@@ -78,6 +78,17 @@ class Static:
         known = self.types | (self.items or frozenset())
         return int in known and float not in known and not _counts(value)
 
+    def decide(self, value: Any, default: Any) -> None:
+        """Asks ``value`` for what Python code asks where such a value is due: its truth, its items, or how many these are."""
+        if str in self.types:
+            bool(value == default)
+        elif bool in self.types and int not in self.types:
+            bool(value)
+        elif self.items is not None and type(None) in self.items:
+            len(value)
+        elif self.items is not None and self.types - {type(None)}:
+            iter(value)
+
     def plain(self, value: Any) -> Any:
         """``value`` as a Python int, or a tuple of them, where it is something else that Python counts with."""
         if self.items is not None and isinstance(value, (tuple, list)):

@@ -82,7 +82,7 @@ def functional_rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3,
     return PUBLIC["rrelu_" if inplace else "rrelu"](input, lower, upper, training)
 
 
-@composite(namespace="nn.functional", name="rrelu_", operands=("input",), native=False, dispatched="in parts")
+@composite(namespace="nn.functional", name="rrelu_", operands=("input",), dispatched="in parts")
 def functional_rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
     """In-place form of ``rrelu``.
 

@@ -87,7 +87,7 @@ def _deprecated(name: str) -> None:
     warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=outside())
 
 
-@composite(namespace="nn.functional", operands=("input",), native=False, ignored=True)
+@composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
 def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Any:
     """``interpolate`` under its old name.
 
@@ -108,7 +108,7 @@ def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str =
     return PUBLIC["nn.functional.interpolate"](input, size, scale_factor, mode, align_corners)
 
 
-@composite(namespace="nn.functional", operands=("input",), native=False, ignored=True)
+@composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """``interpolate`` with ``mode="nearest"``.
 
@@ -129,7 +129,7 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
     return PUBLIC["nn.functional.interpolate"](input, size, scale_factor, mode="nearest")
 
 
-@composite(namespace="nn.functional", operands=("input",), native=False, ignored=True)
+@composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """``interpolate`` with ``mode="bilinear"`` and ``align_corners=True``.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 import importlib
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING as TYPE_CHECKING
 from typing import Any
 from typing import Optional as Optional
 
 from .._namespace import fill as _fill
+from ..callers import QUESTIONS as _QUESTIONS
 from ..core import Tensor
 from ..dispatch import handle_torch_function as handle_torch_function
 from ..dispatch import has_torch_function as has_torch_function
@@ -18,16 +19,18 @@ from ..dispatch import has_torch_function_variadic as has_torch_function_variadi
 
 __all__: list[str] = []
 _fill(globals(), "nn.functional")
+_QUESTIONS["torch.nn.functional"] = globals()
 
 
 def _say_tensors() -> None:
     """Gives signatures the class of their first operands, which programs look for in order to find functions of tensors."""
     for name in __all__:
         function = globals()[name]
-        first, *rest = function.__signature__.parameters.values()
+        before = signature(function)
+        first, *rest = before.parameters.values()
         if first.annotation in ("Any", first.empty) and first.kind is first.POSITIONAL_OR_KEYWORD:
             first = Parameter(first.name, first.kind, default=first.default, annotation=Tensor)
-            function.__signature__ = Signature([first, *rest], return_annotation=function.__signature__.return_annotation)
+            function.__signature__ = Signature([first, *rest], return_annotation=before.return_annotation)
 
 
 _say_tensors()

@@ -354,7 +354,7 @@ defvjp(softshrink, _shrink_rule)
 # ---- hard forms of smooth functions ----------------------------------------------------------------------------------------------
 
 
-@_activation(saves=("input",), aten="hardsigmoid", ignored=True)
+@_activation(saves=("input",), aten="hardsigmoid", native=False, ignored=True)
 def hardsigmoid(input: Array, inplace: bool = False) -> Array:
     """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``. ``inplace`` writes the result into ``input``.
 
@@ -379,7 +379,7 @@ def _hardsigmoid_rule(g: Array, _: None, input: Array, inplace: bool = False) ->
 defvjp(hardsigmoid, _hardsigmoid_rule)
 
 
-@_activation(saves=("input",), aten="hardswish", ignored=True)
+@_activation(saves=("input",), aten="hardswish", native=False, ignored=True)
 def hardswish(input: Array, inplace: bool = False) -> Array:
     """``input * hardsigmoid(input)``. ``inplace`` writes the result into ``input``.
 

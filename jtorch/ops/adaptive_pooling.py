@@ -363,6 +363,7 @@ def adaptive_max_pool3d(
 @op(
     namespace="nn.functional",
     aliases=("adaptive_max_pool1d",),
+    native=("adaptive_max_pool1d",),
     aten="adaptive_max_pool1d",
     strides="signal",
     node="SqueezeBackward1",
@@ -386,7 +387,7 @@ def adaptive_max_pool1d_with_indices(
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", node="AdaptiveMaxPool2DBackward0")
+@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", native=False, node="AdaptiveMaxPool2DBackward0")
 def adaptive_max_pool2d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,
@@ -405,7 +406,7 @@ def adaptive_max_pool2d_with_indices(
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool3d", node="AdaptiveMaxPool3DBackward0")
+@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False, node="AdaptiveMaxPool3DBackward0")
 def adaptive_max_pool3d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,

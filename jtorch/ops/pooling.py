@@ -310,6 +310,7 @@ def max_pool3d(
 @op(
     namespace="nn.functional",
     aliases=("max_pool1d_with_indices",),
+    native=("max_pool1d_with_indices",),
     aten="max_pool1d_with_indices",
     strides="signal",
     node="SqueezeBackward1", spelled={"max_pool1d_with_indices": {"return_indices": ""}}, dispatched="in parts")
@@ -340,7 +341,7 @@ def max_pool1d_with_indices(
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-@op(namespace="nn.functional", aten="max_pool2d_with_indices", strides="image")
+@op(namespace="nn.functional", aten="max_pool2d_with_indices", strides="image", native=False)
 def max_pool2d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -368,7 +369,7 @@ def max_pool2d_with_indices(
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-@op(namespace="nn.functional", aten="max_pool3d_with_indices", strides="image")
+@op(namespace="nn.functional", aten="max_pool3d_with_indices", strides="image", native=False)
 def max_pool3d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
