@@ -16,6 +16,7 @@ from .kernels import kernel_of
 from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
 from .state import STATE, Below, Kernel, Loud, Quiet
+from .transformed import run_inside, transformed
 from .values import Look
 from .viewing import mark_view, refresh
 
@@ -201,6 +202,8 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -
     found = classes(tensors)
     if not modes and not found:
         return run(func, values)
+    if modes and transformed(tensors):
+        return run_inside(run, func, values)
     args, kwargs = func.trimmed(values)
     if SYMBOLIC:  # handlers see SymInt
         args, kwargs = visible(args), {k: visible(x) for k, x in kwargs.items()}

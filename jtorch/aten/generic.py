@@ -9,7 +9,8 @@ from typing import Any
 from ..applying import apply
 from ..autograd import engine as autograd_engine
 from ..autograd.grad_mode import MODE
-from ..core import Tensor, detached
+from ..core import Tensor, detached, from_value
+from ..engine import record
 from ..engine.calls import shapes_of
 from ..engine.values import default_device
 from .calling import invoke
@@ -22,6 +23,12 @@ _steps: dict[Any, OpOverload] = {}
 _numbers = itertools.count()
 
 
+def one_result(call: Any) -> bool:
+    """Whether a call of the engine that has been traced gives one value, and no list of them."""
+    info = call.extra
+    return getattr(info, "single", True) and not getattr(info, "hidden", 0)
+
+
 def step_of(call: Any, operands: Sequence[Tensor]) -> OpOverload:
     """The operator that runs one call of the engine, whose static arguments are part of it: ``jtorch.<name>.<number>``."""
     found = _steps.get(call)
@@ -29,14 +36,17 @@ def step_of(call: Any, operands: Sequence[Tensor]) -> OpOverload:
         info = call.extra
         shapes_of(call, tuple([t._aval for t in operands]), default_device())  # tells how many results there are
         tensors = len(operands)
-        single = getattr(info, "single", True)
+        single = one_result(call)
         parameters = [f"Tensor t{i}" for i in range(tensors)] + [f"Scalar n{i}" for i in range(len(call.kinds))]
         text = f"{call.name.strip('_')}.v{next(_numbers)}({', '.join(parameters)}) -> {'Tensor' if single else 'Tensor[]'}"
         found = _steps[call] = jtorch.define(text)
 
         def run(values: list[Any]) -> Any:
             operands = values[:tensors]
-            out = apply(call, operands, [t._v or t._read() for t in operands], tuple(values[tensors:]))
+            ins = [t._v or t._read() for t in operands]
+            if getattr(info, "hidden", 0):  # what it keeps for its derivative are results here
+                return [from_value(v) for v in record(call, ins, tuple(values[tensors:]))]
+            out = apply(call, operands, ins, tuple(values[tensors:]))
             return list(out) if isinstance(out, tuple) else out
 
         found.kernel = run
@@ -84,7 +94,7 @@ def _vjp(func: OpOverload) -> Any:
             if not mask[at - 1]:
                 return t
             if not (create and t._rg):
-                t = detached(t)
+                t = detached(t, stops=False)  # forward derivatives go through
                 t._rg = True
             wanted.append(t)
             return t

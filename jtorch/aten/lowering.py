@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import dispatch, dtypes, return_types
+from ..autograd.dual import INNER
 from ..core import Tensor
 from ..dispatch import ACTIVE, MISSING
-from ..engine import Value
+from ..engine import Transformed, Value, record
 from ..layouts import contiguous_format
 from ..ops._declare import DTYPE, STATIC, TENSOR_LIST, Op
 from ..ops._kernel import Fixed, T
@@ -17,14 +18,15 @@ from ..symbols import exact
 from . import functions
 from .calling import handles, invoke
 from .functions import ALIASES, DECOMPOSED, IN_PARTS, NEVER, PREFIXES, ROUTES
-from .generic import step_of
+from .generic import one_result, step_of
 from .overloads import OpOverload, OpOverloadPacket, aten
 from .routes_factories import options
 from .routes_shape import is_contiguous
 from .routes_tensor import is_wrapper
 from .routes_whole import BODIES, WHOLE, packet_of
 from .schema import texts
-from .state import STATE, Quiet
+from .state import STATE, Below, Quiet
+from .transformed import aligned
 from .values import Held, Unreadable, held, shadow, tensor_of
 
 functions.load()
@@ -324,11 +326,16 @@ def leave(v: Value) -> Tensor:
 # ---- calls of the engine ---------------------------------------------------------------------------------------------------------
 
 
-def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any]) -> Any:
-    """A call of the engine on tensors, as operators."""
+def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any], hidden: bool = False) -> Any:
+    """A call of the engine on tensors, as operators; with ``hidden``, also the results that it keeps for its derivative."""
     info = call.extra
     op: Op = info.op
-    if info.layout and len(info.layout) == len(op.params) and not getattr(info, "hidden_call", False):
+    examples = getattr(call.fn, "of_examples", None)
+    if examples is not None:
+        operands = aligned(*examples, tensors)
+        return invoke(step_of(call, tensors), [*tensors, *numbers]) if operands is None else perform(examples[0], operands, numbers, hidden)
+    keeps = hidden and op.fwd is not None and info.tracked is None
+    if info.layout and len(info.layout) == len(op.params) and not keeps:
         args, kwargs = _arguments(op, info.layout, tensors, numbers)
         key = op.path
         if key == "clone":  # the engine's copies are packed; what a body made of them later, it did to its stand-in
@@ -381,23 +388,53 @@ def _arguments(op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Se
 
 def _run_held(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     """What ``Held`` values do with a call of the engine."""
-    if STATE.off:
+    if STATE.off and not STATE.inside:
         raise RuntimeError(
             f"{call.name}: a tensor of a class with __torch_dispatch__ has no data of its own for this operator to run on; its handler "
             "must run operators on the tensors it holds"
         )
-    out = perform(call, [leave(v) for v in ins], numbers)
-    info = call.extra
+    run = outside if STATE.inside else perform
+    out = run(call, [leave(v) for v in ins], numbers)
     if isinstance(out, (tuple, list)):
         return [_value(t) for t in out]
     v = _value(out)
-    return v if getattr(info, "single", True) else [v]
+    return v if one_result(call) else [v]
+
+
+def outside(call: Any, tensors: list[Tensor], numbers: Sequence[Any]) -> Any:
+    """A call made inside a transformation, on tensors outside, as operators that modes see."""
+    before = STATE.inside, STATE.off
+    STATE.inside = STATE.off = False
+    try:
+        with Below():  # the history is that of the tensors inside
+            return perform(call, tensors, numbers, hidden=True)
+    finally:
+        STATE.inside, STATE.off = before
+
+
+def _record(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    """Runs a call of a transformation on the values that its own are made of."""
+    if not STATE.modes or (STATE.off and not STATE.inside) or any(isinstance(v, Transformed) for v in ins):
+        return record(call, ins, numbers)
+    out = outside(call, [leave(v) for v in ins], numbers)
+    if isinstance(out, (tuple, list)):
+        return [_value_outside(t) for t in out]
+    return _value_outside(out) if one_result(call) else [_value_outside(out)]
+
+
+def _value_outside(t: Tensor) -> Value:
+    return t._v or t._read() if type(t) is Tensor else held(t)
 
 
 def _value(t: Any) -> Value:
     return held(t) if STATE.modes or type(t) is not Tensor else t._v or t._read()
 
 
+def _watched() -> bool:
+    return bool(STATE.modes) and not STATE.off
+
+
+INNER.record, INNER.tensor, INNER.watched = _record, leave, _watched
 Held.runner = staticmethod(_run_held)
 ACTIVE.below = below
 __all__ = ["DECOMPOSED", "below", "perform", "resolve", "route_of"]

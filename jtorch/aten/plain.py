@@ -30,7 +30,7 @@ def vjp(fn: Callable[..., Any], tensors: Sequence[Any], grads: Any, mask: Sequen
             given.append(t)
             continue
         if not (create and t._rg):
-            t = detached(t)
+            t = detached(t, stops=False)  # forward derivatives go through
             t._rg = t._aval.differentiable
         given.append(t)
         wanted.append(t)

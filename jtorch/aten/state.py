@@ -28,6 +28,8 @@ class _State(threading.local):
         self.forced = False
         #: An exporter is tracing: composite operators are shown whole.
         self.whole = False
+        #: The kernel of an operator on tensors of a transformation is running.
+        self.inside = False
         #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of operators.
         self.around: int | None = None
 

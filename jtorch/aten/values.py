@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import Tensor, contiguous_strides, from_value
+from ..core import BIRTHS, Tensor, born, contiguous_strides, from_value
 from ..engine import SPECIAL, Aval, Lifted, Value
 from ..storage import Alias, Storage
 from .overloads import aten
@@ -62,6 +62,8 @@ class NoData(Storage):
 
     def __init__(self, aval: Aval, strides: tuple[int, ...] | None) -> None:
         super().__init__(None, strides, 0, aval=aval)
+        if BIRTHS:
+            self.birth = born()
 
     def get(self, alias: Alias) -> Value:
         """The value that stands for the wrapper."""

@@ -125,7 +125,7 @@ def gradients_of(node: Node, grads: list[Any], create_graph: bool, asked: Sequen
     if isinstance(node, FunctionNode):
         return node.run_on_tensors(grads, create_graph)
     plain = not STATE.modes and not STATE.forced and not any(g is not None and handles(type(g)) for g in grads)
-    if not plain and node.call is not None and getattr(node.call.extra, "layout", ()):
+    if not plain and node.call is not None:
         from .replaying import replay
 
         with Quiet():

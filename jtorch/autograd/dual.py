@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..applying import converted
 from ..core import Tensor, from_value, lazy_bits
-from ..engine import SPECIAL, Aval, Call, Lifted, Value, record
+from ..engine import SPECIAL, Aval, Call, Lifted, Transformed, Value, record
 from ..engine.calls import shapes_of
 from ..engine.values import default_device
 from ..ops._declare import OPS
@@ -50,6 +50,20 @@ class _Forward(threading.local):
 FORWARD = _Forward()
 
 
+class _Inner:
+    """What a transformation does with the values that its own are made of: ``aten`` replaces all, as modes and wrappers take part in it."""
+
+    #: Runs a call on them.
+    record: Callable[[Call, Sequence[Value], tuple[Any, ...]], Any] = staticmethod(record)
+    #: The tensor of one, without history.
+    tensor: Callable[[Value], Tensor] = staticmethod(from_value)
+    #: Whether a dispatch mode is on.
+    watched: Callable[[], bool] = staticmethod(lambda: False)
+
+
+INNER = _Inner()
+
+
 class Level:
     """One forward derivation that is going on, or has ended.
 
@@ -80,7 +94,7 @@ class Level:
         return any(start <= node.seq < end for start, end in self.spans)
 
 
-class Dual(Lifted):
+class Dual(Transformed):
     """A value and its tangent."""
 
     __slots__ = ("given", "level", "primal", "tangent")
@@ -100,7 +114,7 @@ class Dual(Lifted):
         level = self.level
         mine = tuple([type(v) is Dual and v.level is level for v in ins])
         primals = [v.primal if m else v for v, m in zip(ins, mine, strict=True)]  # type: ignore[union-attr]
-        out = record(call, primals, numbers)
+        out = INNER.record(call, primals, numbers)
         if not level.alive or not call.extra.differentiable or not FORWARD.enabled:
             return out
         shapes = shapes_of(call, tuple([v.aval for v in ins]), default_device()).outs
@@ -110,7 +124,7 @@ class Dual(Lifted):
         if call.extra.op.refusal is not None:
             raise _without_forward(call.extra.op.refusal)
         tangents = [v.tangent for v, m in zip(ins, mine, strict=True) if m]  # type: ignore[union-attr]
-        found = iter(record(jvp_of(call, mine, outs), primals + tangents, numbers))
+        found = iter(INNER.record(jvp_of(call, mine, outs), primals + tangents, numbers))
         if type(shapes) is Aval:
             return dual(out, next(found), level)
         return [dual(v, next(found), level) if a.differentiable else v for v, a in zip(out, outs, strict=True)]
@@ -164,8 +178,9 @@ def leave(t: Tensor, level: Level) -> tuple[Tensor, Tensor | None]:
     v = t._read()
     if type(v) is not Dual or v.level is not level:
         return t, None
-    primal, tangent = from_value(v.primal), from_value(v.tangent)
-    primal._strides = t._strides
+    primal, tangent = INNER.tensor(v.primal), INNER.tensor(v.tangent)
+    if primal._v is v.primal:
+        primal._strides = t._strides
     if MODE.enabled and t._rg:
         edge = t._edge()
         ends = _ends(edge, level)

@@ -37,6 +37,7 @@ from .values import Laid as Laid
 from .values import Lifted as Lifted
 from .values import Meta as Meta
 from .values import Several as Several
+from .values import Transformed as Transformed
 from .values import Value as Value
 from .values import aval_of as aval_of
 from .values import concrete as concrete

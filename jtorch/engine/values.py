@@ -115,6 +115,12 @@ class Lifted(Value):
         return True
 
 
+class Transformed(Lifted):
+    """The value of a tensor inside a transformation, made of values of the tensors outside, on which calls run in the end."""
+
+    __slots__ = ()
+
+
 class Laid(Lifted):
     """The value of a tensor in another layout than strided: stands for ``tensor`` as a whole."""
 

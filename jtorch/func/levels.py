@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..autograd.dual import orders
+from ..autograd.dual import INNER, orders
 from ..autograd.ends import ends_of
 from ..autograd.engine import _add_pairs, _add_values, _item, _tensor
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import FREED, Node, _Task, next_seq
 from ..core import Tensor, from_value, view
-from ..engine import SPECIAL, Call, Guarded, Lifted, Value, aval_of, record
+from ..engine import SPECIAL, Call, Guarded, Lifted, Transformed, Value, aval_of
 from ..engine.calls import shapes_of
 from ..engine.programs import identity
 from ..layouts import contiguous_strides
@@ -83,7 +83,7 @@ class Level:
         return any(start <= node.seq < end for start, end in self.spans)
 
 
-class Batched(Lifted):
+class Batched(Transformed):
     """The value of one example, standing for all of them."""
 
     __slots__ = ("level", "physical")
@@ -105,7 +105,8 @@ class Batched(Lifted):
         """Runs the call on all examples of the innermost level at once."""
         level = max((v.level for v in ins if type(v) is Batched), key=lambda found: found.order)
         mine = tuple([type(v) is Batched and v.level is level for v in ins])
-        out = record(vmapped(call, mine, len(numbers)), [v.physical if m else v for v, m in zip(ins, mine, strict=True)], numbers)  # type: ignore[union-attr]
+        physical = [v.physical if m else v for v, m in zip(ins, mine, strict=True)]  # type: ignore[union-attr]
+        out = INNER.record(vmapped(call, mine, len(numbers)), physical, numbers)
         return batched(out, level) if isinstance(out, Value) else [batched(v, level) for v in out]
 
     def may_replace(self, current: Value) -> bool:
@@ -162,6 +163,7 @@ def vmapped(call: Call, mine: tuple[bool, ...], numbers: int) -> Call:
             out = jax.vmap(fn, in_axes=axes)(*flat)
             return Guarded(out.outs, _first_failure(out.flags), out.checks) if isinstance(out, Guarded) else out
 
+        over_examples.of_examples = call, mine  # type: ignore[attr-defined]  # for who writes it with operators
         over_examples.__name__ = over_examples.__qualname__ = f"{call.name}_vmapped"
         name = call.identity and identity("vmap", call.identity, mine)
         found = _vmapped[call, mine] = Call(call.name, over_examples, call.kinds, call.extra, name)
@@ -247,7 +249,7 @@ def leave(outputs: Sequence[Tensor], level: Level) -> list[Tensor]:
     for t in outputs:
         v = t._read()
         if type(v) is Batched and v.level is level:
-            made.append(from_value(v.physical))
+            made.append(INNER.tensor(v.physical))
             if t._rg:
                 tracked.append((made[-1], t))
         else:

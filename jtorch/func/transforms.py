@@ -12,14 +12,14 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from .. import dtypes, writing
-from ..autograd.dual import FORWARD, Level, enter, leave
+from ..autograd.dual import FORWARD, INNER, Level, enter, leave
 from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
 from ..autograd.grad_mode import MODE, enable_grad
 from ..autograd.tape import SAVING, next_seq
 from ..core import BIRTHS, Tensor, born, from_value
-from ..engine import Lifted
+from ..engine import Lifted, Transformed
 from .batching import vmap
 from .capturing import writer
 from .trees import flatten, treespec_pprint, unflatten
@@ -67,6 +67,11 @@ def _without_hooks() -> Iterator[None]:
         SAVING.disabled.pop()
 
 
+def _stands(v: Any) -> bool:
+    """Whether a value stands for a tensor that has no data of its own."""
+    return isinstance(v, Lifted) and not isinstance(v, Transformed)
+
+
 class _Inputs:
     """The differentiated arguments of one transformation, as tensors of its own.
 
@@ -92,7 +97,12 @@ class _Inputs:
         v = x._read()
         if not v.aval.differentiable:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if self.outer and x.requires_grad:
+        if self.outer and x.requires_grad and (_stands(v) or INNER.watched()):
+            t = x.view_as(x)  # type: ignore[attr-defined]
+        elif _stands(v):
+            t = x.detach()
+            t._rg = True
+        elif self.outer and x.requires_grad:
             t = _alias_node(v, x._edge())
         else:
             t = from_value(v)
@@ -138,6 +148,8 @@ class _Inputs:
             return x
         if self.leads_out([x]):
             return x
+        if _stands(x._read()):
+            return x.detach()
         t = from_value(x._read())
         t._strides = x._strides
         return t
