@@ -65,6 +65,10 @@ class Twister:
             return self._bits.random_raw(n).astype(np.uint32)
         return self._words.integers(0, 1 << 32, n, dtype=np.uint32)
 
+    def words(self, n: int) -> np.ndarray:
+        """The next ``n`` words, as unsigned numbers of 32 or 64 bits."""
+        return self._bits.random_raw(n) if n <= _FEW else self.bits32(n)
+
     def halves(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The next ``n`` numbers of 64 bits as their high and low words: the high word is drawn first."""
         pairs = self.bits32(2 * n).reshape(n, 2)

@@ -9,22 +9,27 @@ exception, taken on Intel processors only, is ``bernoulli_`` with a number, whic
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ._mt19937 import Twister
 
 _DOUBLE_BITS = 53
+_24_BITS, _24_DIGITS = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)
 _BLOCK = 1 << 12  # pairs of normal numbers at a time: temporaries stay in the cache
 _FEW_PAIRS = 16  # up to so many Python is faster than NumPy
 _LARGE = 1 << 19  # from this many normal numbers on XLA is worth its start
+
+#: NumPy's function without its look at operands for other libraries.
+_copyto: Any = getattr(np.copyto, "_implementation", np.copyto)
 
 # ---- uniform ---------------------------------------------------------------------------------------------------------------------
 
 
 def uniform32(twister: Twister, n: int) -> np.ndarray:
     """float32 in [0, 1) of 24 random bits."""
-    return (twister.bits32(n) & np.uint32(0xFFFFFF)).astype(np.float32) * np.float32(2.0**-24)
+    return (twister.words(n) & _24_BITS).astype(np.float32) * _24_DIGITS
 
 
 def uniform64(twister: Twister, n: int) -> np.ndarray:
@@ -207,7 +212,7 @@ _4_BY_PI, _SQRT_HALF, _TWO_PI = _constants(4 / np.pi, math.sqrt(0.5), 2 * np.pi)
 
 def _single(x: np.ndarray) -> np.ndarray:
     """Rounds a float64 array to single precision, in place."""
-    np.copyto(x, x.astype(np.float32))
+    _copyto(x, x.astype(np.float32))
     return x
 
 

@@ -17,12 +17,49 @@ from .engine.calls import abstract
 from .engine.run import unguarded
 from .errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, must_be_tensor, type_name
 from .ops._declare import DTYPE, NUMBER, TENSOR, Op
-from .ops._kernel import Fixed, T, call_of
+from .ops._kernel import Fixed, T, caches, call_of
 from .ops.indexing import too_large
 from .overridable import specialise
+from .size import Size
 
+#: What says that the elements lie in memory by strides.
+_STRIDED = (None, layouts.strided)
 _KW = inspect.Parameter.KEYWORD_ONLY
 _POS = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+#: Types of arguments that hold sizes.
+_SEQUENCES = (tuple, list, Size)
+#: Spellings of one factory that are remembered.
+_MANY = 512
+
+
+def _spelled(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Positional arguments as a key under which the call may be found again; None where others that mean something else would equal it
+    (``True == 1 == 1.0``, ``0.0 == -0.0``)."""
+    key: list[Any] = []
+    for a in args:
+        kind = type(a)
+        if kind is int and LOWEST_LONG <= a <= HIGHEST_LONG:
+            key.append(a)
+        elif kind in _SEQUENCES:
+            for n in a:
+                if type(n) is not int:
+                    return None
+            key.append(tuple(a))
+        elif kind is float and a:
+            key += float, a
+        else:
+            return None
+    return tuple(key)
+
+
+def _remembered(found: dict[Any, Any], key: tuple[Any, Any] | None, call: Any, numbers: tuple[Any, ...]) -> None:
+    """Notes what a spelling came to, if it has a key."""
+    if key is not None and key[0] is not None:
+        if len(found) >= _MANY:
+            found.clear()
+        found[key] = call, numbers
 
 
 def _layout_of(op: Op, arguments: dict[str, Any], dtype: Any, like: Any = None) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -146,6 +183,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
     required = {p.name for p in op.params if p.required}
     defaults = {p.name: p.default for p in op.params if not p.required}
     spread = op.varargs
+    known: dict[Any, Any] = {}  # calls and numbers by positional arguments and dtype
+    caches.append(known)
 
     def impl(
         *args: Any,
@@ -157,6 +196,15 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         requires_grad: bool = False,
         **kwargs: Any,
     ) -> Any:
+        key = None
+        if not kwargs and out is None and layout in _STRIDED and pin_memory is False:
+            key = _spelled(args), dtype
+            try:
+                found = known.get(key)
+            except TypeError:
+                found = key = None
+            if found is not None:
+                return _finish(op.name, make(*found, device), requires_grad)
         if pin_memory:
             check_pinned(pin_memory, device)
         memory_format = kwargs.pop("memory_format", None) if op.name == "empty" else None
@@ -186,7 +234,9 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         if given is None and isinstance(out, Tensor):
             given = out.dtype
         entries, numbers = _layout_of(op, arguments, _fill_dtype(op, arguments, given))
-        result = make(call_of(op, entries), numbers, device if device is not None or out is None else out.device)
+        call = call_of(op, entries)
+        _remembered(known, key, call, numbers)
+        result = make(call, numbers, device if device is not None or out is None else out.device)
         if out is not None:
             if op.sequence and isinstance(out, Tensor) and out.numel() == result.numel():
                 result = result.reshape(out.shape)  # type: ignore[attr-defined]
@@ -221,6 +271,8 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
     """``zeros_like`` and its kind: shape, dtype and device of an operand unless given."""
     extra = [p for p in op.params[1:] if p.kind != DTYPE]
     first = "self" if method else op.params[0].name
+    known: dict[Any, Any] = {}  # calls and numbers by arguments and dtype
+    caches.append(known)
 
     def impl(
         input: Any,
@@ -251,8 +303,12 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         for p in extra:
             if p.name not in arguments:
                 raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p.name}"')
-        entries, numbers = _layout_of(op, arguments, check_dtype(op.name, dtype), input)
-        call = call_of(op, entries)
+        key = None if kwargs else (_spelled(args), dtype)
+        call, numbers = (key is not None and known.get(key)) or (None, ())
+        if call is None:
+            entries, numbers = _layout_of(op, arguments, check_dtype(op.name, dtype), input)
+            call = call_of(op, entries)
+            _remembered(known, key, call, numbers)
         place = devices.placement(device) if device is not None else input._aval.device
         aval = input._aval
         if place == META or place != aval.device:

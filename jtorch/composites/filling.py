@@ -93,9 +93,10 @@ _MANY = 10_000
 
 def numbers(
     draw: Draw, generator: Generator | None, shape: Sequence[int], strides: Sequence[int] | None, dtype: np.dtype, device: Any,
-    apart: bool = False,
+    apart: bool = False, place: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of drawn numbers. Where a ``vmap`` wants different ones for its examples they are drawn all at once, or each ``apart``."""
+    """A tensor of drawn numbers on ``device``, or where JAX has it, if ``place`` is given. Where a ``vmap`` wants different ones for its
+    examples they are drawn all at once, or each ``apart``."""
     if not 0 < math.prod(shape) * dtype.itemsize <= limits.SMALL:
         limits.check_size(shape, dtype.itemsize)
     twister = twister_of(generator)
@@ -106,6 +107,10 @@ def numbers(
         for level in levels:
             made = level.spread(made)
         return made
+    if not levels and place is not None and values.on_host(place):
+        return from_value(put(drawn(draw, twister, shape, strides).astype(dtype, copy=False), place))
+    if place is not None:
+        device = devices.of_placement(place)
     if not levels:
         return taken(drawn(draw, twister, shape, strides).astype(dtype, copy=False), device)
     sizes = [level.size for level in levels]
@@ -231,10 +236,15 @@ def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
     if self._aval.device == META:
         twister_of(generator)  # refused there too
         return self
-    _check_overlap(self)
-    # Where examples get the same numbers, these are drawn for one of them by itself.
-    strides = strides_of(self) if examples() or not is_example(self) else None
-    return _put(name, self, numbers(draw, generator, self._aval.shape, strides, _np(self), self.device))
+    strides = self._strides
+    if strides is not None:
+        _check_overlap(self)
+    if examples():
+        strides = strides_of(self)
+    elif strides is not None and is_example(self):
+        strides = None  # where examples get the same numbers, these are drawn for one of them by itself
+    aval = self._aval
+    return _put(name, self, numbers(draw, generator, aval.shape, strides, aval.torch_dtype.np, None, place=aval.device))  # type: ignore[union-attr]
 
 
 def _put(name: str, self: Any, fresh: Tensor) -> Any:

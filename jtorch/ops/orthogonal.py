@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from . import _loops
 from ._declare import Array, Number, binary
+from ._hosted import hosted
 from ._numeric import require_full
 
 _polynomial = functools.partial(binary, namespace="special", promote="float", method=False, differentiable=False)
@@ -37,9 +39,8 @@ def _run(x: Array, degree: Array, at_1: Array, step: Step) -> Array:
     return jnp.where(degree < 0, jnp.zeros((), x.dtype), found)
 
 
-def _degree(kernel: str, x: Array, n: Array, limit: int | None = None) -> Array:
+def _degree(n: Array, limit: int | None = None) -> Array:
     """The degrees as integers. NaN and infinite degrees count as -1."""
-    require_full(kernel, x)
     whole = jnp.where(jnp.isfinite(n), jnp.trunc(n), -1).astype(np.int64)
     return whole if limit is None else jnp.minimum(whole, limit + 1)
 
@@ -48,37 +49,143 @@ def _sign_of_parity(n: Array, x: Array) -> Array:
     return jnp.where(n % 2 == 0, 1, -1).astype(x.dtype)
 
 
-# ---- Chebyshev -------------------------------------------------------------------------------------------------------------------
+# ---- formulas --------------------------------------------------------------------------------------------------------------------
 
 
 def _doubled_step(x: Array, _: Array, before: Array, current: Array) -> Array:
     return (x + x) * current - before
 
 
-def _chebyshev(kernel: str, x: Array, n: Array, kind: str, closed_from: int) -> Array:
-    """Chebyshev polynomials of kind t, u, v or w: inside (-1, 1) by angles above degree ``closed_from``, else by recurrence."""
-    n = _degree(kernel, x, n)
-    at_1 = x if kind == "t" else x + x + {"u": 0, "v": -1, "w": 1}[kind]
-    degree = n.astype(x.dtype)
-    inside = jnp.abs(x) < 1
-    angle = jnp.arccos(jnp.clip(x, -1, 1))
-    sign = _sign_of_parity(n, x)
-    one = jnp.ones_like(degree)
+def _first(kind: str) -> Callable[[Array], Array]:
+    """From x to Chebyshev's polynomial of degree 1 and a kind."""
+    return (lambda x: x) if kind == "t" else lambda x: x + x + {"u": 0, "v": -1, "w": 1}[kind]
+
+
+def _closed(xp: Any, kind: str, degree: Any, angle: Any) -> Any:
+    """Chebyshev's polynomials inside (-1, 1), by the angle whose cosine the argument is."""
     if kind == "t":
-        closed, at_plus, at_minus = jnp.cos(degree * angle), one, sign
-    elif kind == "u":
-        closed, at_plus, at_minus = jnp.sin((degree + 1) * angle) / jnp.sin(angle), degree + 1, sign * (degree + 1)
-    elif kind == "v":
-        at_plus, at_minus = one, sign * (2 * degree + 1)
-        closed = jnp.cos((degree + 0.5) * angle) / jnp.cos(angle / 2)
-    else:
-        at_plus, at_minus = 2 * degree + 1, sign
-        closed = jnp.sin((degree + 0.5) * angle) / jnp.sin(angle / 2)
-    use_closed = inside & (n > closed_from)
-    by_recurrence = _run(x, jnp.where(use_closed | (jnp.abs(x) == 1), jnp.minimum(n, 1), n), at_1, _doubled_step)
+        return xp.cos(degree * angle)
+    if kind == "u":
+        return xp.sin((degree + 1) * angle) / xp.sin(angle)
+    if kind == "v":
+        return xp.cos((degree + 0.5) * angle) / xp.cos(angle / 2)
+    return xp.sin((degree + 0.5) * angle) / xp.sin(angle / 2)
+
+
+def _ends(kind: str, degree: Any, sign: Any) -> tuple[Any, Any]:
+    """Chebyshev's polynomials at 1 and at -1."""
+    one = degree * 0 + 1
+    return {
+        "t": (one, sign),
+        "u": (degree + 1, sign * (degree + 1)),
+        "v": (one, sign * (2 * degree + 1)),
+        "w": (2 * degree + 1, sign),
+    }[kind]
+
+
+def _chebyshev(x: Array, n: Array, kind: str, closed_from: int) -> Array:
+    """Chebyshev polynomials of kind t, u, v or w: inside (-1, 1) by angles above degree ``closed_from``, else by recurrence."""
+    n = _degree(n)
+    degree = n.astype(x.dtype)
+    use_closed = (jnp.abs(x) < 1) & (n > closed_from)
+    closed = _closed(jnp, kind, degree, jnp.arccos(jnp.clip(x, -1, 1)))
+    by_recurrence = _run(x, jnp.where(use_closed | (jnp.abs(x) == 1), jnp.minimum(n, 1), n), _first(kind)(x), _doubled_step)
     found = jnp.where(use_closed, closed, by_recurrence)
+    at_plus, at_minus = _ends(kind, degree, _sign_of_parity(n, x))
     found = jnp.where(x == 1, at_plus, jnp.where(x == -1, at_minus, found))
     return jnp.where(n < 0, jnp.zeros((), x.dtype), found)
+
+
+#: Degrees are counted in 64 bits.
+_HIGHEST = (1 << 63) - 1
+#: The highest degrees torch computes in single and double precision.
+_HERMITE_LIMITS = {np.dtype(np.float32): 128, np.dtype(np.float64): 512}
+#: By kind of polynomial: from x to the value at degree 1, and the recurrence.
+_RECURRENCES: dict[str, tuple[Callable[[Array], Array], Step]] = {
+    "h": (lambda x: x + x, lambda x, k, p, q: (x + x) * q - (k + k) * p),
+    "he": (lambda x: x, lambda x, k, p, q: x * q - k * p),
+    "l": (lambda x: 1 - x, lambda x, k, p, q: (((k + k) + (1 - x)) * q - k * p) / (k + 1)),
+    "p": (lambda x: x, lambda x, k, p, q: ((k + k + 1) * x * q - k * p) / (k + 1)),
+}
+
+
+def _other(x: Array, n: Array, kind: str) -> Array:
+    """Hermite's, Laguerre's and Legendre's polynomials."""
+    at_1, step = _RECURRENCES[kind]
+    if not kind.startswith("h"):
+        return _run(x, _degree(n), at_1(x), step)
+    limit = _HERMITE_LIMITS[np.dtype(x.dtype)]
+    n = _degree(n, limit)
+    found = _run(x, jnp.where(n > limit, 1, n), at_1(x), step)
+    return jnp.where(n > limit, jnp.asarray(jnp.nan, x.dtype), found)
+
+
+# ---- by NumPy --------------------------------------------------------------------------------------------------------------------
+
+
+def _by_numpy(kind: str, closed_from: int) -> Callable[..., np.ndarray]:
+    """What computes the polynomials on the host: the formulas' operations for one degree at a time, without what masks the others."""
+    at_1, step = (_first(kind), _doubled_step) if closed_from else _RECURRENCES[kind]
+
+    def recurrence(x: np.ndarray, n: int) -> np.ndarray:
+        current = np.asarray(at_1(x)) if n else np.ones_like(x)
+        before = x.dtype.type(1)
+        for k in range(1, n):
+            before, current = current, step(x, x.dtype.type(k), before, current)
+        return current
+
+    def of_degree(x: np.ndarray, n: float) -> np.ndarray:
+        if not np.isfinite(n) or n <= -1:
+            return np.zeros_like(x)
+        n = min(int(n), _HIGHEST)
+        if not closed_from:
+            if kind.startswith("h") and n > _HERMITE_LIMITS[x.dtype]:
+                return np.full_like(x, np.nan)
+            return recurrence(x, n)
+        size = np.absolute(x)
+        if n <= closed_from:
+            found = recurrence(x, n)
+        else:
+            degree = x.dtype.type(n)
+            inside = np.less(size, 1)
+            found = _closed(np, kind, degree, np.arccos(np.minimum(np.maximum(x, -1), 1)))
+            rest = ~inside & (size != 1)
+            if rest.any():
+                found = np.asarray(found)
+                found[rest] = recurrence(x[rest], n)
+        ends = np.equal(size, 1)
+        if np.count_nonzero(ends):
+            degree, sign = x.dtype.type(n), x.dtype.type(1 if n % 2 == 0 else -1)
+            plus, minus = _ends(kind, degree, sign)
+            found = np.where(ends, np.where(np.greater(x, 0), plus, minus), found).astype(x.dtype)
+        return found
+
+    def compute(x: np.ndarray, n: np.ndarray) -> np.ndarray:
+        x = np.asarray(x)
+        if n.ndim == 0:
+            return of_degree(x, n.item())
+        x, n = np.broadcast_arrays(x, n)
+        whole = np.where(np.isfinite(n), np.trunc(n), -1)
+        found = np.empty(x.shape, x.dtype)
+        for degree in np.unique(whole).tolist():
+            at = whole == degree
+            found[at] = of_degree(x[at], degree)
+        return found
+
+    return compute
+
+
+@hosted(_by_numpy, ns=100, calls=16, most=1 << 12)
+def _polynomial_of(x: Array, n: Array, *, kind: str, closed_from: int) -> Array:
+    return _chebyshev(x, n, kind, closed_from) if closed_from else _other(x, n, kind)
+
+
+def _evaluated(name: str, x: Array, n: Array, *, kind: str, closed_from: int = 0) -> Array:
+    require_full(f"{name}_cpu", x)
+    return _polynomial_of(*jnp.broadcast_arrays(x, n), kind=kind, closed_from=closed_from)
+
+
+# ---- Chebyshev -------------------------------------------------------------------------------------------------------------------
 
 
 @_polynomial(aten="special_chebyshev_polynomial_t", spelled={"input": "x"})
@@ -98,7 +205,7 @@ def chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> Array:
         >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.5, 2.0]), 2)
         tensor([-0.5000,  7.0000])
     """
-    return _chebyshev("chebyshev_polynomial_t_cpu", input, n, "t", 6)
+    return _evaluated("chebyshev_polynomial_t", input, n, kind="t", closed_from=6)
 
 
 @_polynomial(aten="special_chebyshev_polynomial_u", spelled={"input": "x"})
@@ -118,7 +225,7 @@ def chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> Array:
         >>> torch.special.chebyshev_polynomial_u(torch.tensor([0.5, 2.0]), 2)
         tensor([ 0., 15.])
     """
-    return _chebyshev("chebyshev_polynomial_u_cpu", input, n, "u", 8)
+    return _evaluated("chebyshev_polynomial_u", input, n, kind="u", closed_from=8)
 
 
 @_polynomial(aten="special_chebyshev_polynomial_v", spelled={"input": "x"})
@@ -138,7 +245,7 @@ def chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> Array:
         >>> torch.special.chebyshev_polynomial_v(torch.tensor([0.5, 2.0]), 2)
         tensor([-1., 11.])
     """
-    return _chebyshev("chebyshev_polynomial_v_cpu", input, n, "v", 8)
+    return _evaluated("chebyshev_polynomial_v", input, n, kind="v", closed_from=8)
 
 
 @_polynomial(aten="special_chebyshev_polynomial_w", spelled={"input": "x"})
@@ -158,7 +265,7 @@ def chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> Array:
         >>> torch.special.chebyshev_polynomial_w(torch.tensor([0.5, 2.0]), 2)
         tensor([ 1., 19.])
     """
-    return _chebyshev("chebyshev_polynomial_w_cpu", input, n, "w", 8)
+    return _evaluated("chebyshev_polynomial_w", input, n, kind="w", closed_from=8)
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_t", spelled={"input": "x"})
@@ -178,7 +285,7 @@ def shifted_chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> 
         >>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([0.75, 1.5]), 2)
         tensor([-0.5000,  7.0000])
     """
-    return _chebyshev("shifted_chebyshev_polynomial_t_cpu", input + input - 1, n, "t", 6)
+    return _evaluated("shifted_chebyshev_polynomial_t", input + input - 1, n, kind="t", closed_from=6)
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_u", spelled={"input": "x"})
@@ -198,7 +305,7 @@ def shifted_chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> 
         >>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.75, 1.5]), 2)
         tensor([ 0., 15.])
     """
-    return _chebyshev("shifted_chebyshev_polynomial_u_cpu", input + input - 1, n, "u", 6)
+    return _evaluated("shifted_chebyshev_polynomial_u", input + input - 1, n, kind="u", closed_from=6)
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_v", spelled={"input": "x"})
@@ -218,7 +325,7 @@ def shifted_chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> 
         >>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([0.75, 1.5]), 2)
         tensor([-1., 11.])
     """
-    return _chebyshev("shifted_chebyshev_polynomial_v_cpu", input + input - 1, n, "v", 6)
+    return _evaluated("shifted_chebyshev_polynomial_v", input + input - 1, n, kind="v", closed_from=6)
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_w", spelled={"input": "x"})
@@ -238,22 +345,10 @@ def shifted_chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> 
         >>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([0.75, 1.5]), 2)
         tensor([ 1., 19.])
     """
-    return _chebyshev("shifted_chebyshev_polynomial_w_cpu", input + input - 1, n, "w", 4)
+    return _evaluated("shifted_chebyshev_polynomial_w", input + input - 1, n, kind="w", closed_from=4)
 
 
 # ---- Hermite ---------------------------------------------------------------------------------------------------------------------
-
-#: The highest degrees torch computes in single and double precision.
-_HERMITE_LIMITS = {np.dtype(np.float32): 128, np.dtype(np.float64): 512}
-
-
-def _hermite(kernel: str, x: Array, n: Array, at_1: Array, step: Step) -> Array:
-    require_full(kernel, x)
-    limit = _HERMITE_LIMITS[np.dtype(x.dtype)]
-    n = _degree(kernel, x, n, limit)
-    found = _run(x, jnp.where(n > limit, 1, n), at_1, step)
-    return jnp.where(n > limit, jnp.asarray(jnp.nan, x.dtype), found)
-
 
 @_polynomial(aten="special_hermite_polynomial_h", spelled={"input": "x"})
 def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
@@ -272,7 +367,7 @@ def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
         >>> torch.special.hermite_polynomial_h(torch.tensor([1.0, 2.0]), torch.tensor([2, 3]))
         tensor([ 2., 40.])
     """
-    return _hermite("hermite_polynomial_h_cpu", input, n, input + input, lambda x, k, p, q: (x + x) * q - (k + k) * p)
+    return _evaluated("hermite_polynomial_h", input, n, kind="h")
 
 
 @_polynomial(aten="special_hermite_polynomial_he", spelled={"input": "x"})
@@ -292,7 +387,7 @@ def hermite_polynomial_he(input: Array | Number, n: Array | Number) -> Array:
         >>> torch.special.hermite_polynomial_he(torch.tensor([1.0, 2.0]), torch.tensor([2, 3]))
         tensor([0., 2.])
     """
-    return _hermite("hermite_polynomial_he_cpu", input, n, input, lambda x, k, p, q: x * q - k * p)
+    return _evaluated("hermite_polynomial_he", input, n, kind="he")
 
 
 # ---- Laguerre, Legendre ----------------------------------------------------------------------------------------------------------
@@ -315,8 +410,7 @@ def laguerre_polynomial_l(input: Array | Number, n: Array | Number) -> Array:
         >>> torch.special.laguerre_polynomial_l(torch.tensor([1.0, 2.0]), 2)
         tensor([-0.5000, -1.0000])
     """
-    degree = _degree("laguerre_polynomial_l_cpu", input, n)
-    return _run(input, degree, 1 - input, lambda x, k, p, q: (((k + k) + (1 - x)) * q - k * p) / (k + 1))
+    return _evaluated("laguerre_polynomial_l", input, n, kind="l")
 
 
 @_polynomial(aten="special_legendre_polynomial_p", spelled={"input": "x"})
@@ -336,5 +430,4 @@ def legendre_polynomial_p(input: Array | Number, n: Array | Number) -> Array:
         >>> torch.special.legendre_polynomial_p(torch.tensor([0.5, 1.0]), 2)
         tensor([-0.1250,  1.0000])
     """
-    degree = _degree("legendre_polynomial_p_cpu", input, n)
-    return _run(input, degree, input, lambda x, k, p, q: ((k + k + 1) * x * q - k * p) / (k + 1))
+    return _evaluated("legendre_polynomial_p", input, n, kind="p")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
 import numpy as np
 import pytest
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
 
 import jtorch as torch
+from jtorch.engine.host.staging import stage
+from jtorch.ops import orthogonal
 
 X = np.linspace(-1.3, 1.3, 27)
 DEGREES = [0, 1, 2, 5, 7, 9, 12]
@@ -49,3 +54,28 @@ def test_ends_and_odd_degrees() -> None:
     assert torch.special.chebyshev_polynomial_v(x, 9).tolist() == [1.0, -19.0]
     assert torch.special.legendre_polynomial_p(x, -1).tolist() == [0.0, 0.0]
     assert torch.isnan(torch.special.hermite_polynomial_h(x, 200)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("kind", "closed_from"), [("t", 6), ("u", 8), ("v", 8), ("w", 4), ("h", 0), ("he", 0), ("l", 0), ("p", 0)])
+def test_numpy_computes_what_xla_does(kind: str, closed_from: int, dtype: Any) -> None:
+    x = np.concatenate([X, [1, -1, np.nan, 0]]).astype(dtype)
+    degrees = np.array([-2, -0.5, 0, 1, 2, 4, 5, 7, 9, 12, 130, np.nan, np.inf, 2.7], dtype)
+
+    def f(x: Any, n: Any) -> Any:
+        return orthogonal._evaluated("a polynomial", x, n, kind=kind, closed_from=closed_from)
+
+    def compare(x: np.ndarray, n: np.ndarray) -> np.ndarray:
+        jaxpr = jax.make_jaxpr(f)(x, n)
+        assert any(e.primitive.name == "jtorch.polynomial_of" for e in jaxpr.jaxpr.eqns)
+        with np.errstate(all="ignore"):
+            (found,) = stage(jaxpr)(x, n)
+        wanted = np.asarray(jax.jit(f)(x, n))
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        # Sums of the recurrence that nearly cancel differ by units of what they are sums of.
+        np.testing.assert_allclose(found, wanted, rtol=2e3 * np.finfo(dtype).eps, atol=2e3 * np.finfo(dtype).eps)
+        return found
+
+    whole = compare(*np.broadcast_arrays(x[:, None], degrees))
+    for k, n in enumerate(degrees):  # one degree for all, as a number
+        np.testing.assert_array_equal(compare(x, np.asarray(n)), whole[:, k])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .direct import where
 from .recipes import for_cpu
 from .rules import CALL, Compute, Equation, by_bytes, rule
 
@@ -83,7 +84,7 @@ def _loops_of_a_batch(condition: Any, body: Any, first: int, start: int, ndim: i
             if not on.any():
                 return list(carry)
             carry = [
-                np.where(on.reshape(on.shape + (1,) * (np.ndim(old) - ndim)), new, old)
+                where(on.reshape(on.shape + (1,) * (np.ndim(old) - ndim)), new, old)
                 for new, old in zip(body(*needed, *carry), carry, strict=True)
             ]
 

@@ -13,6 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from .direct import count_nonzero, where
 from .rules import Compute, Equation, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -45,15 +46,15 @@ def _saturating(source: Any, target: Any) -> Compute:
     # What lies between -1 and 0 becomes 0 without a sign, too; the first number beyond the others is a power of two, and so exact.
     low, high = wide.type(info.min or -1), wide.type(info.max // 2 + 1) * wide.type(2)
     least, most, zero = target.type(info.min), target.type(info.max), target.type(0)
-    less, absolute, count, astype = np.less, np.absolute, np.count_nonzero, methodcaller("astype", target)
+    less, absolute, count, astype = np.less, np.absolute, count_nonzero, methodcaller("astype", target)
 
     def compute(x: Any) -> Any:
         # Nearly always all are inside.
         inside = less(absolute(x), high) if least else np.logical_and(np.greater(x, low), less(x, high))
         if count(inside) == x.size:
             return astype(x)
-        found = np.where(inside, astype(x), np.where(less(x, zero), least, most))
-        return np.where(np.isnan(x), zero, found)
+        found = where(inside, astype(x), where(less(x, zero), least, most))
+        return where(np.isnan(x), zero, found)
 
     return compute if source is wide else lambda x: compute(x.astype(wide))
 
@@ -131,9 +132,9 @@ def _rounded_bits(dtype: Any, fewer: int, narrower: int) -> Compute:
             found = np.bitwise_and(np.add(found, np.add(odd, half)), kept)
         if narrower > 0:
             power, zero = np.bitwise_and(found, infinite), np.bitwise_and(found, sign)
-            found = np.where(np.greater(power, greatest), np.bitwise_or(zero, infinite), found)
-            found = np.where(np.less_equal(power, least), zero, found)
-        return np.where(np.isnan(x), given, found).view(dtype)
+            found = where(np.greater(power, greatest), np.bitwise_or(zero, infinite), found)
+            found = where(np.less_equal(power, least), zero, found)
+        return where(np.isnan(x), given, found).view(dtype)
 
     return compute
 

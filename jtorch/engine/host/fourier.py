@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .direct import pocketfft
 from .rules import CALL, Compute, Equation, rule
 
 
@@ -21,9 +22,12 @@ def _fft(e: Equation) -> Compute | None:
     if not e.out.size or not e.ins[0].size:
         zeros = np.zeros(e.out.shape, e.out.dtype)
         return lambda _: zeros
+    name, lengths = e.params["fft_type"].name, tuple(e.params["fft_lengths"])
+    module = pocketfft()
+    if module is not None:
+        return _direct(module, name, lengths, e.ins[0].ndim)
     from scipy import fft
 
-    name, lengths = e.params["fft_type"].name, e.params["fft_lengths"]
     if len(lengths) == 1:
         along: Any = {"FFT": fft.fft, "IFFT": fft.ifft, "RFFT": fft.rfft, "IRFFT": fft.irfft}[name]
         n = lengths[0]
@@ -33,3 +37,18 @@ def _fft(e: Equation) -> Compute | None:
     lengths, axes = lengths[order], tuple(range(-len(lengths), 0))[order]
     transform: Any = {"FFT": fft.fftn, "IFFT": fft.ifftn, "RFFT": fft.rfftn, "IRFFT": fft.irfftn}[name]
     return lambda x: transform(x, lengths, axes)
+
+
+def _direct(module: Any, name: str, lengths: tuple[int, ...], ndim: int) -> Compute:
+    """What ``scipy.fft`` calls in the end for operands that have the right sizes, as those of an equation do."""
+    axes = tuple(range(ndim - len(lengths), ndim))
+    # The axes in the same order as below ``scipy.fft``; scaled by nothing forwards, and by the number of elements backwards.
+    if name == "RFFT":
+        r2c = module.r2c
+        return lambda x: r2c(x, axes, True, 0, None, 1)
+    if name == "IRFFT":
+        c2r, last = module.c2r, lengths[-1]
+        return lambda x: c2r(x, axes, last, False, 2, None, 1)
+    c2c, forward = module.c2c, name == "FFT"
+    axes, scale = axes[::-1], 0 if forward else 2
+    return lambda x: c2c(x, axes, forward, scale, None, 1)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.lax import GatherScatterMode
 
+from .direct import count_nonzero, dot
 from .kinds import kind
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 
@@ -129,7 +130,7 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
         if columns == 1:
             at = i[..., 0]
             counts = inside(at) if drop else None
-            if counts is not None and np.count_nonzero(counts) == counts.size:
+            if counts is not None and count_nonzero(counts) == counts.size:
                 counts = None
             else:
                 at = np.minimum(np.maximum(_wide(at), 0), limit)
@@ -140,9 +141,9 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
             asked = _wide(i)
             at = np.minimum(np.maximum(asked, 0), limits)
             counts = (at == asked).all(-1) if drop else None
-            if counts is not None and np.count_nonzero(counts) == counts.size:
+            if counts is not None and count_nonzero(counts) == counts.size:
                 counts = None
-            found = np.dot(at, steps)
+            found = dot(at, steps)
         if shifted:
             found = found + base
         if wide:
@@ -274,7 +275,7 @@ def _gather_few(w: Windows, otherwise: Compute) -> Compute:
     def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
         at = i[..., 0]
         counts = inside(at)
-        if np.count_nonzero(counts) != counts.size:
+        if count_nonzero(counts) != counts.size:
             return otherwise(a, i)
         return a[(*before, at, *after)]
 
@@ -318,7 +319,7 @@ def _gather_rows(w: Windows, fill: Any, shape: tuple[int, ...], offsets: tuple[i
             found = a.take(i, axis, None, "clip")
         if fill is not None:
             counts = inside(i)
-            if np.count_nonzero(counts) != counts.size:
+            if count_nonzero(counts) != counts.size:
                 found[(*before, ~counts)] = fill
         return found if order is None else found.transpose(order)
 

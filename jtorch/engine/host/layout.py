@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .direct import concatenate
 from .rules import Compute, Equation, nbytes, rule, same
 
 #: Broadcasts of more bytes than this are views; making a view takes as long as writing so much.
@@ -154,7 +155,7 @@ def _pad(e: Equation) -> Compute | None:
 
 @rule("concatenate", quiet=True)
 def _concatenate(e: Equation) -> Compute | None:
-    axis, concatenate = e.params["dimension"], np.concatenate
+    axis = e.params["dimension"]
     return (lambda *operands: concatenate(operands, axis)) if len(e.ins) > 1 else same
 
 

@@ -21,7 +21,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .rules import Compute, Equation, by_elements, rule, same
+from .direct import count_nonzero, where
+from .rules import Compute, Equation, Reordered, by_elements, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _HALVES = (np.dtype(np.float16), _BFLOAT16)
@@ -137,7 +138,7 @@ def _remainder(x: int, y: int) -> int:
 
 
 def _all(x: Any) -> bool:
-    return np.count_nonzero(x) == x.size
+    return count_nonzero(x) == x.size
 
 
 def _truncated(x: Any, y: Any) -> Any:
@@ -165,7 +166,7 @@ def _div(e: Equation) -> Compute | None:
 
 def _rest(x: Any, y: Any) -> Any:
     found = np.fmod(x, y)
-    return found if _all(y) else np.where(np.equal(y, 0), x, found)
+    return found if _all(y) else where(np.equal(y, 0), x, found)
 
 
 @rule("rem", cost=by_elements(8, 6, 3), broadcasts=True)
@@ -259,7 +260,7 @@ def _round(e: Equation) -> Compute | None:
 @rule("nextafter", broadcasts=True)
 def _nextafter(e: Equation) -> Compute | None:
     if e.out.dtype == np.float16:  # where equal NumPy's is the first operand in this dtype only: another zero
-        return lambda x, y: np.where(np.equal(x, y), y, np.nextafter(x, y))
+        return lambda x, y: where(np.equal(x, y), y, np.nextafter(x, y))
     return np.nextafter if _is_float(e.out.dtype) else None
 
 
@@ -347,12 +348,12 @@ def _modulus(x: Any) -> Any:
     found = np.absolute(x)
     if _all(np.isfinite(found)):
         return found
-    return np.where(np.isnan(x), found.dtype.type(np.nan), found)  # that of inf+nanj is inf, of which XLA's functions know nothing
+    return where(np.isnan(x), found.dtype.type(np.nan), found)  # that of inf+nanj is inf, of which XLA's functions know nothing
 
 
 def _complex_sign(x: Any) -> Any:
     size = _modulus(x)
-    return np.where(np.equal(size, 0), x, _complex_of(x.real / size, x.imag / size, x.dtype))
+    return where(np.equal(size, 0), x, _complex_of(x.real / size, x.imag / size, x.dtype))
 
 
 def _complex_exp(x: Any) -> Any:
@@ -360,7 +361,7 @@ def _complex_exp(x: Any) -> Any:
     if _all(np.isfinite(found)) and _all(x.imag):  # the imaginary part of XLA's is 0.0 where that of x is zero
         return found
     size, angle = np.exp(x.real), x.imag
-    return _complex_of(size * np.cos(angle), np.where(np.equal(angle, 0), angle.dtype.type(0), size * np.sin(angle)), x.dtype)
+    return _complex_of(size * np.cos(angle), where(np.equal(angle, 0), angle.dtype.type(0), size * np.sin(angle)), x.dtype)
 
 
 def _complex_log(x: Any) -> Any:
@@ -373,11 +374,11 @@ def _complex_log(x: Any) -> Any:
 def _complex_sqrt(x: Any) -> Any:
     re, im = x.real, x.imag
     t = np.sqrt((np.absolute(re) + _modulus(x)) / 2)
-    other = np.where(np.equal(t, 0), t, np.absolute(im) / (t + t))
+    other = where(np.equal(t, 0), t, np.absolute(im) / (t + t))
     right, endless = np.greater_equal(re, 0), np.logical_and(np.isinf(im), np.logical_not(np.isnan(re)))
-    along, across = np.where(right, t, other), np.where(right, other, t)
-    across = np.where(np.less(im, 0), -across, across)
-    return _complex_of(np.where(endless, np.absolute(im), along), np.where(endless, im, across), x.dtype)
+    along, across = where(right, t, other), where(right, other, t)
+    across = where(np.less(im, 0), -across, across)
+    return _complex_of(where(endless, np.absolute(im), along), where(endless, im, across), x.dtype)
 
 
 def _complex_quotient(x: Any, y: Any) -> Any:
@@ -452,7 +453,7 @@ def _total_order(e: Equation) -> Compute | None:
     def key(x: Any) -> Any:
         # As integers the bits are in order but for negative numbers, which run backwards.
         x = x.view(bits)
-        return np.where(np.less(x, 0), np.bitwise_xor(x, greatest), x)
+        return where(np.less(x, 0), np.bitwise_xor(x, greatest), x)
 
     return lambda x, y: compare(key(x), key(y))
 
@@ -464,10 +465,6 @@ def _clamp(e: Equation) -> Compute | None:
     if not e.out.shape and e.out.dtype in _INTS:
         return lambda low, x, high: min(max(x, low), high)
     return lambda low, x, high: np.minimum(np.maximum(x, low), high)
-
-
-def _second_where(which: Any, no: Any, yes: Any) -> Any:
-    return np.where(which, yes, no)
 
 
 @rule("select_n", cost=by_elements(1, 2), broadcasts=True, quiet=True)
@@ -485,12 +482,12 @@ def _select_n(e: Equation) -> Compute | None:
             return lambda at, no, yes: shaped(yes if at else no)
         return lambda at, *cases: shaped(cases[min(max(int(at), 0), n - 1) if n > 1 else 0])
     if which.dtype == _BOOL:
-        return _second_where
+        return Reordered(where, (0, 2, 1))
 
     def nested(at: Any, *cases: Any) -> Any:
         found = cases[0]
         for i in range(1, n):
-            found = np.where(np.less(at, i), found, cases[i])
+            found = where(np.less(at, i), found, cases[i])
         return found
 
     return nested

@@ -56,6 +56,13 @@ class Rule(NamedTuple):
     quiet: bool = False
 
 
+class Reordered(NamedTuple):
+    """Returned by rules for what takes the operands in another order than the equation has them: ``order`` gives the number of each."""
+
+    compute: Compute
+    order: tuple[int, ...]
+
+
 def same(x: Any) -> Any:
     """Returned by rules for what hands on its operand as it is: no step of a program."""
     return x

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .direct import lexsort
 from .kinds import FLOAT32, kind
 from .rules import CALL, Compute, Equation, rule
 
@@ -72,7 +73,7 @@ def _orderer(kinds: list[str]) -> Callable[[Any], np.ndarray]:
         keys: list[np.ndarray] = []
         for k, x in zip(kinds, xs, strict=False):
             keys.extend((x.real, x.imag) if k == "c" else (x.astype(FLOAT32) if k == "h" else x,))
-        return np.lexsort(keys[::-1], -1)
+        return lexsort(keys[::-1], -1)
 
     return order
 

@@ -17,6 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from .direct import count_nonzero, where
 from .rules import Compute, Equation, by_elements, rule
 
 _HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
@@ -75,11 +76,11 @@ def _digamma(x: Any) -> Any:
         return psi(x)
     # Reflected at 1/2 with the distance from the pole, which SciPy loses; NaN at the poles but zero, from whose sides the limits differ.
     one, low = x.dtype.type(1), np.less(x, 0.5)
-    found = psi(np.where(low, one - x, x))
+    found = psi(where(low, one - x, x))
     off = np.subtract(x, np.rint(x))
-    found = np.where(low, found - x.dtype.type(np.pi) / np.tan(x.dtype.type(np.pi) * off), found)
-    found = np.where(np.equal(off, 0) & low, x.dtype.type(np.nan), found)
-    return np.where(np.equal(x, 0), np.copysign(x.dtype.type(np.inf), -x), found)
+    found = where(low, found - x.dtype.type(np.pi) / np.tan(x.dtype.type(np.pi) * off), found)
+    found = where(np.equal(off, 0) & low, x.dtype.type(np.nan), found)
+    return where(np.equal(x, 0), np.copysign(x.dtype.type(np.inf), -x), found)
 
 
 @_special("digamma", ns=20, calls=4)
@@ -112,9 +113,9 @@ def _polygamma(scipy: Any, _: str) -> Compute:
         dtype = x.dtype
         after = n + dtype.type(1)
         size = np.exp(scipy.gammaln(after)) * _zeta(after, x)
-        found = np.where(np.equal(np.fmod(n, 2), 0), -size, size)
-        found = np.where(np.equal(n, 0), _digamma(x), found)
-        return np.where(np.less(n, 0) | np.not_equal(n, np.floor(n)), dtype.type(np.nan), found)
+        found = where(np.equal(np.fmod(n, 2), 0), -size, size)
+        found = where(np.equal(n, 0), _digamma(x), found)
+        return where(np.less(n, 0) | np.not_equal(n, np.floor(n)), dtype.type(np.nan), found)
 
     return compute
 
@@ -125,7 +126,7 @@ def _incomplete(scipy: Any, name: str) -> Compute:
     compute = scipy.gammainc if lower else scipy.gammaincc
 
     def found(a: Any, x: Any) -> Any:
-        if all(np.count_nonzero(test(v, bound)) == v.size for test, bound in ((np.greater, 0), (np.less, np.inf)) for v in (a, x)):
+        if all(count_nonzero(test(v, bound)) == v.size for test, bound in ((np.greater, 0), (np.less, np.inf)) for v in (a, x)):
             return compute(a, x)
         one, zero, nan = (a.dtype.type(v) for v in (1, 0, np.nan))
         wrong = np.less(x, 0) | np.less(a, 0) | (np.equal(a, 0) & np.equal(x, 0)) | np.isnan(a) | np.isnan(x)

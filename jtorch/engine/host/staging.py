@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .recipes import Recipe, Step, Unstaged, recipe_of
-from .rules import Equation, load, same
+from .rules import Equation, Reordered, load, same
 
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
@@ -142,12 +142,16 @@ class _Stager:
         if compute is same:
             at.update(zip(numbers, [at[i] for i in s.ins], strict=True))
             return
+        ins = s.ins
+        if type(compute) is Reordered:
+            compute, order = compute
+            ins = tuple([ins[k] for k in order])
         outs = range(len(self.specs), len(self.specs) + len(s.outs))
         self.specs += s.outs
         self.template += [None] * len(s.outs)
         at.update(zip(numbers, outs, strict=True))
         self.cost += cost
-        self.steps.append([compute, tuple([at[i] for i in s.ins]), tuple(outs) if s.several else outs[0], ()])
+        self.steps.append([compute, tuple([at[i] for i in ins]), tuple(outs) if s.several else outs[0], ()])
         self.broadcasting.append(rule.broadcasts)
         if rule.quiet and outs:
             self.quiet.add(outs[0])

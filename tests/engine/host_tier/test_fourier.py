@@ -10,7 +10,7 @@ import pytest
 import scipy.fft
 from jax import lax
 
-from jtorch.engine.host import stage
+from jtorch.engine.host import fourier, stage
 
 from .agreement import compare, run
 
@@ -74,3 +74,19 @@ def test_long_transforms() -> None:
     found, wanted = stage(jax.make_jaxpr(fn)(x))(x)[0], np.asarray(jax.jit(fn)(x))
     assert found.dtype == wanted.dtype
     assert np.linalg.norm(found - wanted) <= 4 * np.finfo(np.float32).eps * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda d: d.__name__)
+def test_the_functions_below_scipys_give_the_same_bits(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [(s, n) for s in ((8,), (2, 7), (3, 4, 6)) for n in range(1, len(s) + 1)]
+    cases = [(kind, s[-n:], x) for s, n in sizes for kind, x in zip(KINDS, _operands(dtype, s), strict=True)]
+
+    def fn(*arrays: jax.Array) -> Any:
+        return [lax.fft(x, kind, lengths) for x, (kind, lengths, _) in zip(arrays, cases, strict=True)]
+
+    arrays = [x for _, _, x in cases]
+    assert fourier.pocketfft() is not None
+    found = run(fn, *arrays)
+    monkeypatch.setattr(fourier, "pocketfft", lambda: None)
+    for a, b in zip(found, run(fn, *arrays), strict=True):
+        np.testing.assert_array_equal(a, b)
