@@ -48,8 +48,8 @@ class Twister:
         self.lock = threading.RLock()
         self.reseed(seed)
 
-    def __del__(self, spare: list[tuple[np.random.MT19937, np.random.Generator]] = _spare) -> None:
-        if len(spare) < _MANY and hasattr(self, "_words"):
+    def __del__(self, spare: list[tuple[np.random.MT19937, np.random.Generator]] = _spare, many: int = _MANY) -> None:
+        if len(spare) < many and hasattr(self, "_words"):
             spare.append((self._bits, self._words))
 
     def reseed(self, seed: int) -> None:

@@ -17,9 +17,11 @@ from ._mt19937 import Twister
 
 _DOUBLE_BITS = 53
 _24_BITS, _24_DIGITS = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)
-_BLOCK = 1 << 12  # pairs of normal numbers at a time: temporaries stay in the cache
+_BLOCK = 1 << 12  # pairs of numbers at a time: temporaries stay in the cache
 _FEW_PAIRS = 16  # up to so many Python is faster than NumPy
 _LARGE = 1 << 19  # from this many normal numbers on XLA is worth its start
+_FEW_WORDS = 1 << 9  # of so many one call of NumPy takes the remainders fastest
+_SWAPPED = 1 << 14  # from so many numbers on LAPACK, which SciPy has to load, shuffles faster than Python
 
 #: NumPy's function without its look at operands for other libraries.
 _copyto: Any = getattr(np.copyto, "_implementation", np.copyto)
@@ -29,13 +31,28 @@ _copyto: Any = getattr(np.copyto, "_implementation", np.copyto)
 
 def uniform32(twister: Twister, n: int) -> np.ndarray:
     """float32 in [0, 1) of 24 random bits."""
-    return (twister.words(n) & _24_BITS).astype(np.float32) * _24_DIGITS
+    return _of_words(twister.words(n))
+
+
+def _of_words(words: np.ndarray) -> np.ndarray:
+    """The float32 in [0, 1) that their low 24 bits are. The words are overwritten."""
+    words &= _24_BITS
+    found = words.astype(np.float32)
+    found *= _24_DIGITS
+    return found
 
 
 def uniform64(twister: Twister, n: int) -> np.ndarray:
     """float64 in [0, 1) of 53 random bits."""
     high, low = twister.halves(n)
-    return (high & np.uint32(0x1FFFFF)) * 2.0**-21 + low * 2.0**-_DOUBLE_BITS
+    if n <= _BLOCK:
+        return (high & np.uint32(0x1FFFFF)) * 2.0**-21 + low * 2.0**-_DOUBLE_BITS
+    found = np.empty(n, np.float64)
+    for at in range(0, n, _BLOCK):
+        part, rest = found[at : at + _BLOCK], low[at : at + _BLOCK] * 2.0**-_DOUBLE_BITS
+        np.multiply(high[at : at + _BLOCK] & np.uint32(0x1FFFFF), 2.0**-21, out=part)
+        part += rest
+    return found
 
 
 def uniform(twister: Twister, n: int, low: float, high: float, dtype: np.dtype) -> np.ndarray:
@@ -91,30 +108,64 @@ def integers(twister: Twister, n: int, low: int, span: int, dtype: np.dtype) -> 
     if span == 1 << 64:
         return twister.bits64(n).view(np.int64).astype(dtype)
     if span >= 1 << 28:
-        found = (twister.bits64(n) % np.uint64(span)).view(np.int64)
+        found = _remainders(twister.bits64(n), span).view(np.int64)
     else:
-        found = (twister.bits32(n) % np.uint32(span)).astype(np.int64)
-    with np.errstate(over="ignore"):
-        found += np.int64(low)
-    return found.astype(dtype)
+        found = _remainders(twister.bits32(n), span).astype(np.int64)
+    if low:
+        with np.errstate(over="ignore"):
+            found += np.int64(low)
+    return found.astype(dtype, copy=False)
+
+
+def _remainders(words: np.ndarray, span: int) -> np.ndarray:
+    """``words % span`` in their place. NumPy divides by a number many at a time, but takes remainders one by one."""
+    if not span & (span - 1):
+        words &= words.dtype.type(span - 1)
+        return words
+    if words.size <= _FEW_WORDS:
+        return words % words.dtype.type(span)
+    for at in range(0, words.size, 4 * _BLOCK):
+        part = words[at : at + 4 * _BLOCK]
+        quotients = part // words.dtype.type(span)
+        quotients *= words.dtype.type(span)
+        part -= quotients
+    return words
 
 
 def whole_range(twister: Twister, n: int, dtype: np.dtype) -> np.ndarray:
     """``random_()``: all non-negative integers that ``dtype`` holds exactly."""
     if dtype in (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.float64)):
-        return (twister.bits64(n) % np.uint64(largest_whole(dtype) + 1 if dtype != np.uint64 else 1 << 63)).astype(dtype)
-    return (twister.bits32(n) % np.uint64(largest_whole(dtype) + 1)).astype(dtype)
+        return _remainders(twister.bits64(n), largest_whole(dtype) + 1 if dtype != np.uint64 else 1 << 63).astype(dtype)
+    limit = largest_whole(dtype) + 1
+    words = twister.bits32(n)
+    return (_remainders(words, limit) if limit < 1 << 32 else words).astype(dtype)
 
 
 def permutation(twister: Twister, n: int) -> np.ndarray:
     """The numbers below ``n`` in random order, shuffled from the front."""
     if n < 2:
         return np.arange(n)
-    offsets = twister.bits32(n - 1) % np.arange(n, 1, -1, dtype=np.uint32)
+    places = twister.bits32(n - 1) % np.arange(n, 1, -1, dtype=np.uint32)
+    places += np.arange(n - 1, dtype=np.uint32)
+    if n >= _SWAPPED and n <= 1 << 31:
+        return _swapped(n, places.astype(np.int32))
     order = list(range(n))
-    for i, j in enumerate((offsets + np.arange(n - 1, dtype=np.uint32)).tolist()):
+    for i, j in enumerate(places.tolist()):
         order[i], order[j] = order[j], order[i]
     return np.array(order, np.int64)
+
+
+def _swapped(n: int, places: np.ndarray) -> np.ndarray:
+    """The numbers below ``n``, of which each in turn has changed places with the one at ``places``.
+
+    Which is what LAPACK does with the rows of a matrix that a factorisation has put into another order: here rows of one number.
+    """
+    from scipy.linalg import lapack
+
+    single = n <= 1 << 24  # float32 tells all numbers apart
+    rows = np.arange(n, dtype=np.float32 if single else np.float64).reshape(n, 1)
+    swap = lapack.slaswp if single else lapack.dlaswp
+    return swap(rows, places, overwrite_a=1)[:, 0].astype(np.int64)
 
 
 # ---- normal ----------------------------------------------------------------------------------------------------------------------
@@ -124,13 +175,16 @@ def normal(twister: Twister, n: int, mean: float, std: float, dtype: np.dtype, c
     """Normal numbers of ``dtype``. PyTorch fills contiguous memory of 16 elements and more in blocks, everything else one by one."""
     if n < 16 or not contiguous:
         return _mad(normal_serial(twister, n), np.float64(std), np.float64(mean)).astype(dtype)
-    draw = uniform64 if dtype == np.float64 else uniform32
     rest = n % 16
-    if rest:  # the last 16 are drawn again, to make a block; half precision does not draw the first time what is then overwritten
-        u = draw(twister, n if dtype.itemsize > 2 else n - rest)
-        found = np.concatenate([_blocks(u[: n - rest])[: n - 16], _blocks(draw(twister, 16))])
+    if dtype == np.float64:
+        blocks, draw = _wide_blocks, uniform64
     else:
-        found = _blocks(draw(twister, n))
+        blocks, draw = _blocks, Twister.bits32
+    if rest:  # the last 16 are drawn again, to make a block; half precision does not draw the first time what is then overwritten
+        drawn = draw(twister, n if dtype.itemsize > 2 else n - rest)
+        found = np.concatenate([blocks(drawn[: n - rest])[: n - 16], blocks(draw(twister, 16))])
+    else:
+        found = blocks(draw(twister, n))
     if (mean, std) != (0.0, 1.0):
         found = _mad(found, found.dtype.type(std), found.dtype.type(mean))
     return found.astype(dtype, copy=False)
@@ -165,20 +219,28 @@ def _pairs(twister: Twister, pairs: int) -> np.ndarray:
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)
 
 
-def _blocks(u: np.ndarray) -> np.ndarray:
-    """Box-Muller in blocks of 16: eight radii from the first half, eight angles from the second; cosines come first."""
+# Box-Muller in blocks of 16: eight radii from the first half, eight angles from the second; cosines come first.
+
+
+def _wide_blocks(u: np.ndarray) -> np.ndarray:
+    """Blocks of normal float64 from uniform ones."""
     blocks = u.reshape(-1, 16)
-    if u.dtype == np.float64:
-        radius, angle = np.sqrt(-2.0 * np.log(1.0 - blocks[:, :8])), 2.0 * np.pi * blocks[:, 8:]
-        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)
-    found = np.empty_like(blocks)
-    done = 0
-    if u.size >= _LARGE:
+    radius, angle = np.sqrt(-2.0 * np.log(1.0 - blocks[:, :8])), 2.0 * np.pi * blocks[:, 8:]
+    return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)
+
+
+def _blocks(words: np.ndarray) -> np.ndarray:
+    """Blocks of normal float32 from words, which may be overwritten."""
+    if words.size >= _LARGE:
         from . import _box_muller
 
-        done = _box_muller.rows(blocks, found)
+        found = _box_muller.normal(words)
+        if found is not None:
+            return found
+    blocks = _of_words(words).reshape(-1, 16)
+    found = np.empty_like(blocks)
     rows = _BLOCK // 8
-    for at in range(done, len(blocks), rows):
+    for at in range(0, len(blocks), rows):
         part = blocks[at : at + rows].astype(np.float64)
         radius = _log(1.0 - part[:, :8])
         radius *= -2.0
@@ -219,7 +281,12 @@ def _single(x: np.ndarray) -> np.ndarray:
 def _mad(a: np.ndarray, b: np.floating, c: np.floating) -> np.ndarray:
     """``a * b + c`` with one rounding, in the precision of ``a``; for float64 as nearly as the platform's longest type allows."""
     longer = np.longdouble if a.dtype == np.float64 else np.float64
-    return (a.astype(longer) * b + c).astype(a.dtype)
+    if a.ndim != 1 or a.size <= _BLOCK:
+        return (a.astype(longer) * b + c).astype(a.dtype)
+    found = np.empty_like(a)
+    for at in range(0, a.size, _BLOCK):
+        found[at : at + _BLOCK] = a[at : at + _BLOCK].astype(longer) * b + c
+    return found
 
 
 def _polynomial(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 
 import jtorch as torch
 import jtorch.nn.functional as F
-from jtorch import _sampling, warned_once
+from jtorch import _box_muller, _sampling, warned_once
 from jtorch._mt19937 import STATE_BYTES, Twister
 
 
@@ -262,6 +262,42 @@ def test_moments() -> None:
 
 def test_a_permutation_has_everything_once() -> None:
     assert sorted(torch.randperm(1000).tolist()) == list(range(1000))
+
+
+@pytest.mark.parametrize("n", [_sampling._SWAPPED, _sampling._SWAPPED + 77])
+def test_large_permutations_are_those_of_single_swaps(monkeypatch, n: int) -> None:
+    many, single = Twister(5), Twister(5)
+    found = _sampling.permutation(many, n)
+    assert found.dtype == np.int64 and sorted(found.tolist()) == list(range(n))
+    monkeypatch.setattr(_sampling, "_SWAPPED", n + 1)
+    np.testing.assert_array_equal(found, _sampling.permutation(single, n))
+    assert many.few(3) == single.few(3)
+
+
+def test_permutations_of_more_numbers_than_float32_tells_apart() -> None:
+    n = (1 << 24) + 3
+    places = np.arange(n - 1, dtype=np.int32)
+    places[[0, 5]] = n - 1, n - 2
+    found = _sampling._swapped(n, places)
+    assert found[[0, 5, n - 2, n - 1]].tolist() == [n - 1, n - 2, 5, 0]
+    assert np.array_equal(found[6 : n - 2], np.arange(6, n - 2))
+
+
+@pytest.mark.parametrize("span", [1, 2, 64, 100, 1 << 16, (1 << 28) - 1, 3 << 30])
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+def test_remainders_of_many_words(span: int, kind: type) -> None:
+    words = np.random.default_rng(0).integers(0, np.iinfo(kind).max, 70_001, kind, endpoint=True)
+    words[:3] = 0, np.iinfo(kind).max, span
+    np.testing.assert_array_equal(_sampling._remainders(words.copy(), span), words % kind(span))
+
+
+def test_compiled_normal_numbers_are_looked_at_once() -> None:
+    program = _box_muller._compiled()
+    assert _box_muller._same_bits(program)
+    assert _box_muller._same_bits(_box_muller._program(_box_muller._in_float64))
+    wrong = program(np.full((_box_muller.ROWS, 2, 8), 3, np.uint32))
+    assert not _box_muller._same_bits(lambda words: wrong)
+    assert not _box_muller._same_bits(lambda words: np.nextafter(np.asarray(program(words)), np.float32(9)))
 
 
 def test_large_fills_are_the_same_bit_for_bit(monkeypatch) -> None:

@@ -14,6 +14,7 @@ from jax import lax
 from ._declare import Array, Number
 from ._kernel import cast
 from ._numeric import conj, is_bool, is_float, scalar_name, unsupported
+from ._whole import whole_product
 
 _CPP_NAMES = {
     "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double", "Char": "signed char", "Byte": "unsigned char",
@@ -164,9 +165,15 @@ def product(a: Array, b: Array, dtype: np.dtype | None = None) -> Array:
 
     A stack times one matrix is a single matrix product. Others are left to ``jnp.matmul``, which keeps batches apart without copies.
     """
-    if b.ndim == 2:
-        return lax.dot_general(a, b, (((a.ndim - 1,), (0,)), ((), ())), preferred_element_type=dtype)
-    return jnp.matmul(a, b, preferred_element_type=dtype)
+
+    def multiply(a: Array, b: Array) -> Array:
+        if b.ndim == 2:
+            return lax.dot_general(a, b, (((a.ndim - 1,), (0,)), ((), ())), preferred_element_type=dtype)
+        return jnp.matmul(a, b, preferred_element_type=dtype)
+
+    if a.dtype.kind not in "iu":
+        return multiply(a, b)
+    return whole_product(multiply, a, b, a.shape[-1], math.prod(a.shape[:-1]) * b.shape[-1])
 
 
 #: XLA's product on CPU reads the left operand of ``aᵀ b`` down its columns. Where rows follow each other at a multiple of so many bytes,

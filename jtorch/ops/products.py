@@ -12,6 +12,7 @@ from ..errors import broadcast_shapes, canonical_dim
 from ._declare import Array, op
 from ._matrix import check_dot, cpp_name, product
 from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
+from ._whole import whole_product
 
 
 @op(
@@ -72,7 +73,14 @@ def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, 
             )
     if is_bool(a):
         raise unsupported("dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_", a)
-    return lax.dot_general(a, b, ((axes_a, axes_b), ((), ())))
+
+    def multiply(a: Array, b: Array) -> Array:
+        return lax.dot_general(a, b, ((axes_a, axes_b), ((), ())))
+
+    if a.dtype.kind not in "iu":
+        return multiply(a, b)
+    left, right = [[n for i, n in enumerate(x.shape) if i not in axes] for x, axes in ((a, axes_a), (b, axes_b))]
+    return whole_product(multiply, a, b, math.prod([a.shape[i] for i in axes_a]), math.prod(left + right))
 
 
 @op(namespace="_C", aten="einsum")
@@ -88,7 +96,17 @@ def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: 
     letters = {name: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) if i < 52 else chr(192 + i) for i, name in enumerate(used)}
     terms = ["".join(letters[name] for name in names) for names in (*labels, output)]
     equation = ",".join(terms[:-1]) + "->" + terms[-1]
-    return jnp.einsum(equation, *operands, optimize="optimal" if len(operands) < 8 else "greedy")
+
+    def multiply(*operands: Array) -> Array:
+        return jnp.einsum(equation, *operands, optimize="optimal" if len(operands) < 8 else "greedy")
+
+    if len(operands) != 2 or operands[0].dtype.kind not in "iu" or any(type(n) is not int for x in operands for n in x.shape):
+        return multiply(*operands)
+    sizes = {
+        name: max(x.shape[i] for x, names in zip(operands, labels, strict=True) for i, n in enumerate(names) if n == name) for name in used
+    }
+    results = math.prod([sizes[name] for name in output])
+    return whole_product(multiply, *operands, math.prod([n for name, n in sizes.items() if name not in output]), results)
 
 
 @op(
