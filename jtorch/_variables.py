@@ -56,7 +56,7 @@ OTHERS = [
              "whether `multiprocessing.spawn` starts processes of a fork server side by side"),
     Variable("GLOO_SOCKET_IFNAME", "a network interface", "over which processes talk"),
     Variable("TORCH_FORCE_WEIGHTS_ONLY_LOAD, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "`1`, `y`, `yes`, `true`",
-             "what `weights_only` of `torch.load` is where it is not given, or in any case"),
+             "`weights_only` of `torch.load` is True in any case; is False where it is not given"),
     Variable("TORCH_HOME", "a folder", "where `torch.hub` keeps what it loads"),
     Variable("TORCH_EXTENSIONS_DIR", "a folder", "where `torch.utils.cpp_extension` builds"),
     Variable("CXX", "a compiler", "what it builds with"),
