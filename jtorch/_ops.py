@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 
 from . import _refusals
@@ -14,6 +15,8 @@ from .aten.overloads import namespace_of as _namespace_of
 
 def namespace(name: str) -> _OpNamespace:
     """``torch.ops.<name>``; a namespace without operators if nobody has defined any."""
+    if name == "higher_order":
+        importlib.import_module("jtorch._higher_order_ops.operators")
     return _namespace_of(name)
 
 

@@ -23,6 +23,14 @@ def save(
 
     Tensors that share a storage share it in the file, which holds whole storages. jtorch's classes are written under PyTorch's names.
 
+    Args:
+        obj: what is written.
+        f: a path, or a file-like object that can be written to.
+        pickle_module: what writes the pickle.
+        pickle_protocol: the pickle protocol.
+        _use_new_zipfile_serialization: False writes PyTorch's format of before 1.6.
+        _disable_byteorder_record: leave out the record of the byte order.
+
     Raises:
         AttributeError: if ``f`` is neither a path nor writable.
         RuntimeError: if the folder does not exist.
@@ -52,6 +60,7 @@ def load(
         pickle_module: what reads the pickle, with ``weights_only=False``.
         weights_only: refuse everything but tensors, containers, numbers and what ``add_safe_globals`` allowed. The default is True.
         mmap: read storages from the file when they are first used; ``f`` must be a path.
+        pickle_load_args: options of ``pickle_module.load``, with ``weights_only=False``.
 
     Raises:
         UnpicklingError: for what ``weights_only`` refuses.

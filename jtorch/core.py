@@ -81,6 +81,10 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     ``Tensor(2, 3)`` has undefined numbers, ``Tensor([1, 2])`` those of the list, of the default dtype; prefer ``torch.empty`` and
     ``torch.tensor``.
 
+    Args:
+        args: sizes, or nested sequences of numbers, as old programs write it; ``torch.tensor`` and ``torch.empty`` say which is meant.
+        kwargs: ``device``, which must be the CPU.
+
     Example:
         >>> import jtorch as torch
         >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
@@ -285,6 +289,9 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     def size(self, dim: int | None = None) -> Any:
         """The sizes of all dimensions, or of one.
 
+        Args:
+            dim: the dimension whose size is wanted; all, as a ``torch.Size``, if it is None.
+
         Raises:
             IndexError: if ``dim`` is out of range.
 
@@ -344,6 +351,9 @@ class Tensor(TensorBase, metaclass=TensorMeta):
 
     def stride(self, dim: int | None = None) -> Any:
         """Elements to step in memory from one index to the next, for each dimension or one.
+
+        Args:
+            dim: the dimension whose stride is wanted; all, in a tuple, if it is None.
 
         Raises:
             IndexError: if ``dim`` is out of range.
@@ -521,6 +531,9 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Sets ``requires_grad`` in place and returns the tensor.
 
+        Args:
+            requires_grad: whether autograd is to record what is done with the tensor.
+
         Raises:
             RuntimeError: as setting ``requires_grad``.
 
@@ -660,6 +673,9 @@ class Tensor(TensorBase, metaclass=TensorMeta):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order (or in the order of ``memory_format``).
+
+        Args:
+            memory_format: the order in memory that is asked for; ``torch.contiguous_format`` if it is None.
 
         Example:
             >>> import jtorch as torch

@@ -250,6 +250,13 @@ def _copied(source: Tensor, dtype: dtypes.dtype | None, device: Any, requires_gr
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """A new tensor with a copy of ``data``: a number, nested sequences of numbers, a NumPy array or a tensor.
 
+    Args:
+        data: a number, nested sequences of numbers, an array of NumPy's or JAX's, or a tensor; it is copied.
+        dtype: the dtype of the result; found from the data if it is None.
+        device: where the result lies; where ``data`` does, or the default device, if it is None.
+        requires_grad: whether autograd records what is done with the result.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+
     Shapes: that of the nesting; () for a number.
 
     Dtypes: NumPy arrays and scalars keep theirs; Python ints give int64, floats the default dtype, complex numbers its complex type.
@@ -367,6 +374,11 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 
     A conversion to another dtype or device makes a copy.
 
+    Args:
+        data: what ``torch.tensor`` takes; memory is shared where dtype and device allow it.
+        dtype: the dtype of the result; found from the data if it is None.
+        device: where the result lies; where ``data`` does if it is None.
+
     Shapes: that of ``data``.
 
     Dtypes: as ``torch.tensor``, unless ``dtype`` is given.
@@ -410,6 +422,9 @@ def _shared(array: np.ndarray, dtype: dtypes.dtype | None, device: Any) -> Tenso
 @composite(native=True, asks="nobody")
 def from_numpy(ndarray: Any) -> Any:
     """A tensor on the memory of a NumPy array: what either side writes, the other sees.
+
+    Args:
+        ndarray: an array of NumPy's, whose memory is shared.
 
     Shapes: that of the array.
 

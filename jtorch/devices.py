@@ -46,6 +46,10 @@ class device:
 
     As a context manager or decorator it is the device of the factories called inside.
 
+    Args:
+        args: a name such as ``"cuda:0"``, a type and an index, an index, or a device.
+        kwargs: ``type`` and ``index`` by name.
+
     Raises:
         RuntimeError: for a string that names no device.
 

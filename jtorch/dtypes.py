@@ -15,6 +15,13 @@ BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 class dtype:
     """A tensor's element type, such as ``jtorch.float32``. Instances are interned: compare them with ``is`` or ``==``.
 
+    Args:
+        name: its name.
+        np_dtype: NumPy's dtype of the elements.
+        category: its kind, in the order of promotion.
+        legacy: how the tensor types of old are named.
+        abbr: its short name in generated code.
+
     Example:
         >>> import jtorch as torch
         >>> torch.tensor([1, 2]).dtype is torch.int64, torch.float32.is_floating_point, torch.int16.itemsize
@@ -312,6 +319,9 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 class finfo:
     """Machine limits of a floating-point type, like ``torch.finfo``.
+
+    Args:
+        type: the dtype; the default one if it is None.
 
     Example:
         >>> import jtorch as torch

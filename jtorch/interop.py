@@ -226,6 +226,9 @@ def to_dlpack(tensor: Tensor) -> Any:
 def is_tensor(obj: Any) -> bool:
     """Whether ``obj`` is a tensor.
 
+    Args:
+        obj: any object.
+
     Example:
         >>> import jtorch as torch
         >>> torch.is_tensor(torch.zeros(1)), torch.is_tensor([0.0])

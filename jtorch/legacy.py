@@ -37,8 +37,16 @@ NAMES = {d.legacy: d for d in dtypes.BY_NAME.values() if d.legacy in (
 )}  # fmt: skip
 
 
+_DOC = """Tensors of {} on the device type {}.
+
+    Args:
+        args: sizes, or a sequence of numbers, or a tensor.
+        kwargs: ``device``, which must be of that type.
+    """
+
+
 def _make(name: str, on: str) -> Any:
-    made = _TensorType(name, (), {"dtype": NAMES[name], "on": on, "__doc__": f"Tensors of {NAMES[name]} on the device type {on}."})
+    made = _TensorType(name, (), {"dtype": NAMES[name], "on": on, "__doc__": _DOC.format(NAMES[name], on)})
     made.__module__ = "torch" if on == "cpu" else f"torch.{on}"
     return made
 

@@ -103,7 +103,28 @@ def _int_mm(self: Any, mat2: Any) -> Any:
         if x.dtype not in (BY_NAME["int8"], BY_NAME["uint8"]):
             kind = {"int32": "int", "int64": "long int", "float32": "float", "float64": "double"}.get(str(x.dtype)[6:], str(x.dtype)[6:])
             raise RuntimeError(f"int_mm_out_cpu: Expected {name} dtype to be int8 or uint8 but got {kind}")
+    if self.device.type == "cpu":
+        return _by_floats(self, mat2)
     return PUBLIC["matmul"](self.to(BY_NAME["int32"]), mat2.to(BY_NAME["int32"]))
+
+
+def _by_floats(a: Any, b: Any) -> Any:
+    """The product in int32 by products of float32, for which processors have fast routines where XLA loops over integers.
+
+    All sums of ``most`` products are whole numbers of at most 2**24 in magnitude, which float32 has exactly, in whatever order they are added.
+    """
+    largest = [255 if x.dtype is BY_NAME["uint8"] else 128 for x in (a, b)]
+    most = (1 << 24) // (largest[0] * largest[1])
+    inner, single, whole = a.shape[1], BY_NAME["float32"], BY_NAME["int32"]
+    matmul, stop = PUBLIC["matmul"], inner - inner % most
+    total = None
+    if stop:
+        left = a[:, :stop].to(single).reshape(a.shape[0], stop // most, most).transpose(0, 1)
+        total = matmul(left, b[:stop].to(single).reshape(stop // most, most, b.shape[1])).to(whole).sum(0, dtype=whole)
+    if stop < inner or total is None:
+        rest = matmul(a[:, stop:].to(single), b[stop:].to(single)).to(whole)
+        total = rest if total is None else total + rest
+    return total
 
 
 def _grouped_mm(self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:

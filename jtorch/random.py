@@ -38,6 +38,9 @@ def _seed_of(value: int) -> int:
 class Generator:
     """A source of random numbers: pass it as ``generator=`` to the functions that draw.
 
+    Args:
+        device: the device whose random functions it serves.
+
     Differs from torch: generators of other devices than the CPU give the CPU's numbers too.
 
     Example:
@@ -339,6 +342,9 @@ def next_key(generator: Generator | None) -> Any:
 
 def manual_seed(seed: Any) -> Generator:
     """Starts the default generator anew from ``seed``, and returns it.
+
+    Args:
+        seed: a whole number; negative ones count from 2**64.
 
     Raises:
         ValueError: if it does not fit 64 bits.

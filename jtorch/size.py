@@ -68,6 +68,9 @@ class SymBool:
 class Size(tuple[int, ...]):
     """The sizes of a tensor's dimensions: a tuple of ints that stays a Size when it is sliced, added to or repeated.
 
+    Args:
+        sizes: the sizes, in any iterable.
+
     Example:
         >>> import jtorch as torch
         >>> torch.zeros(2, 3).shape[1:], torch.Size([2, 3]).numel()

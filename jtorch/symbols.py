@@ -360,10 +360,11 @@ def _exactly(expr: Any) -> bool:
 class Truth(SymBool):
     """Whether a comparison of sizes holds, which is asked of the environment when it decides something."""
 
-    __slots__ = ("env", "holds", "guess", "text")
+    __slots__ = ("env", "holds", "guess", "text", "sides")
 
-    def __init__(self, env: ShapeEnv, holds: Any, guess: Any, text: Any) -> None:
+    def __init__(self, env: ShapeEnv, holds: Any, guess: Any, text: Any, sides: tuple[str, Any, Any]) -> None:
         self.env, self.holds, self.guess, self.text = env, holds, guess, text
+        self.sides = sides  # the sign, and the expressions on its left and right
 
     def __bool__(self) -> bool:
         return self.env.decide(self.holds, self.guess, self.text)
@@ -454,7 +455,7 @@ def _comparison(name: str, sign: str, run: Callable[[Any, Any], Any], sure: Call
             return holds()
         except Undecided:
             guess = run(self.hint, hint_of(other))
-            return Truth(self.env, holds, lambda: guess, lambda: f"{shown(self.expr)} {sign} {shown(against)}")
+            return Truth(self.env, holds, lambda: guess, lambda: f"{shown(self.expr)} {sign} {shown(against)}", (sign, self.expr, against))
 
     method.__name__ = f"__{name}__"
     setattr(Sym, f"__{name}__", method)

@@ -78,6 +78,9 @@ def _copy(t: Tensor) -> Tensor:
 def clone(input: Any, *, memory_format: layouts.memory_format | None = layouts.preserve_format) -> Any:
     """A copy with its own memory; gradients pass through.
 
+    Args:
+        memory_format: the memory format of the result; ``torch.preserve_format`` keeps that of the tensor.
+
     Shapes: that of ``input``.
     Dtypes: any -> the same.
     Gradient: the identity.
@@ -111,6 +114,9 @@ def clone(input: Any, *, memory_format: layouts.memory_format | None = layouts.p
 @composite(namespace="Tensor", operands=("self",))
 def contiguous(self: Any, memory_format: layouts.memory_format = layouts.contiguous_format) -> Any:
     """The tensor itself if its memory is in that order, else a copy that is.
+
+    Args:
+        memory_format: the order in memory that is wanted: ``torch.contiguous_format``, or a channels-last one.
 
     Shapes: that of the tensor.
 
@@ -222,6 +228,11 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
 
     ``to(dtype)``, ``to(device, dtype=None)`` and ``to(other)`` take, after these, ``non_blocking=False`` and ``copy=False``.
 
+    Args:
+        args: a dtype, a device and a dtype, or a tensor whose dtype and device are wanted; then ``non_blocking`` and ``copy``.
+        kwargs: the same by name: ``dtype``, ``device``, ``other``, ``non_blocking`` (returns before the copy is done, where the device
+            allows it), ``copy`` (a new tensor in any case), ``memory_format``.
+
     Shapes: that of the tensor.
 
     Raises:
@@ -270,6 +281,9 @@ def _conversion(name: str, dtype: dtypes.dtype) -> Callable[..., Any]:
     convert.__name__ = name
     convert.__doc__ = f"""The tensor as {dtype!r}; itself if it has that dtype.
 
+    Args:
+        memory_format: the memory format of the result; ``torch.preserve_format`` keeps that of the tensor.
+
     Shapes: that of the tensor.
 
     Example:
@@ -292,6 +306,9 @@ for _name, _dtype in {
 def type_as(self: Any, other: Any) -> Any:
     """The tensor in the dtype and on the device of ``other``.
 
+    Args:
+        other: the tensor whose dtype and device are wanted.
+
     Example:
         >>> import jtorch as torch
         >>> torch.tensor([1, 2]).type_as(torch.tensor(0.5))
@@ -303,6 +320,10 @@ def type_as(self: Any, other: Any) -> Any:
 @composite(namespace="Tensor", operands=("self",), native=False)
 def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, such as ``torch.FloatTensor``; with an argument the tensor in that dtype.
+
+    Args:
+        dtype: the dtype, or a tensor type or its name; None asks for the name of the tensor's own.
+        non_blocking: accepted: copies are put off in any case.
 
     Raises:
         ValueError: for the name of no type.
@@ -336,6 +357,9 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 @composite(namespace="Tensor", operands=("self",))
 def cpu(self: Any, memory_format: Any = layouts.preserve_format) -> Any:
     """The tensor on the host; itself if it is there.
+
+    Args:
+        memory_format: the memory format of the result; ``torch.preserve_format`` keeps that of the tensor.
 
     Shapes: that of the tensor.
 
@@ -376,6 +400,10 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
 @composite(namespace="Tensor", operands=("self", "other"), numbers_do=True)
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
+
+    Args:
+        other: the tensor to copy from; its shape is broadcast, its dtype converted.
+        non_blocking: accepted: copies are put off in any case.
 
     Shapes: that of the tensor, to which ``other`` broadcasts.
 
@@ -426,6 +454,9 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
 @composite(namespace="Tensor", operands=("self", "value"))
 def fill_(self: Any, value: Any) -> Any:
     """Writes a number, or a 0-dim tensor's value, everywhere.
+
+    Args:
+        value: a number, or a tensor of one element.
 
     Raises:
         RuntimeError: for a tensor with dimensions, or a complex number in a real tensor.
@@ -484,6 +515,12 @@ def zero_(self: Any) -> Any:
 @composite(namespace="Tensor", operands=("self", "gradient"), native=False, dispatched="never")
 def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds the gradient of this tensor to the ``grad`` of the leaves it depends on; see ``autograd.backward``.
+
+    Args:
+        gradient: the gradient of what is wanted with respect to this tensor; 1 for a tensor of one element if it is None.
+        retain_graph: keep what the graph saved, for another pass; as ``create_graph`` if it is None.
+        create_graph: record the pass itself, for derivatives of higher order.
+        inputs: the leaves to accumulate into; all that the graph leads to if it is None.
 
     Raises:
         RuntimeError: if the tensor does not require grad, is no scalar and has no ``gradient``, or its graph was freed.

@@ -90,6 +90,9 @@ def numpy(self: Any, *, force: bool = False) -> Any:
 
     Of a tensor that is spread over several devices, a copy that cannot be written into.
 
+    Args:
+        force: convert what cannot be shared: detach, copy to the CPU, resolve what is put off.
+
     Raises:
         RuntimeError: if the tensor requires grad, where gradients are recorded (unless ``force``).
         TypeError: if it lies on an accelerator (unless ``force``), or NumPy has no such dtype.

@@ -73,6 +73,10 @@ def _several(
 def split_method(self: Any, split_size: Any, dim: int = 0) -> Any:
     """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of the sizes listed.
 
+    Args:
+        split_size: the size of each part but the last, or a list with the size of each.
+        dim: the dimension that is cut.
+
     Shapes: that of the tensor but for size ``dim``.
 
     Raises:
@@ -89,6 +93,11 @@ def split_method(self: Any, split_size: Any, dim: int = 0) -> Any:
 @composite(operands=("tensor",), native=False, home="functional")
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed.
+
+    Args:
+        tensor: the tensor.
+        split_size_or_sections: the size of each part but the last, or a list with the size of each.
+        dim: the dimension that is cut.
 
     Shapes: that of ``tensor`` but for size ``dim``.
 
@@ -158,6 +167,11 @@ def split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int = 0) -> 
 @composite(method=True, operands=("input",))
 def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     """At most ``chunks`` views of equal size along a dimension (the last may be smaller).
+
+    Args:
+        input: the tensor.
+        chunks: how many parts there are at most.
+        dim: the dimension that is cut.
 
     Shapes: that of ``input`` but for size ``dim``, which is the quotient rounded up.
 
@@ -333,6 +347,10 @@ def _even_split(name: str, t: Tensor, parts: Any, dim: int) -> Any:
 @composite(method=True, operands=("input",))
 def unbind(input: Any, dim: int = 0) -> Any:
     """A tuple of views, one for each index of a dimension.
+
+    Args:
+        input: the tensor.
+        dim: the dimension that is removed.
 
     Shapes: that of ``input`` without dimension ``dim``.
 

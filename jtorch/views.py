@@ -258,6 +258,12 @@ def _slice(input: Any, dim: int = 0, start: int | None = None, stop: int | None 
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` elements of a dimension from ``start`` on; a view.
 
+    Args:
+        input: the tensor.
+        dim: the dimension that is cut.
+        start: the first index, or a tensor with it; negative ones count from the end.
+        length: how many there are.
+
     Shapes: that of ``input``, with size ``length`` in dimension ``dim``.
 
     Raises:
@@ -317,6 +323,10 @@ def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:
 @composite(namespace="Tensor", name="view", operands=("self",))
 def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
     """The same memory in another shape, or as another dtype.
+
+    Args:
+        size: the sizes, spread or in one tuple, or a dtype.
+        kwargs: ``size`` or ``dtype`` by name.
 
     Shapes: ``size``, of as many elements; one size may be -1 and follows from the others. As another dtype, the last dimension grows or
     shrinks with the number of bytes.
@@ -387,6 +397,12 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 def reshape(input: Any, shape: Any) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy.
 
+    Args:
+        input: the tensor.
+        shape: the new sizes, one of which may be -1.
+        args: as a method: the sizes, spread or in one tuple.
+        kwargs: as a method: ``shape`` by name.
+
     Shapes: ``shape``, of as many elements; one size may be -1 and follows from the others.
 
     Raises:
@@ -421,6 +437,11 @@ def contiguous_copy(t: Tensor) -> Tensor:
 @composite(method=True, operands=("input",))
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; a view where possible.
+
+    Args:
+        input: the tensor.
+        start_dim: the first of the dimensions that become one.
+        end_dim: the last of them.
 
     Shapes: (*, a, ..., b, *) -> (*, a * ... * b, *); () -> (1).
 
@@ -524,6 +545,9 @@ def broadcast_to(input: Any, size: tuple[int, ...]) -> Any:
 def expand_as(self: Any, other: Any) -> Any:
     """``self.expand(other.size())``.
 
+    Args:
+        other: the tensor whose shape is wanted.
+
     Shapes: that of ``other``.
 
     Raises:
@@ -541,6 +565,9 @@ def expand_as(self: Any, other: Any) -> Any:
 @composite(namespace="Tensor", operands=("self", "other"))
 def view_as(self: Any, other: Any) -> Any:
     """``self.view(other.size())``.
+
+    Args:
+        other: the tensor whose shape is wanted.
 
     Shapes: that of ``other``.
 

@@ -131,6 +131,121 @@ def test_no_argument_is_described_that_is_not_there() -> None:
     assert invented == {}
 
 
+#: The functions, methods and classes that packages name most, by where they are.
+MOST_USED = {
+    "torch": """
+        FloatTensor Generator LongTensor Size Tensor abs add all allclose any arange argmax argsort as_tensor autocast bmm cat cdist
+        chunk clamp compile concat cos cumsum device diag div dtype einsum empty empty_like enable_grad equal exp eye finfo flip floor
+        from_numpy full full_like gather get_default_dtype index_select inference_mode is_floating_point is_grad_enabled is_tensor
+        isfinite isinf isnan linspace load log logsumexp manual_seed matmul max maximum mean meshgrid min mm mul multinomial nan_to_num
+        no_grad nonzero norm ones ones_like pow prod rand rand_like randint randn randn_like randperm relu repeat_interleave reshape
+        round save searchsorted sigmoid sign sin softmax sort split sqrt stack std sum tanh tensor topk transpose triu unique unsqueeze
+        view_as_real where zeros zeros_like
+    """,
+    "torch.nn": """
+        AdaptiveAvgPool2d BatchNorm1d BatchNorm2d Conv1d Conv2d Conv3d ConvTranspose2d CrossEntropyLoss DataParallel Dropout ELU
+        Embedding GELU GroupNorm Identity LSTM LayerNorm LeakyReLU Linear MSELoss MaxPool2d Module ModuleDict ModuleList
+        MultiheadAttention Parameter ReLU Sequential SiLU Sigmoid Softmax Tanh
+    """,
+    "Tensor": """
+        abs add add_ all amax any argmax backward bool byte chunk clamp clamp_ clamp_min clone contiguous copy_ cos cpu cumsum detach
+        dim div div_ double exp expand expand_as fill_ flatten flip float gather index_select int is_contiguous is_floating_point item
+        log long masked_fill masked_fill_ matmul max mean min mul mul_ narrow new_empty new_ones new_zeros nonzero norm normal_ numel
+        numpy permute pow prod repeat repeat_interleave requires_grad_ reshape scatter_ scatter_add_ sigmoid sin size softmax sort split
+        sqrt square squeeze std stride sum t to tolist topk transpose type type_as unbind unfold uniform_ unique unsqueeze view view_as
+        zero_
+    """,
+    "Module": """
+        add_module apply buffers children eval forward load_state_dict modules named_children named_modules named_parameters parameters
+        register_buffer register_forward_hook register_forward_pre_hook register_parameter state_dict train zero_grad
+    """,
+    "torch.cuda": """
+        current_device device_count empty_cache is_available
+    """,
+    "torch.nn.functional": """
+        conv2d cross_entropy gelu interpolate layer_norm linear log_softmax logsigmoid mse_loss normalize one_hot pad relu
+        scaled_dot_product_attention sigmoid softmax softplus
+    """,
+    "torch.utils.data": """
+        DataLoader Dataset IterableDataset
+    """,
+    "torch.optim": """
+        Adam Optimizer
+    """,
+    "torch.autograd": """
+        Function grad
+    """,
+    "torch.nn.init": """
+        constant_ kaiming_normal_ kaiming_uniform_ normal_ uniform_ xavier_uniform_ zeros_
+    """,
+    "ctx": """
+        save_for_backward
+    """,
+    "torch.distributed": """
+        ReduceOp all_gather all_reduce barrier broadcast get_rank get_world_size is_available is_initialized
+    """,
+    "torch.nn.parallel": """
+        DistributedDataParallel
+    """,
+    "torch.backends.mps": """
+        is_available
+    """,
+    "torch.nn.utils": """
+        clip_grad_norm_
+    """,
+    "torch.nn.utils.rnn": """
+        pad_sequence
+    """,
+    "torch.distributions": """
+        Normal
+    """,
+}
+_ROOTS = {
+    "torch": jtorch, "Tensor": jtorch.Tensor, "Module": jtorch.nn.Module, "Optimizer": jtorch.optim.Optimizer,
+    "ctx": jtorch.autograd.function.FunctionCtx,
+}  # fmt: skip
+
+
+def _most_used() -> dict[str, object]:
+    found = {}
+    for place, names in MOST_USED.items():
+        first, *rest = place.split(".")
+        for name in names.split():
+            made = _ROOTS[first]
+            for part in (*rest, name):
+                made = getattr(made, part)
+            found[f"{place}.{name}"] = made
+    return found
+
+
+def _told(made: object) -> set[str]:
+    """The arguments that a docstring describes; in-place forms name the function that describes them."""
+    doc = getattr(made, "__doc__", None) or ""
+    source = _INPLACE.match(doc)
+    return _described(PUBLIC[source[1] or source[2]].__doc__ or "") if source else _described(doc)
+
+
+def test_the_most_used_names_describe_every_argument() -> None:
+    silent = {}
+    for name, made in _most_used().items():
+        arguments = set(inspect.signature(made).parameters) - {"self"}
+        if missing := arguments - _told(made):
+            silent[name] = sorted(missing)
+    assert silent == {}
+    assert len(_most_used()) == 300
+
+
+def test_the_most_used_names_describe_no_argument_that_is_not_there() -> None:
+    invented = {}
+    for name, made in _most_used().items():
+        others = [getattr(jtorch, name.rpartition(".")[2], made), getattr(jtorch.Tensor, name.rpartition(".")[2], made)]
+        same = [m for m in others if m.__doc__ == made.__doc__ and callable(m)]  # method and function share what is said
+        arguments = {p for m in (made, *same) for p in inspect.signature(m).parameters}
+        if extra := _described(made.__doc__ or "") - arguments:
+            invented[name] = sorted(extra)
+    assert invented == {}
+
+
 def test_help_says_what_a_tensor_is() -> None:
     assert {"dtype", "shape", "device", "requires_grad", "recorded"} <= set(re.findall(r"\w+", jtorch.Tensor.__doc__ or ""))
     assert "_v" not in (jtorch.Tensor.__doc__ or "")

@@ -92,13 +92,52 @@ def test_every_page_is_in_the_navigation(pages):
 
 
 def test_every_environment_variable_is_described():
-    read = set()
+    """Those of the package by name, wherever they stand; others where the environment is read by a name."""
+    from jtorch._variables import OTHERS, VARIABLES, page
+
+    assert (DOCS / "environment.md").read_text() == page()  # else: python -m tools.docs_site
+    own, foreign = set(), set()
     for file in (ROOT / "jtorch").rglob("*.py"):
-        read |= set(re.findall(r"environ[^\n]*?[\"'](JTORCH_[A-Z0-9_]+)[\"']", file.read_text()))
-    text = (DOCS / "environment.md").read_text()
-    described = set(re.findall(r"^\| `(JTORCH_[A-Z0-9_]+)`", text, re.MULTILINE))
-    assert read - described == set()
-    assert all(any(name in f.read_text() for f in (ROOT / "jtorch").rglob("*.py")) for name in described)
+        if file.name != "_variables.py":
+            text = file.read_text()
+            own |= set(re.findall(r"JTORCH_[A-Z0-9_]*[A-Z0-9]", text))
+            foreign |= set(re.findall(r"(?:environ(?:\.get\(|\[)|getenv\()[\"']([A-Z][A-Z0-9_]+)[\"']", text))
+    assert own == {v.name for v in VARIABLES}
+    told = {name for v in OTHERS for name in v.name.split(", ")}
+    assert foreign - own - told == set()
+
+
+def test_links_to_other_sites_are_checked_by_a_command(tmp_path, capsys):
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    from tools import links
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path in ("/there", "/refuses-heads") else 404)
+            self.end_headers()
+
+        def do_HEAD(self):
+            self.send_response(200 if self.path == "/there" else 405)
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Answers)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        root = f"http://127.0.0.1:{server.server_port}"
+        page = tmp_path / "page.md"
+        page.write_text(f"[a]({root}/there#part), <{root}/refuses-heads>, `[code]({root}/no-link)`")
+        assert links.main([str(page)]) == 0
+        page.write_text(f"{page.read_text()} [b]({root}/gone)")
+        assert links.main([str(page)]) == 1
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert f"{root}/gone: 404 Not Found (in page.md)\n2 of 3" in capsys.readouterr().out
 
 
 def test_the_figures_are_as_they_are_drawn():

@@ -2,6 +2,8 @@
 
 The start page is ``README.md``; the reference comes from the docstrings, the list of what is not offered from the refusals, the changelog
 from its fragments. ``pages()`` gives their texts by path, without mkdocs, for the tests.
+
+Run by hand (``python -m tools.docs_site``) it writes ``docs/environment.md``, which the repository shows too.
 """
 
 from __future__ import annotations
@@ -208,3 +210,14 @@ def on_files(files: Any, config: Any) -> Any:
     for path, text in pages().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def main() -> None:
+    """Writes the pages that are made of the code and kept in the repository."""
+    from jtorch._variables import page
+
+    (ROOT / "docs" / "environment.md").write_text(page())
+
+
+if __name__ == "__main__":
+    main()

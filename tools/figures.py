@@ -1,8 +1,15 @@
-"""Draws the figures of the documents into ``docs/figures``: ``python tools/figures.py`` (``--check`` tells whether they are stale)."""
+"""Draws the figures of the documents into ``docs/figures``: ``python tools/figures.py`` (``--check`` tells whether they are stale).
+
+The plots show what the benchmarks measured, which is kept beside them: ``python -m benchmarks.table --rows ... --json
+docs/figures/measured.json``, with the rows that ``SPEED`` and ``START`` name, measures it anew.
+"""
 
 from __future__ import annotations
 
+import json
+import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "figures"
@@ -74,11 +81,72 @@ def tiers() -> str:
     return "".join(parts) + "</svg>\n"
 
 
+# ---- plots of what was measured ----------------------------------------------------------------------------------------------------
+
+#: Rows of ``benchmarks.table`` and what the plots call them.
+SPEED = {
+    "chain of 100 on 512x512": "100 operations, 512 x 512",
+    "MLP 784-256-256-10, batch 32": "MLP, training step",
+    "GPT 2 blocks d 256 T 128 b 4": "GPT, training step",
+    "ResNet 3 blocks 32x32 b 32": "ResNet, training step",
+    "LSTM T 64 h 256 b 32": "LSTM, training step",
+    "AdamW.step of 200 parameters": "AdamW, 200 parameters",
+}
+START = {"import": "import", "cold start of digits_cnn.py, second run": "examples/digits_cnn.py, second run"}
+_WHO = {"deferred": ("jtorch", "#2563eb"), "torch": ("PyTorch", "#ea580c"), "jit": ("jax.jit by hand", "#94a3b8"), "jnp": ("import jax", "#94a3b8")}
+
+
+def _measured() -> dict[str, dict[str, float]]:
+    found = json.loads((FOLDER / "measured.json").read_text())
+    return {row: {who: statistics.median(times) for who, times in rounds.items()} for row, rounds in found.items()}
+
+
+def bars(title: str, rows: dict[str, dict[str, float]], shown: Callable[[float], str], remark: str) -> str:
+    """A group of bars for each row, one for each of ``_WHO`` that was measured."""
+    kept = {name: {who: t for who, t in times.items() if who in _WHO} for name, times in rows.items()}
+    longest = max(t for times in kept.values() for t in times.values())
+    height = 64 + sum(20 * len(times) + 16 for times in kept.values())
+    parts = [_HEAD.format(w=760, h=height, title=title)]
+    y = 30
+    for name, times in kept.items():
+        parts.append(f'<text x="250" y="{y + 10 * len(times) + 4}" text-anchor="end" fill="#334155">{name}</text>\n')
+        for who in _WHO:
+            if who in times:
+                label, colour = _WHO[who]
+                width = 330 * times[who] / longest
+                parts.append(f'<rect x="262" y="{y}" width="{width:.1f}" height="16" rx="2" fill="{colour}"/>')
+                parts.append(f'<text x="{268 + width:.1f}" y="{y + 13}" fill="#475569" font-size="12">{label}: {shown(times[who])}</text>\n')
+                y += 20
+        y += 16
+    parts.append(note(20, height - 12, remark))
+    return "".join(parts) + "</svg>\n"
+
+
+def speed() -> str:
+    """Training steps and chains, by PyTorch's time."""
+    measured = _measured()
+    rows = {}
+    for row, name in SPEED.items():
+        times = measured.get(row, {})
+        if "torch" not in times:
+            continue  # not measured
+        rows[name] = {who: times[who] / times["torch"] for who in ("deferred", "torch", "jit") if who in times}
+    remark = "By PyTorch's time (shorter is faster). Medians of interleaved rounds on two processor cores."
+    return bars("Time of training steps, by PyTorch's", rows, lambda t: f"{t:.2f}", remark)
+
+
+def start() -> str:
+    """Import, and a whole short program whose programs were compiled before."""
+    measured = _measured()
+    rows = {name: {who: t for who, t in measured[row].items() if who != "empty cache"} for row, name in START.items() if row in measured}
+    return bars("Seconds until a program has begun, and is done", rows, lambda t: f"{t:.1f} s", "Fresh processes, medians, on two processor cores.")
+
+
 def main() -> int:
     """Writes the figures, or with ``--check`` returns 1 if one is stale."""
     stale = 0
     FOLDER.mkdir(exist_ok=True)
-    for draw in (trace, tiers):
+    for draw in (trace, tiers, speed, start):
         path = FOLDER / f"{draw.__name__}.svg"
         if not path.exists() or path.read_text() != draw():
             stale += 1

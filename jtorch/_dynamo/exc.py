@@ -54,6 +54,10 @@ class TensorifyScalarRestartAnalysis(TorchDynamoException):
     """Never raised here."""
 
 
+class UncapturedHigherOrderOpError(Unsupported):
+    """A function that was given to ``torch.cond`` or a loop cannot be a graph of its own."""
+
+
 class UserError(Unsupported):
     """The function cannot be compiled as it is written."""
 
@@ -61,5 +65,5 @@ class UserError(Unsupported):
 __all__ = [
     "BackendCompilerFailed", "FailOnRecompileLimitHit", "InternalTorchDynamoError", "InvalidBackend", "RecompileError", "ResetRequired",
     "RestartAnalysis", "ShortenTraceback", "SkipFrame", "TensorifyScalarRestartAnalysis", "TorchDynamoException", "TorchRuntimeError",
-    "Unsupported", "UserError",
+    "UncapturedHigherOrderOpError", "Unsupported", "UserError",
 ]  # fmt: skip

@@ -250,6 +250,7 @@ class autocast:
         device_type: the operands it is for: ``"cpu"``, ``"cuda"``, ...
         dtype: default: bfloat16, on CUDA float16.
         cache_enabled: accepted; the compiler casts a weight once in each program anyway.
+        enabled: whether the block changes anything.
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import devices, dtypes, layouts
 from ..core import INTERNAL, Tensor, contiguous_strides, format_strides, from_value
-from ..engine import META, aval_of, meta_value
+from ..engine import META, SPECIAL, aval_of, meta_value
 from ..errors import not_offered
 from ..pytree import known
 from .calling import handles
@@ -81,6 +81,11 @@ def bare(cls: type, shape: Sequence[Any], dtype: Any, place: Any, strides: Seque
     aval = aval_of(tuple(shape), dtype, META if place is None else place)
     reshaped(t, aval, strides, offset)
     return t
+
+
+def is_transformed(t: Tensor) -> bool:
+    """Whether a plain tensor's value is one of a transformation that is running (``vmap``, ``jvp``, JAX's)."""
+    return type(t) is Tensor and t._read().trace is SPECIAL
 
 
 def reshaped(t: Any, aval: Any, strides: Sequence[Any] | None, offset: Any) -> None:

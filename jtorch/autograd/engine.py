@@ -535,6 +535,9 @@ def grad(
         allow_unused: None instead of an error for inputs that the outputs do not depend on.
         materialize_grads: zeros instead of None for them.
         is_grads_batched: the first dimension of each of ``grad_outputs`` counts vectors; so does that of the results.
+        grad_outputs: for each output the gradient of what is wanted with respect to it; 1 for outputs of one element if it is None.
+        retain_graph: keep what the graph saved, for another pass; as ``create_graph`` if it is None.
+        create_graph: record the pass itself, for derivatives of higher order.
 
     Raises:
         RuntimeError: if an input does not require grad or was not used, or an output does not require grad.

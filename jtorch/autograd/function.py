@@ -43,6 +43,10 @@ class Function(metaclass=FunctionMeta):
     ``vmap(info, in_dims, *args) -> (output, out_dims)``, or ``generate_vmap_rule = True``, makes it work under ``vmap``; ``jvp`` in forward
     mode.
 
+    Args:
+        args: none: the class is not instantiated.
+        kwargs: none.
+
     Example:
         >>> import jtorch as torch
         >>> class Doubled(torch.autograd.Function):

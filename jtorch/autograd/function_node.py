@@ -38,6 +38,9 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors (or None) for ``backward``, which finds them in ``saved_tensors``.
 
+        Args:
+            tensors: inputs or results that ``backward`` needs, and None.
+
         Raises:
             TypeError: for anything else.
         """

@@ -100,6 +100,9 @@ class _Decorating(contextlib.ContextDecorator):
 class no_grad(_Decorating):
     """Turns recording off inside: results do not require grad. Also a decorator of functions and generators.
 
+    Args:
+        orig_func: a function, where the class itself is written as its decorator (``@torch.no_grad``).
+
     Example:
         >>> import jtorch as torch
         >>> x = torch.tensor([1.0], requires_grad=True)
@@ -132,6 +135,9 @@ class no_grad(_Decorating):
 
 class enable_grad(no_grad):
     """Turns recording on inside a ``no_grad`` region.
+
+    Args:
+        orig_func: a function, where the class itself is written as its decorator.
 
     Example:
         >>> import jtorch as torch
@@ -201,6 +207,9 @@ class inference_mode(_Decorating):
 
     Nor can they be changed in place, or told to require grad, outside; a ``clone`` can. With ``mode=False``, a block inside such a one in
     which tensors are ordinary and recording is on.
+
+    Args:
+        mode: whether the mode is on; or a function, where the class itself is written as its decorator.
 
     Example:
         >>> import jtorch as torch

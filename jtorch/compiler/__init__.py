@@ -74,6 +74,10 @@ def compile(
         mode, options: how hard PyTorch's compiler tries; XLA knows one way.
         disable: return ``model`` itself.
         recompile_limit: programs for one signature of tensors, beyond which the function runs as written (8).
+        model: the function or module; without it, a decorator is given.
+        name: accepted, without effect.
+        isolate_recompiles: accepted: each compiled function has programs of its own.
+        shapes_spec: refused.
 
     Raises:
         RuntimeError: for an unknown mode, option or backend, or if both ``mode`` and ``options`` are given.

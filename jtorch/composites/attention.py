@@ -30,6 +30,16 @@ def scaled_dot_product_attention(
     A bool ``attn_mask`` is True where attention is allowed; rows that may attend to nothing give zeros. ``is_causal`` allows each
     position those up to its own. ``scale`` is ``1 / sqrt(E)`` by default.
 
+    Args:
+        query: the queries, in the rows of the last two dimensions.
+        key: the keys.
+        value: the values, one for each key.
+        attn_mask: a tensor that broadcasts to queries by keys: bools where attention is allowed, or summands; or None.
+        dropout_p: the probability with which weights are zeroed.
+        is_causal: let each query attend to the keys up to its own place only.
+        scale: the factor of the products; 1 / sqrt of the size of a query if it is None.
+        enable_gqa: let several heads of queries share one head of keys and values.
+
     Shapes: query ``(*, H, L, E)``, key ``(*, H, S, E)``, value ``(*, H, S, V)`` give ``(*, H, L, V)``; with ``enable_gqa`` key and value
     may have fewer heads, each serving several of the query's.
 

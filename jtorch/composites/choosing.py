@@ -19,6 +19,12 @@ from ..ops.indexing import check_fits
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of its nonzero elements by dimension.
 
+    Args:
+        condition: a tensor of bools.
+        input: what is taken where it holds: a tensor or a number.
+        other: what is taken elsewhere; without both, the indices where ``condition`` holds are given.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of all three, broadcast.
 
     Dtypes: the result type of ``input`` and ``other``, which may be numbers.
@@ -82,6 +88,10 @@ def _check_numbers(*values: Any) -> None:
 def equal(input: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and equal elements. Reads the answer on the host.
 
+    Args:
+        input: one tensor.
+        other: another.
+
     Shapes: two of any shape -> a Python bool.
 
     Dtypes: any two; their values are compared.
@@ -101,6 +111,13 @@ def equal(input: Any, other: Any) -> bool:
 @composite(method=True, operands=("input", "other"))
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether ``abs(input - other) <= atol + rtol * abs(other)`` holds of all elements. Reads the answer on the host.
+
+    Args:
+        input: one tensor.
+        other: what it is compared with.
+        rtol: how much may differ, relative to ``other``.
+        atol: how much may differ beside that.
+        equal_nan: whether NaN is close to NaN.
 
     Shapes: that broadcast -> a Python bool.
 

@@ -11,6 +11,14 @@ import jax.numpy as jnp
 from ..binding import composite
 from ..core import Tensor, wrap
 from ..engine import SPECIAL
+from ..size import SymBool
+
+#: Filled by ``_higher_order_ops``: what a call becomes while a program is traced into a graph, or on tensors without data.
+captured: Callable[..., Any] | None = None
+
+
+def _capture(name: str, *args: Any) -> Any:
+    return NotImplemented if captured is None else captured(name, *args)
 
 
 def _is_traced(t: Any) -> bool:
@@ -46,7 +54,7 @@ class _OnArrays:
         return arrays
 
 
-@composite(operands=("pred",), native=False, ignored=True)
+@composite(operands=("pred",), native=False, ignored=True, dispatched="never")
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
     """``true_fn(*operands)`` if ``pred`` holds, else ``false_fn(*operands)``.
 
@@ -61,7 +69,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.tensor(1),))
         tensor(2)
     """
-    if not isinstance(pred, (bool, int, float, Tensor)):
+    if not isinstance(pred, (bool, int, float, Tensor, SymBool)):
         raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
     if isinstance(pred, Tensor) and pred.numel() != 1:
         raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
@@ -71,6 +79,9 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         raise RuntimeError(
             f"Expect operands to be a tuple of possibly nested dict/list/tuple that only consists of tensor leaves, but got {operands}."
         )
+    found = _capture("cond", pred, true_fn, false_fn, tuple(operands))
+    if found is not NotImplemented:
+        return found
     if _is_traced(pred):
         arrays, structure = _arrays(tuple(operands))
         true, false = _OnArrays(true_fn, structure), _OnArrays(false_fn, structure)
@@ -79,7 +90,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     return true_fn(*operands) if pred else false_fn(*operands)
 
 
-@composite(native=False, ignored=True)
+@composite(native=False, ignored=True, dispatched="never")
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
     """Replaces ``carried_inputs`` by what ``body_fn`` makes of them for as long as ``cond_fn`` of them holds.
 
@@ -100,6 +111,9 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     if not isinstance(carried_inputs, (tuple, list)):
         raise RuntimeError(f"Expect carried_inputs to be a tuple of possibly nested dict/list/tuple, but got {carried_inputs}.")
     carried = tuple(carried_inputs)
+    captive = _capture("while_loop", cond_fn, body_fn, carried)
+    if captive is not NotImplemented:
+        return captive
     holds = cond_fn(*carried)
     if _is_traced(holds):
         arrays, structure = _arrays(carried)
@@ -111,3 +125,18 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
         carried = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         holds = cond_fn(*carried)
     return carried
+
+
+def looped(
+    combine: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]], carry: list[Any], xs: list[Any]
+) -> tuple[list[Any], list[Any]] | None:
+    """A loop along the first dimension of tensors as one of JAX's, where their values are JAX's; None elsewhere."""
+    if not any(_is_traced(t) for t in (*carry, *xs)):
+        return None
+
+    def one(arrays: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
+        new, y = combine([wrap(a) for a in arrays], [wrap(a) for a in slices])
+        return [t.jax() for t in new], [t.jax() for t in y]
+
+    last, ys = jax.lax.scan(one, [t.jax() for t in carry], [t.jax() for t in xs])
+    return [wrap(a) for a in last], [wrap(a) for a in ys]

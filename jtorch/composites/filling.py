@@ -393,6 +393,11 @@ def _check_uniform(dtype: dtypes.dtype, low: float, high: float) -> None:
 def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers drawn evenly from [from, to).
 
+    Args:
+        from_: the lower end of the interval.
+        to: the upper end, which is not reached.
+        generator: where random numbers come from; the default generator if it is None.
+
     Dtypes: floating-point and complex ones.
 
     Raises:
@@ -414,6 +419,11 @@ def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any =
 @composite(namespace="Tensor", operands=("self",))
 def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with normal numbers.
+
+    Args:
+        mean: the mean.
+        std: the standard deviation.
+        generator: where random numbers come from; the default generator if it is None.
 
     Dtypes: floating-point and complex ones.
 

@@ -19,6 +19,10 @@ from ..views import _slice
 def one_hot(input: Any, num_classes: int = -1) -> Any:
     """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host.
 
+    Args:
+        input: class numbers: a tensor of int64.
+        num_classes: how many classes; one more than the largest number if it is -1.
+
     Shapes: input (*A) -> (*A, num_classes).
 
     Dtypes: int64 -> int64.

@@ -47,6 +47,10 @@ def broadcast_tensors(*tensors: Any) -> Any:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """Coordinate grids of vectors: tensor ``i`` varies along dimension ``i``; with ``indexing="xy"`` the first two are exchanged.
 
+    Args:
+        tensors: tensors of one dimension, spread or in one sequence.
+        indexing: ``"ij"``, or ``"xy"`` to exchange the first two dimensions.
+
     Shapes: vectors of n, m, ... elements (or numbers) -> as many tensors (n, m, ...); (m, n, ...) for ``"xy"``.
 
     Raises:
@@ -91,6 +95,12 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = 
 
     With ``input`` alone, it holds the repeats, and the result the positions ``0, 1, ...`` so often. Repeats in a tensor are read on the
     host, unless ``output_size`` tells how many slices there will be.
+
+    Args:
+        input: the tensor; or, alone, the numbers of repeats, of which the repeated places are given.
+        repeats: how often each element is repeated: a number, or one for each.
+        dim: the dimension to repeat along; the flattened tensor if it is None.
+        output_size: the size of the result, where it is known.
 
     Shapes: that of ``input``, with the sum of the repeats in place of size ``dim``; without ``dim`` one dimension.
 

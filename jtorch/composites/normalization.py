@@ -357,6 +357,13 @@ def native_batch_norm(
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller.
 
+    Args:
+        input: the tensor.
+        p: the order of the norm.
+        dim: the dimension along which the norm becomes 1.
+        eps: the least that is divided by.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of ``input``.
 
     Dtypes: floating-point and complex ones.

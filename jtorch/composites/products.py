@@ -89,6 +89,10 @@ def einsum(*args: Any) -> Any:
     Also as ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. Without ``->`` the labels that occur once stay, sorted; ``...`` stands for any number
     of broadcast dimensions; dimensions of size 1 broadcast; a label twice in one operand takes the diagonal.
 
+    Args:
+        args: the equation and then the operands, or operands each followed by the list of its dimensions' labels, and at last the
+            output's.
+
     Shapes: any that fit the equation -> the sizes of the output's labels.
 
     Dtypes: all operands of one dtype.

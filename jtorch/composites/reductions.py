@@ -40,6 +40,13 @@ def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, oth
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ``maximum``.
 
+    Args:
+        input: the tensor.
+        dim: the dimension to reduce, or the other tensor of the elementwise form; None for all dimensions.
+        keepdim: whether reduced dimensions stay, with size 1.
+        other: the other tensor of the elementwise form.
+        out: a tensor for the result; of the form with ``dim`` two of them, for values and indices.
+
     Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
 
     Dtypes: real ones and bool; indices are int64.
@@ -68,6 +75,13 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 @composite(method=True, operands=("input", "dim", "other", "out"))
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ``minimum``.
+
+    Args:
+        input: the tensor.
+        dim: the dimension to reduce, or the other tensor of the elementwise form; None for all dimensions.
+        keepdim: whether reduced dimensions stay, with size 1.
+        other: the other tensor of the elementwise form.
+        out: a tensor for the result; of the form with ``dim`` two of them, for values and indices.
 
     Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
 
@@ -192,6 +206,14 @@ def std(
 ) -> Any:  # fmt: skip
     """The standard deviation over ``dim``, or of everything: the root of ``var``.
 
+    Args:
+        input: the tensor.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        unbiased: whether to divide by one less than the number of elements; as ``correction`` of 1 or 0.
+        keepdim: whether reduced dimensions stay, with size 1.
+        correction: what is taken from the number of elements in the divisor, 1 by default.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
 
     Dtypes: floating-point and complex ones; the deviation of complex numbers is real.
@@ -270,6 +292,14 @@ def norm(
 ) -> Any:
     """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices.
 
+    Args:
+        input: the tensor.
+        p: the order of the norm, ``"fro"`` or ``"nuc"``.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype to compute in.
+
     Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
 
     Dtypes: floating-point and complex ones -> the real type; ``dtype`` converts first.
@@ -301,6 +331,12 @@ def _norm_method(
 ) -> Any:
     """See ``torch.norm``.
 
+    Args:
+        p: the order of the norm, ``"fro"`` or ``"nuc"``.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the dtype to compute in.
+
     Shapes: that of the tensor without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
 
     Example:
@@ -325,6 +361,13 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
     """The distinct elements (or slices along ``dim``) in ascending order, with ``sorted=False`` too.
 
     ``return_inverse`` adds where each element stands among them, ``return_counts`` how often each occurs. NaNs are all distinct.
+
+    Args:
+        input: the tensor.
+        sorted: accepted: the result is sorted.
+        return_inverse: also give, for each element, its place in the result.
+        return_counts: also give how often each occurs.
+        dim: compare whole slices along this dimension; None compares elements.
 
     Shapes: (k), or along ``dim`` the input's with k in its place; the inverse has the input's shape, or (n) along ``dim``; counts (k).
 

@@ -105,6 +105,17 @@ def rand(
 ) -> Any:  # fmt: skip
     """A tensor of numbers drawn evenly from [0, 1).
 
+    Args:
+        sizes: the sizes, spread or in one tuple.
+        size: the sizes by name, in a tuple.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
     Shapes: the sizes, spread or in one tuple.
 
     Dtypes: floating-point and complex ones; the default dtype unless ``dtype`` is given.
@@ -130,6 +141,17 @@ def randn(
 ) -> Any:  # fmt: skip
     """A tensor of standard normal numbers.
 
+    Args:
+        sizes: the sizes, spread or in one tuple.
+        size: the sizes by name, in a tuple.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
     Shapes: the sizes, spread or in one tuple.
 
     Dtypes: floating-point and complex ones (variance 1/2 in either part); the default dtype unless ``dtype`` is given.
@@ -154,6 +176,19 @@ def randint(
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    Args:
+        bounds: ``high, size`` or ``low, high, size``.
+        low: the lowest number, 0 by default.
+        high: the number above the highest.
+        size: the sizes, in a tuple.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        dtype: the dtype of the result; int64 if it is None.
 
     Shapes: ``size``.
 
@@ -192,6 +227,16 @@ def randperm(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The integers below ``n`` in random order.
+
+    Args:
+        n: how many numbers there are: 0 to ``n - 1``.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        dtype: the dtype of the result; int64 if it is None.
 
     Shapes: (n).
 
@@ -235,6 +280,16 @@ def rand_like(
 ) -> Any:  # fmt: skip
     """``rand`` of the shape, dtype and device of ``input``.
 
+    Args:
+        input: the tensor whose shape the result has.
+        generator: where random numbers come from; the default generator if it is None.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+
     Shapes: that of ``input``.
 
     Raises:
@@ -256,6 +311,16 @@ def randn_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """``randn`` of the shape, dtype and device of ``input``.
+
+    Args:
+        input: the tensor whose shape the result has.
+        generator: where random numbers come from; the default generator if it is None.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
 
     Shapes: that of ``input``.
 
@@ -406,6 +471,13 @@ def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool
 @composite(method=True, operands=("input", "out"))
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
     """Indices drawn with the probabilities, in whatever scale, that the rows of ``input`` hold.
+
+    Args:
+        input: weights that need not sum to 1, in one row or several.
+        num_samples: how many indices to draw from each row.
+        replacement: whether an index may be drawn again.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (n) or (m, n) -> (num_samples) or (m, num_samples).
 

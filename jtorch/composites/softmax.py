@@ -22,6 +22,12 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
 def softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """``torch.softmax``; without ``dim`` along dimension 0 of inputs with 0, 1 or 3 dimensions, else 1, with a warning.
 
+    Args:
+        input: the tensor.
+        dim: the dimension along which the results sum to 1.
+        _stacklevel: PyTorch's own, for its warning where ``dim`` is missing.
+        dtype: the dtype to convert to before.
+
     Shapes: that of ``input``.
 
     Dtypes: floating-point ones; ``dtype`` converts first.
@@ -43,6 +49,12 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """``torch.log_softmax``; for inputs without ``dim`` see ``softmax``.
+
+    Args:
+        input: the tensor.
+        dim: the dimension along which the exponentials sum to 1.
+        _stacklevel: PyTorch's own, for its warning where ``dim`` is missing.
+        dtype: the dtype to convert to before.
 
     Shapes: that of ``input``.
 

@@ -48,6 +48,9 @@ def storage(self: Any) -> Any:
 def is_floating_point(input: Any) -> Any:
     """Whether the dtype is a real floating-point type.
 
+    Args:
+        input: the tensor.
+
     Example:
         >>> import jtorch as torch
         >>> torch.is_floating_point(torch.tensor(1))

@@ -22,7 +22,11 @@ _RedOpType.__name__ = _RedOpType.__qualname__ = "RedOpType"
 
 
 class ReduceOp:
-    """How ``all_reduce`` and ``reduce`` combine the processes' tensors."""
+    """How ``all_reduce`` and ``reduce`` combine the processes' tensors.
+
+    Args:
+        op: its number.
+    """
 
     RedOpType = _RedOpType
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = _RedOpType

@@ -137,6 +137,12 @@ def reducing(name: str, array: np.ndarray, kind: str, words: str) -> Any:
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Combines the processes' tensors, which have one shape and dtype, in place in each.
 
+    Args:
+        tensor: what each process gives, and where the result is written.
+        op: what combines: a ``ReduceOp``.
+        group: the processes that take part; all if it is None.
+        async_op: return at once with a handle to wait on.
+
     Raises:
         DistBackendError: if it fails, or has not ended in time.
     """
@@ -191,7 +197,15 @@ def reduce(
 def broadcast(
     tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
-    """Writes one process's tensor into all, bit by bit."""
+    """Writes one process's tensor into all, bit by bit.
+
+    Args:
+        tensor: what is sent, and elsewhere where it is written.
+        src: the rank that sends.
+        group_src: that rank within the group, in place of ``src``.
+        group: the processes that take part; all if it is None.
+        async_op: return at once with a handle to wait on.
+    """
     check_tensor(tensor, "tensor")
     if outside(group):
         return None
@@ -221,7 +235,14 @@ def sent_by(lane: Any, what: str, data: np.ndarray, root: int) -> np.ndarray:
 
 
 def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Copies the processes' tensors into ``tensor_list``, which has one for each."""
+    """Copies the processes' tensors into ``tensor_list``, which has one for each.
+
+    Args:
+        tensor_list: a tensor for the part of each process.
+        tensor: this process's part.
+        group: the processes that take part; all if it is None.
+        async_op: return at once with a handle to wait on.
+    """
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     check_same_dtype(tensor_list, tensor)
@@ -486,7 +507,14 @@ def all_to_all_single(
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:
-    """Waits until all processes of the group have come here."""
+    """Waits until all processes of the group have come here.
+
+    Args:
+        device_ids: accepted, for PyTorch's GPU backends.
+        timeout: how long to wait; that of the group if it is None.
+        group: the processes that take part; all if it is None.
+        async_op: return at once with a handle to wait on.
+    """
     del device_ids
     if outside(group):
         return None

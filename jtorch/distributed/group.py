@@ -502,12 +502,20 @@ def split_group(
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """This process's rank in a group; -1 outside of it."""
+    """This process's rank in a group; -1 outside of it.
+
+    Args:
+        group: the group that is asked about; all processes if it is None.
+    """
     return -1 if _rank_not_in_group(group) else world(group).rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many processes a group has; -1 outside of it."""
+    """How many processes a group has; -1 outside of it.
+
+    Args:
+        group: the group that is asked about; all processes if it is None.
+    """
     return -1 if _rank_not_in_group(group) else world(group).size()
 
 

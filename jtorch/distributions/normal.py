@@ -18,6 +18,11 @@ __all__ = ["Normal"]
 class Normal(ExponentialFamily):
     """Normal numbers of mean ``loc`` and standard deviation ``scale``.
 
+    Args:
+        loc: the mean.
+        scale: the standard deviation.
+        validate_args: whether arguments and samples are checked; as the class says if it is None.
+
     Examples:
         >>> import jtorch as torch
         >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor(0.0))

@@ -83,7 +83,7 @@ def export(
     signature = ModuleCallSignature([], [], traced.in_spec, traced.out_spec)
     state, constants = _state(mod, traced)
     return ExportedProgram(
-        None, traced.graph, traced.signature, state, ranges, [ModuleCallEntry("", signature)], (args, kwargs), constants,
+        traced.root, traced.graph, traced.signature, state, ranges, [ModuleCallEntry("", signature)], (args, kwargs), constants,
         sizes=made.sizes, names=names,
     )  # fmt: skip
 

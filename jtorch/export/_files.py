@@ -9,9 +9,11 @@ import zipfile
 from typing import Any
 
 import jtorch as torch
+from jtorch._higher_order_ops.operators import OPERATORS
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.fx.experimental.proxy_tensor import _composites_whole
 from jtorch.fx.graph import Graph
+from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.node import Node, map_arg
 from jtorch.fx.passes.shape_prop import _extract_tensor_metadata
 from jtorch.symbols import ShapeEnv, Sym
@@ -36,7 +38,8 @@ _LARGEST = 1 << 28
 _FUNCTIONS: dict[str, Any] = {
     "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
     "mod": operator.mod, "neg": operator.neg, "pow": operator.pow, "set_grad_enabled": torch._C._set_grad_enabled,
-    "sym_max": torch.sym_max, "sym_min": torch.sym_min,
+    "sym_max": torch.sym_max, "sym_min": torch.sym_min, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "eq": operator.eq, "ne": operator.ne, **{f"higher_order.{name}": op for name, op in OPERATORS.items()},
 }  # fmt: skip
 _NAMES = {id(f): n for n, f in _FUNCTIONS.items()}
 _ARGUMENTS = {"tensor": TensorArgument, "size": SymIntArgument, "constant": ConstantArgument}
@@ -88,20 +91,10 @@ def write(program: ExportedProgram, f: Any, extra: dict[str, Any]) -> None:
     """``torch.export.save``."""
     signature = program.module_call_graph[0].signature
     assert signature is not None
-    nodes = []
-    for n in program.graph.nodes:
-        val = n.meta.get("val") if n.op == "placeholder" else None
-        meta = None
-        if isinstance(val, torch.Tensor):
-            meta = {"size": [str(s) if isinstance(s, Sym) else s for s in val.shape], "dtype": str(val.dtype).removeprefix("torch."),
-                    "stride": [str(s) if isinstance(s, Sym) else s for s in val.stride()], "requires_grad": val.requires_grad}  # fmt: skip
-        kwargs = {k: _encoded(v) for k, v in n.kwargs.items()}
-        args = [_encoded(a) for a in n.args]
-        nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": args, "kwargs": kwargs, "val": meta})
     old = program.graph_signature
     symbols = {str(k): [getattr(k, "hint", 2), r.lower, r.upper] for k, r in program.range_constraints.items()}
     text = {
-        "format": _FORMAT, "nodes": nodes, "symbols": symbols, "sizes": program._sizes, "names": program._names,
+        "format": _FORMAT, **_written(program.graph_module), "symbols": symbols, "sizes": program._sizes, "names": program._names,
         "inputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target, "persistent": s.persistent} for s in old.input_specs],
         "outputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target} for s in old.output_specs],
         "in_spec": pytree.treespec_dumps(signature.in_spec), "out_spec": pytree.treespec_dumps(signature.out_spec),
@@ -114,6 +107,21 @@ def write(program: ExportedProgram, f: Any, extra: dict[str, Any]) -> None:
             archive.writestr(f"{name}.pt", buffer.getvalue())
         for name, content in extra.items():
             archive.writestr(f"extra_files/{name}", content if isinstance(content, (bytes, str)) else str(content))
+
+
+def _written(module: Any) -> dict[str, Any]:
+    """A graph, and those that its operators take."""
+    nodes = []
+    for n in module.graph.nodes:
+        val = n.meta.get("val") if n.op == "placeholder" else None
+        meta = None
+        if isinstance(val, torch.Tensor):
+            meta = {"size": [str(s) if isinstance(s, Sym) else s for s in val.shape], "dtype": str(val.dtype).removeprefix("torch."),
+                    "stride": [str(s) if isinstance(s, Sym) else s for s in val.stride()], "requires_grad": val.requires_grad}  # fmt: skip
+        kwargs = {k: _encoded(v) for k, v in n.kwargs.items()}
+        args = [_encoded(a) for a in n.args]
+        nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": args, "kwargs": kwargs, "val": meta})
+    return {"nodes": nodes, "graphs": {name: _written(child) for name, child in module.named_children()}}
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------------------
@@ -182,10 +190,35 @@ def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgra
     def size(n: Any) -> Any:
         return env.wrap(env.parse(n)) if isinstance(n, str) and env is not None else int(n)
 
+    module = _read_graph(text, mode, size)
+    graph = module.graph
+    _propagated(module, mode)
+    inputs = [
+        InputSpec(InputKind[s["kind"]], _read_argument(s["arg"]), s["target"], s["persistent"]) for s in text["inputs"]
+    ]
+    outputs = [OutputSpec(OutputKind[s["kind"]], _read_argument(s["arg"]), s["target"]) for s in text["outputs"]]
+    for spec, node in zip(inputs, [n for n in graph.nodes if n.op == "placeholder"], strict=True):
+        if isinstance(spec.arg, ConstantArgument):
+            node.meta["val"] = spec.arg.value
+    ranges = {env.symbol(n): Range(low, high) for n, (_, low, high) in text["symbols"].items()} if env is not None else {}
+    entry = ModuleCallEntry(
+        "", ModuleCallSignature([], [], pytree.treespec_loads(text["in_spec"]), pytree.treespec_loads(text["out_spec"]))
+    )
+    return ExportedProgram(
+        module, graph, ExportGraphSignature(inputs, outputs), state, ranges, [entry], None, constants, sizes=text["sizes"],
+        names=text["names"],
+    )
+
+
+def _read_graph(text: dict[str, Any], mode: FakeTensorMode, size: Any) -> GraphModule:
+    """A graph as a module, with those that its operators take as its children."""
+    root = torch.nn.Module()
+    for name, inner in text.get("graphs", {}).items():
+        root.add_module(str(name), _read_graph(inner, mode, size))
     graph = Graph()
     nodes: dict[str, Node] = {}
     for row in text["nodes"]:
-        if row["op"] not in ("placeholder", "call_function", "output"):
+        if row["op"] not in ("placeholder", "call_function", "output") and (row["op"] != "get_attr" or row["target"] not in root._modules):
             raise ValueError(f"it has a node {row['op']!r}")
         target = _called(row["target"]) if row["op"] == "call_function" else str(row["target"])
         args = tuple([_decoded(a, nodes) for a in row["args"]])
@@ -199,22 +232,9 @@ def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgra
             fake = mode.from_tensor(real.requires_grad_() if v["requires_grad"] else real, symbolic_context=sizes)
             fake.fake_device = torch.device("cpu")
             node.meta["val"], node.meta["tensor_meta"] = fake, _extract_tensor_metadata(fake)
-    _propagated(graph, mode)
-    inputs = [
-        InputSpec(InputKind[s["kind"]], _read_argument(s["arg"]), s["target"], s["persistent"]) for s in text["inputs"]
-    ]
-    outputs = [OutputSpec(OutputKind[s["kind"]], _read_argument(s["arg"]), s["target"]) for s in text["outputs"]]
-    for spec, node in zip(inputs, [n for n in graph.nodes if n.op == "placeholder"], strict=True):
-        if isinstance(spec.arg, ConstantArgument):
-            node.meta["val"] = spec.arg.value
-    ranges = {env.symbol(n): Range(low, high) for n, (_, low, high) in text["symbols"].items()} if env is not None else {}
-    entry = ModuleCallEntry(
-        "", ModuleCallSignature([], [], pytree.treespec_loads(text["in_spec"]), pytree.treespec_loads(text["out_spec"]))
-    )
-    return ExportedProgram(
-        None, graph, ExportGraphSignature(inputs, outputs), state, ranges, [entry], None, constants, sizes=text["sizes"],
-        names=text["names"],
-    )
+        if row["op"] == "get_attr":
+            node.meta["val"] = root._modules[row["target"]]
+    return GraphModule(root, graph)
 
 
 def _read_argument(x: Any) -> Any:
@@ -224,10 +244,10 @@ def _read_argument(x: Any) -> Any:
     return made
 
 
-def _propagated(graph: Any, mode: FakeTensorMode) -> None:
+def _propagated(module: GraphModule, mode: FakeTensorMode) -> None:
     """Finds the shapes of all nodes."""
     with torch.set_grad_enabled(torch.is_grad_enabled()), mode, _composites_whole():
-        for node in graph.nodes:
+        for node in module.graph.nodes:
             if node.op == "call_function":
                 args = map_arg(node.args, lambda n: n.meta.get("val"))
                 node.meta["val"] = node.target(*args, **map_arg(node.kwargs, lambda n: n.meta.get("val")))

@@ -19,7 +19,7 @@ from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKe
 from jtorch.fx.node import Node, map_arg
 from jtorch.symbols import exact, hint_of, visible
 
-from ._trace import GradTracer, _sizes_first, _without_dead
+from ._trace import GradTracer, _sizes_first, _without_dead, subgraphs
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
 
 A = torch.ops.aten
@@ -174,6 +174,8 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
                     env[node], first[node.name] = value, (value, proxy.node)
                 elif node.op == "output":
                     results = map_arg(node.args[0], lambda n: env[n])
+                elif node.op == "get_attr":  # a graph that an operator takes: it is traced again
+                    env[node] = program.graph_module.get_submodule(node.target)
                 else:
                     args = map_arg(node.args, lambda n: env[n])
                     env[node] = node.target(*args, **map_arg(node.kwargs, lambda n: env[n]))
@@ -217,4 +219,4 @@ def _finished(program: Any, tracer: PythonKeyTracer, first: dict[str, tuple[Any,
     tracer.create_node("output", "output", (tuple(outputs),), {})
     _without_dead(tracer.graph)
     _sizes_first(tracer.graph)
-    return program._copy(tracer.graph, ExportGraphSignature(list(old.input_specs), specs))
+    return program._copy(subgraphs(tracer.root), tracer.graph, ExportGraphSignature(list(old.input_specs), specs))

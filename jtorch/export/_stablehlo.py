@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 from jax import export as jax_export
 
 import jtorch as torch
+from jtorch._higher_order_ops.operators import graphs_of
 from jtorch.core import wrap
 from jtorch.errors import not_offered
 from jtorch.fx.node import map_arg
@@ -21,7 +23,7 @@ from .graph_signature import InputKind, OutputKind
 
 def exported(program: Any, platforms: tuple[str, ...] | None) -> Any:
     """``jax.export.Exported`` of a program."""
-    for node in program.graph.nodes:
+    for node in (n for graph in graphs_of(program.graph_module) for n in graph.nodes):
         schema = getattr(node.target, "_schema", None)
         drawing = schema is not None and not schema.writes and keeps(node)
         if drawing and not ("dropout" in node.target._opname and (len(node.args) < 3 or not node.args[2])):
@@ -74,23 +76,14 @@ def _runner(program: Any) -> Any:
 
     def run(state: dict[str, Any], *inputs: Any) -> tuple[list[Any], dict[str, Any]]:
         given = iter(inputs)
-        env: dict[Any, Any] = {}
-        outs: Any = ()
-        specs = iter(signature.input_specs)
+        values: list[Any] = []
+        for node, spec in zip([n for n in program.graph.nodes if n.op == "placeholder"], signature.input_specs, strict=True):
+            if spec.kind is not InputKind.USER_INPUT:
+                values.append(wrap(state[spec.target]))
+            else:
+                values.append(wrap(next(given)) if hasattr(node.meta["val"], "dtype") else node.meta["val"])
         with torch.no_grad():
-            for node in program.graph.nodes:
-                if node.op == "placeholder":
-                    spec = next(specs)
-                    if spec.kind is not InputKind.USER_INPUT:
-                        env[node] = wrap(state[spec.target])
-                    else:
-                        env[node] = wrap(next(given)) if hasattr(node.meta["val"], "dtype") else node.meta["val"]
-                elif node.op == "output":
-                    outs = map_arg(node.args[0], lambda n: env[n])
-                else:
-                    args = map_arg(node.args, lambda n: env[n])
-                    kwargs = map_arg(node.kwargs, lambda n: env[n])
-                    env[node] = node.target(*_numbers(node.target, args), **kwargs)
+            outs = _interpreted(program.graph_module, values)
         results: list[Any] = []
         changed: dict[str, Any] = {}
         for value, spec in zip(outs, signature.output_specs, strict=True):
@@ -105,8 +98,32 @@ def _runner(program: Any) -> Any:
     return run
 
 
+def _interpreted(module: Any, values: list[Any]) -> Any:
+    """What a graph gives for the values of its inputs."""
+    inputs = iter(values)
+    env: dict[Any, Any] = {}
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            env[node] = next(inputs)
+        elif node.op == "output":
+            return map_arg(node.args[0], lambda n: env[n])
+        elif node.op == "get_attr":  # a graph that an operator takes
+            inner = module.get_submodule(node.target)
+            env[node] = lambda *given, inner=inner: _interpreted(inner, list(given))
+        else:
+            args = map_arg(node.args, lambda n: env[n])
+            kwargs = map_arg(node.kwargs, lambda n: env[n])
+            env[node] = node.target(*_numbers(node.target, args), **kwargs)
+    raise AssertionError("a graph without an output")
+
+
+_COMPARISONS = frozenset((operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne))
+
+
 def _numbers(target: Any, args: Any) -> Any:
     """Sizes that an operator takes for numbers, as tensors."""
+    if target in _COMPARISONS:  # of sizes: a value that the program finds
+        return tuple([wrap(jnp.asarray(x, jnp.int64)) if type(x) in SYMBOLIC else x for x in args])
     schema = getattr(target, "_schema", None)
     if schema is None or not SYMBOLIC:
         return args

@@ -12,6 +12,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import _refusals
 from jtorch._dynamo.exc import UserError
+from jtorch._higher_order_ops.operators import HigherOrderOperator
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.compiler import exporting
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
@@ -104,8 +105,11 @@ class ExportTracer(GradTracer):
 class Traced:
     """A traced program: the flat graph, what its inputs and outputs stand for, and how the caller's are nested."""
 
-    def __init__(self, graph: Any, signature: ExportGraphSignature, constants: dict[str, Any], in_spec: Any, out_spec: Any) -> None:
-        self.graph, self.signature, self.constants, self.in_spec, self.out_spec = graph, signature, constants, in_spec, out_spec
+    def __init__(
+        self, graph: Any, root: Any, signature: ExportGraphSignature, constants: dict[str, Any], in_spec: Any, out_spec: Any
+    ) -> None:
+        self.graph, self.root, self.signature, self.constants = graph, root, signature, constants
+        self.in_spec, self.out_spec = in_spec, out_spec
 
 
 def argument_names(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -201,7 +205,7 @@ def trace(
     _sizes_first(graph)
     signature = ExportGraphSignature(inputs, [OutputSpec(OutputKind.USER_OUTPUT, arg, None) for _, arg in outputs])
     del plan
-    return Traced(graph, signature, constants, in_spec, out_spec)
+    return Traced(graph, subgraphs(tracer.root), signature, constants, in_spec, out_spec)
 
 
 def _input(mode: FakeTensorMode, env: ShapeEnv | None, value: Any, wanted: Any) -> Any:
@@ -262,14 +266,31 @@ def _lifted(module: Any, tracer: ExportTracer, graph: Any, inputs: list[InputSpe
     return constants
 
 
+def subgraphs(root: Any) -> torch.nn.Module:
+    """A module with nothing of another one but the graphs that operators take."""
+    made = torch.nn.Module()
+    for name, child in root._modules.items():
+        made.add_module(name, child)
+    return made
+
+
 def keeps(node: Any) -> bool:
-    """Whether an operator does more than give a result: it writes, or draws random numbers."""
+    """Whether an operator does more than give a result: it writes, or draws random numbers, or takes graphs with such operators."""
+    if isinstance(node.target, HigherOrderOperator):
+        return any(keeps(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a))
     if node.op in ("placeholder", "output") or node.target is torch._C._set_grad_enabled:
         return True
     schema = getattr(node.target, "_schema", None)
     if schema is None:
         return False
     return bool(schema.writes) or any(a.type.startswith("Generator") for a in schema.arguments) or "dropout" in node.target._opname
+
+
+def _inside(node: Any) -> Iterator[Any]:
+    """The operators of the graph that a node stands for."""
+    for inner in node.meta["val"].graph.nodes:
+        if inner.op == "call_function":
+            yield inner
 
 
 def _without_dead(graph: Any) -> None:
@@ -304,10 +325,11 @@ def evaluated(graph: Any, sizes: dict[str, int]) -> list[Any]:
             return [value(i) for i in x]
         return x
 
-    del sizes
     for node in graph.nodes:
         if isinstance(node.meta.get("val"), (Sym, int)) and node.op == "call_function":
             continue
+        if node.op == "get_attr":  # a graph that an operator takes
+            found += evaluated(node.meta["val"].graph, sizes)
         number[node] = len(number)
         found.append((node.op, str(node.target) if node.op != "placeholder" else "", value(node.args), value(list(node.kwargs.items()))))
     return found

@@ -251,14 +251,15 @@ class ExportedProgram:
         del decompose_custom_triton_ops
         return decomposed(self, decomp_table)
 
-    def _copy(self, graph: Any, signature: Any) -> ExportedProgram:
+    def _copy(self, root: Any, graph: Any, signature: Any) -> ExportedProgram:
         return ExportedProgram(
-            None, graph, signature, self._state_dict, self._range_constraints, self._module_call_graph, self._example_inputs,
+            root, graph, signature, self._state_dict, self._range_constraints, self._module_call_graph, self._example_inputs,
             self._constants, sizes=self._sizes, names=self._names,
         )  # fmt: skip
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
-        made = self._copy(copy.deepcopy(self.graph, memo), copy.deepcopy(self._graph_signature))
+        module = copy.deepcopy(self._graph_module, memo)
+        made = self._copy(module, module.graph, copy.deepcopy(self._graph_signature))
         made._state_dict, made._constants = copy.deepcopy(self._state_dict, memo), copy.deepcopy(self._constants, memo)
         return made
 
@@ -332,6 +333,9 @@ def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
             copies[node].meta = dict(node.meta)
         elif node.op == "output":
             _write_back(program, graph, node, copies, written)
+        elif node.op == "get_attr":  # a graph that an operator takes
+            root.add_module(node.target, program.graph_module.get_submodule(node.target))
+            copies[node] = graph.node_copy(node, lambda n: copies[n])
         else:
             copies[node] = graph.node_copy(node, lambda n: copies[n])
     graph.set_codegen(_Nested())

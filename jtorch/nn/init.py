@@ -54,6 +54,12 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fills ``tensor`` with draws from U(a, b).
 
+    Args:
+        tensor: the tensor to fill.
+        a: the lower end.
+        b: the upper end.
+        generator: where random numbers come from; the default generator if it is None.
+
     Example:
         >>> import jtorch as torch
         >>> _ = torch.manual_seed(0)
@@ -68,6 +74,12 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fills ``tensor`` with draws from N(mean, std²).
+
+    Args:
+        tensor: the tensor to fill.
+        mean: the mean.
+        std: the standard deviation.
+        generator: where random numbers come from; the default generator if it is None.
 
     Example:
         >>> import jtorch as torch
@@ -137,6 +149,10 @@ def _truncate_uniform_draws(tensor: Tensor, mean: float, std: float, a: float, b
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills ``tensor`` with ``val``.
 
+    Args:
+        tensor: the tensor to fill.
+        val: the number.
+
     Example:
         >>> import jtorch as torch
         >>> torch.nn.init.constant_(torch.empty(2), 0.5)
@@ -162,6 +178,9 @@ def ones_(tensor: Tensor) -> Tensor:
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Fills ``tensor`` with zeros.
+
+    Args:
+        tensor: the tensor to fill.
 
     Example:
         >>> import jtorch as torch
@@ -244,6 +263,11 @@ def _xavier_std(tensor: Tensor, gain: float) -> float:
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Fills ``tensor`` with draws from U(-a, a), a = gain·sqrt(6 / (fan_in + fan_out)).
 
+    Args:
+        tensor: the tensor to fill, of two dimensions at least.
+        gain: a factor, for what follows the layer.
+        generator: where random numbers come from; the default generator if it is None.
+
     Raises:
         ValueError: for fewer than two dimensions.
 
@@ -287,6 +311,13 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
     """Fills ``tensor`` with draws from U(-b, b), b = gain·sqrt(3 / fan). ``a`` is the slope of leaky_relu.
 
+    Args:
+        tensor: the tensor to fill, of two dimensions at least.
+        a: the negative slope of the leaky ReLU that follows.
+        mode: ``"fan_in"`` keeps the variance forward, ``"fan_out"`` backward.
+        nonlinearity: the function that follows, as in ``calculate_gain``.
+        generator: where random numbers come from; the default generator if it is None.
+
     Raises:
         ValueError: for fewer than two dimensions, an unknown ``mode`` or ``nonlinearity``.
 
@@ -311,6 +342,13 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
     """Fills ``tensor`` with draws from N(0, gain² / fan). ``a`` is the slope of leaky_relu.
+
+    Args:
+        tensor: the tensor to fill, of two dimensions at least.
+        a: the negative slope of the leaky ReLU that follows.
+        mode: ``"fan_in"`` keeps the variance forward, ``"fan_out"`` backward.
+        nonlinearity: the function that follows, as in ``calculate_gain``.
+        generator: where random numbers come from; the default generator if it is None.
 
     Raises:
         ValueError: for fewer than two dimensions, an unknown ``mode`` or ``nonlinearity``.

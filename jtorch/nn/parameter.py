@@ -28,6 +28,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     It shares the data of ``data`` (default: an empty tensor) and is a leaf. Given an instance of a Tensor subclass, the result keeps that
     class, and ``isinstance(result, Parameter)`` holds all the same. Results of operations on a Parameter are plain tensors.
+
+    Args:
+        data: the tensor whose memory it shares; an empty one if it is None.
+        requires_grad: whether autograd records what is done with it.
     """
 
     __torch_function__ = _disabled_torch_function_impl

@@ -26,6 +26,9 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 def relu(input: Array) -> Array:
     """``max(input, 0)``; NaN stays NaN.
 
+    Args:
+        input: the tensor.
+
     Shapes: input (*) -> (*).
     Dtypes: integers and real floating-point -> the same.
     Gradient: 0 at 0.
@@ -55,6 +58,10 @@ defvjp(relu, _relu_rule)
 @_activation(name="relu", inplace=True, saves=("result",), aten="relu", native=False)
 def functional_relu(input: Array, inplace: bool = False) -> Array:
     """``max(input, 0)``; NaN stays NaN. ``inplace`` writes the result into ``input``.
+
+    Args:
+        input: the tensor.
+        inplace: whether to write into ``input``.
 
     Shapes: input (*) -> (*).
     Dtypes: integers and real floating-point -> the same.

@@ -168,6 +168,9 @@ def equal(input: Array, other: Array) -> Array:
 def isnan(input: Array) -> Array:
     """Whether elements are NaN.
 
+    Args:
+        input: the tensor.
+
     Shapes: input (*) -> (*).
     Dtypes: any -> bool.
 
@@ -183,6 +186,9 @@ def isnan(input: Array) -> Array:
 def isinf(input: Array) -> Array:
     """Whether elements are infinite.
 
+    Args:
+        input: the tensor.
+
     Shapes: input (*) -> (*).
     Dtypes: any -> bool.
 
@@ -197,6 +203,9 @@ def isinf(input: Array) -> Array:
 @unary(promote=None, differentiable=False, out=False, aten="isfinite")
 def isfinite(input: Array) -> Array:
     """Whether elements are neither infinite nor NaN.
+
+    Args:
+        input: the tensor.
 
     Shapes: input (*) -> (*).
     Dtypes: any -> bool.

@@ -289,6 +289,15 @@ def conv2d(
 ) -> Array:
     """Correlates images with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
 
+    Args:
+        input: a batch of images, with channels, or one image.
+        weight: a kernel for each output channel.
+        bias: a number for each output channel, or None.
+        stride: how far the kernel moves: a number, or one for each dimension.
+        padding: zeros to add at each side, or ``"valid"`` or ``"same"``.
+        dilation: how far apart the kernel's elements are.
+        groups: in how many groups channels are connected.
+
     Shapes: input (N, C, H, W) or (C, H, W), weight (O, C / groups, KH, KW), bias (O) -> (N, O, H', W') or (O, H', W').
     Dtypes: all but bool, one for all operands.
 

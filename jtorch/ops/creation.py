@@ -46,6 +46,15 @@ def _default(dtype: Dtype | None) -> np.dtype:
 def zeros(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     """A tensor of zeros.
 
+    Args:
+        size: the sizes, spread or in one tuple.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
     Shapes: the sizes given, spread or as one sequence.
     Dtypes: the default dtype unless ``dtype`` says otherwise.
 
@@ -65,6 +74,15 @@ def zeros(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
 def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     """A tensor of ones.
 
+    Args:
+        size: the sizes, spread or in one tuple.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
     Shapes: the sizes given, spread or as one sequence.
     Dtypes: the default dtype unless ``dtype`` says otherwise.
 
@@ -82,6 +100,16 @@ def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
 @factory(varargs="size", aten="empty.memory_format")
 def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     """A tensor whose values the caller means to overwrite.
+
+    Args:
+        size: the sizes, spread or in one tuple.
+        memory_format: how the result's dimensions lie in memory.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
 
     Shapes: the sizes given, spread or as one sequence.
     Dtypes: the default dtype unless ``dtype`` says otherwise.
@@ -112,6 +140,16 @@ def _number_dtype(value: Array | Number) -> np.dtype:
 @factory(aten="full")
 def full(size: tuple[int, ...], fill_value: Number, *, dtype: Dtype | None = None) -> Array:
     """A tensor of one number.
+
+    Args:
+        size: the sizes in a tuple.
+        fill_value: the number that all elements have.
+        out: a tensor that the result is written into, and that is returned.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        dtype: the dtype of the result; that of the number (bool, int64, the default dtype, a complex one) if it is None.
 
     Shapes: ``size``.
     Dtypes: ``dtype``, by default that of the number's kind: bool, int64, or the default floating or complex type.
@@ -249,6 +287,16 @@ def _logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dty
 @factory(aten="eye")
 def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
     """An ``n`` by ``m`` matrix (square by default) with ones on the diagonal and zeros elsewhere.
+
+    Args:
+        n: the number of rows.
+        m: the number of columns; ``n`` if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
 
     Shapes: (n, m).
     Dtypes: the default dtype unless ``dtype`` says otherwise.
@@ -470,6 +518,15 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
 def zeros_like(input: Array, *, dtype: Dtype | None = None) -> Array:
     """Zeros in the form of another tensor.
 
+    Args:
+        input: the tensor whose shape the result has.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
     Shapes: that of ``input``.
     Dtypes: that of ``input`` unless ``dtype`` says otherwise.
 
@@ -485,6 +542,15 @@ def zeros_like(input: Array, *, dtype: Dtype | None = None) -> Array:
 def ones_like(input: Array, *, dtype: Dtype | None = None) -> Array:
     """Ones in the form of another tensor.
 
+    Args:
+        input: the tensor whose shape the result has.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
     Shapes: that of ``input``.
     Dtypes: that of ``input`` unless ``dtype`` says otherwise.
 
@@ -499,6 +565,15 @@ def ones_like(input: Array, *, dtype: Dtype | None = None) -> Array:
 @like(aten="empty_like")
 def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
     """A tensor in the form of another one whose values the caller means to overwrite.
+
+    Args:
+        input: the tensor whose shape the result has.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
 
     Shapes: that of ``input``.
     Dtypes: that of ``input`` unless ``dtype`` says otherwise.
@@ -516,6 +591,16 @@ def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
 @like(aten="full_like")
 def full_like(input: Array, fill_value: Number, *, dtype: Dtype | None = None) -> Array:
     """One number in the form of another tensor.
+
+    Args:
+        fill_value: the number that all elements have.
+        input: the tensor whose shape the result has.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
 
     Shapes: that of ``input``.
     Dtypes: that of ``input`` unless ``dtype`` says otherwise.

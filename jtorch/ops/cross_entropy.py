@@ -288,6 +288,16 @@ def cross_entropy(
 
     Targets are class indices or probabilities. Indices equal to ``ignore_index`` do not count; the mean is over the weights of the others.
 
+    Args:
+        input: scores, with a class for each index of the second dimension (of the first without a batch).
+        target: class numbers, or probabilities of the input's shape.
+        weight: a factor for each class, or None.
+        size_average: deprecated: see ``reduction``.
+        ignore_index: the class number whose elements do not count.
+        reduce: deprecated: see ``reduction``.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"`` of the losses.
+        label_smoothing: how much of the probability is spread over all classes.
+
     Shapes: input (C), (N, C) or (N, C, *); target (), (N) or (N, *), or for probabilities as the input; weight (C) -> () or, for the
     reduction ``"none"``, input without C.
 

@@ -79,6 +79,13 @@ def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_
 
     Euclidean ones of more than 25 rows are computed by a matrix product, unless ``compute_mode`` says otherwise.
 
+    Args:
+        x1: one set of points, in the rows of the last two dimensions.
+        x2: the other set.
+        p: the order of the norm.
+        compute_mode: whether distances of order 2 come from a matrix product: ``"use_mm_for_euclid_dist_if_necessary"`` (of more than 25
+            points), ``"use_mm_for_euclid_dist"``, or ``"donot_use_mm_for_euclid_dist"``.
+
     Shapes: x1 (*A, n, d), x2 (*B, m, d) -> (*broadcast(A, B), n, m).
     Dtypes: real floating-point -> the same.
     Gradient: 0 where a distance is 0.

@@ -29,6 +29,11 @@ def _node_of_power(made: Made) -> str:
 def pow(input: Array | Power, exponent: Array | Power) -> Array:
     """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product.
 
+    Args:
+        input: the base: a tensor or, as a function, a number.
+        exponent: the exponent: a tensor or a number.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of the operands, broadcast.
     Dtypes: promoted; two bool tensors are refused (NotImplementedError).
     Gradient: 0 for ``input`` where ``exponent`` is 0, and for ``exponent`` where ``input`` is 0 and ``exponent`` is not negative.
@@ -182,6 +187,10 @@ defvjp(square, _square_rule)
 def sqrt(input: Array) -> Array:
     """The square root; NaN for negative real numbers.
 
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: input (*) -> (*).
     Dtypes: integers and bool become the default dtype, others stay.
 
@@ -281,6 +290,10 @@ defvjp(hypot, _hypot_rule)
 @unary(inplace="both", saves=("result",), aten="exp", autocast="cuda float32")
 def exp(input: Array) -> Array:
     """The exponential function.
+
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (*) -> (*).
     Dtypes: integers and bool become the default dtype, others stay.
@@ -443,6 +456,10 @@ defvjp(frexp, _frexp_rule)
 @unary(inplace="both", saves=("input",), aten="log", autocast="cuda float32")
 def log(input: Array) -> Array:
     """The natural logarithm; NaN for negative real numbers.
+
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (*) -> (*).
     Dtypes: integers and bool become the default dtype, others stay.

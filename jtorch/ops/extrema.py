@@ -22,6 +22,11 @@ def _refuse_complex(name: str, x: Array) -> None:
 def maximum(input: Array, other: Array) -> Array:
     """The larger of each pair; NaN if one is NaN.
 
+    Args:
+        input: one tensor.
+        other: another.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of the operands, broadcast.
     Dtypes: real ones, promoted.
     Gradient: shared by equal elements.
@@ -146,6 +151,12 @@ def _node_of_clamp(made: Made) -> str:
 def clamp(input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``.
 
+    Args:
+        input: the tensor.
+        min: the lower bound, a number or a tensor; None for no bound.
+        max: the upper bound, a number or a tensor; None for no bound.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of the operands, broadcast.
     Dtypes: real ones, promoted with the bounds.
     Gradient: 1 inside and at the edges, 0 outside; tensors as bounds get the gradient of the elements they replace.
@@ -192,6 +203,11 @@ defvjp(clamp, _clamp_rule)
 @pointwise(inplace="both", saves=("input", "min"), fits=("min",), aten="clamp_min", node=by_operand("ClampMin", "min", 1, 0))
 def clamp_min(input: Array, min: Array | Number) -> Array:
     """Raises elements below ``min`` to ``min``.
+
+    Args:
+        input: the tensor.
+        min: the lower bound, a number or a tensor.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of the operands, broadcast.
     Dtypes: real ones, promoted with the bound; complex numbers are refused (NotImplementedError).

@@ -96,6 +96,13 @@ def along(x: Array, dim: int, positions: Array) -> Array:
 def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix.
 
+    Args:
+        input: the tensor to take from.
+        dim: the dimension along which ``index`` counts.
+        index: int64 indices, of as many dimensions as ``input``.
+        sparse_grad: whether the gradient is a sparse tensor.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: ``index`` has as many dimensions as ``input`` and is not larger but in ``dim``; the result has its shape.
     Dtypes: that of ``input``; the index is int64 or int32.
     Gradient: with ``sparse_grad`` a COO tensor of the elements that were taken, each as often as it was.
@@ -172,6 +179,12 @@ def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Arra
 )
 def index_select(input: Array, dim: int, index: Array) -> Array:
     """The slices of ``input`` along ``dim`` at the positions of the vector ``index``, in its order.
+
+    Args:
+        input: the tensor.
+        dim: the dimension to select along.
+        index: the indices: a tensor of integers with one dimension at most.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (*) -> (*), with the number of positions along ``dim``.
     Dtypes: that of ``input``; the index is int64 or int32.
@@ -306,6 +319,11 @@ def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.nd
 
     The shape depends on the values, so they are read on the host; ``nonzero_static`` is the alternative of known shape.
 
+    Args:
+        input: the tensor.
+        as_tuple: give one tensor of indices for each dimension, instead of one with a row for each element.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: input (*) of d dimensions -> (n, d), or d times (n).
     Dtypes: any -> int64.
 
@@ -380,6 +398,11 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
 )
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     """``input`` with ``value`` wherever ``mask`` is true.
+
+    Args:
+        input: the tensor.
+        mask: a tensor of bools, whose shape is broadcast.
+        value: a number, or a tensor without dimensions.
 
     Shapes: that of ``input`` and ``mask``, broadcast; ``value`` is a number or a 0-dim tensor.
     Dtypes: that of ``input``; the mask is bool.

@@ -348,6 +348,15 @@ def interpolate(
     ``mode`` is ``nearest``, ``nearest-exact``, ``area``, ``linear`` (3 dimensions), ``bilinear``, ``bicubic`` (4), ``trilinear`` (5) or
     ``lanczos`` (with ``antialias``).
 
+    Args:
+        input: a batch with channels.
+        size: the new spatial size: a number, or one for each dimension.
+        scale_factor: in its place, the factor: a number, or one for each dimension.
+        mode: how values between are found.
+        align_corners: whether the corners' centres are the outermost points, instead of the corners.
+        recompute_scale_factor: find the factor anew from the rounded sizes.
+        antialias: take the mean over what becomes one pixel, where the result is smaller.
+
     Shapes: input (N, C, *size) with one to three spatial dimensions -> (N, C, *new size).
     Dtypes: floating-point, and uint8 but for ``area``, ``linear`` and ``trilinear`` -> the same; others are refused (NotImplementedError).
 

@@ -42,6 +42,11 @@ def _shape_text(shape: tuple[int, ...]) -> str:
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes.
 
+    Args:
+        tensors: a sequence of tensors that have equal sizes but along ``dim``; empty ones of one dimension are skipped.
+        dim: the dimension along which they follow each other.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: all equal but for size ``dim``, in which they add up.
     Dtypes: the common result type.
 
@@ -86,6 +91,11 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
 @shape(out=True, aten="stack", out_apart="wholly", autocast="widest")
 def stack(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors of one shape along a new dimension ``dim``.
+
+    Args:
+        tensors: a sequence of tensors of equal shapes.
+        dim: where the new dimension goes; negative ones count from behind the last.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: n times (*) -> (*) with n inserted at ``dim``.
     Dtypes: the common result type.
@@ -324,6 +334,10 @@ def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Ar
 @shape(namespace="Tensor", varargs="repeats", aten="repeat")
 def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
     """Copies the tensor ``repeats[i]`` times along dimension ``i``; more repeats than dimensions add dimensions in front.
+
+    Args:
+        repeats: how often each dimension is repeated, spread or in one tuple.
+        kwargs: ``repeats`` by name.
 
     Shapes: input (*) -> each size times its repeats.
     Dtypes: any -> the same.

@@ -124,6 +124,14 @@ def mse_loss(
 ) -> Array:
     """The squared differences, averaged (over the weights, if given), summed or as they are.
 
+    Args:
+        input: the predictions.
+        target: what they should be.
+        size_average: deprecated: see ``reduction``.
+        reduce: deprecated: see ``reduction``.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"`` of the losses.
+        weight: a factor for each loss, or None.
+
     Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ; ``weight`` has the input's shape -> (), or the
     broadcast shape for reduction ``"none"``.
 

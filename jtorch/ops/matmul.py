@@ -60,6 +60,11 @@ def _node_of_product(made: Made) -> str:
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of two tensors, over the broadcast of their leading dimensions.
 
+    Args:
+        input: the left factor.
+        other: the right factor.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: vectors ``(k) @ (k) -> ()``; a vector counts as a row on the left and a column on the right, and that dimension is dropped;
     ``(*A, n, k) @ (*B, k, m) -> (*broadcast(A, B), n, m)``.
 
@@ -136,6 +141,11 @@ def _node_of_linear(made: Made) -> str:
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.
 
+    Args:
+        input: the batch, with the features last.
+        weight: a matrix with a row for each output feature, or one row for one output.
+        bias: a number for each output feature, or None.
+
     Shapes: input (*, in), weight (out, in), bias (out) -> (*, out); a weight (in) -> (*).
 
     Dtypes: any but bool, the same for all.
@@ -194,6 +204,11 @@ defvjp(linear, _linear_rule)
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
 
+    Args:
+        input: the left matrix.
+        mat2: the right matrix.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: (n, k), (k, m) -> (n, m).
 
     Dtypes: any but bool, the same for both.
@@ -221,6 +236,11 @@ defvjp(mm, _matmul_rule)
 @op(out=True, aten="bmm", saves=("input", "mat2"), out_dtype="expected", autocast="lower")
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, one by one, without broadcasting.
+
+    Args:
+        input: a batch of left matrices.
+        mat2: as many right matrices.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: (b, n, k), (b, k, m) -> (b, n, m).
 

@@ -201,6 +201,9 @@ def _put_view_as_real(parent: Array, value: Array) -> Array:
 def view_as_real(input: Array) -> Array:
     """Complex numbers as pairs of real ones in a new last dimension of size 2; a view.
 
+    Args:
+        input: a complex tensor.
+
     Shapes: (*) -> (*, 2).
 
     Dtypes: complex64 -> float32, complex128 -> float64.

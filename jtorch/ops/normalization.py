@@ -132,6 +132,13 @@ def layer_norm(
 ) -> Array:
     """Shifts and scales the last dimensions, which must be ``normalized_shape``, to mean 0 and (biased) variance 1, then by the parameters.
 
+    Args:
+        input: the tensor.
+        normalized_shape: the sizes of the last dimensions, which are normalised.
+        weight: a factor for each element of them, or None.
+        bias: a summand for each, or None.
+        eps: added to the variance.
+
     Shapes: (*, *normalized_shape) -> the same; weight and bias of ``normalized_shape``.
 
     Dtypes: real floating-point ones; the parameters may be float32 beside float16 and bfloat16 inputs.

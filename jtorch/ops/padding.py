@@ -69,6 +69,12 @@ def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Numbe
     """Pads the last dimensions: with ``value`` (``"constant"``), mirrored (``"reflect"``), by the edge (``"replicate"``), or around
     (``"circular"``).
 
+    Args:
+        input: the tensor.
+        pad: the numbers to add before and after, in pairs, from the last dimension on.
+        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        value: the number to pad with, of the constant mode; 0 if it is None.
+
     Shapes: ``pad`` holds a pair for the last dimension, then one for the one before it, ...; negative numbers crop. The modes other than
     constant pad all but the first one or two dimensions, at most three.
 

@@ -60,6 +60,12 @@ def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
 def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or.
 
+    Args:
+        input: the tensor.
+        other: what is added: a tensor or a number.
+        alpha: a factor for ``other``.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: those of the operands, broadcast.
 
     Dtypes: any; the result has the operands' common one.
@@ -202,6 +208,11 @@ def positive(input: Array) -> Array:
 def mul(input: Array | Number, other: Array | Number) -> Array:
     """Multiplies; of bool operands it is the logical and.
 
+    Args:
+        input: one factor.
+        other: the other: a tensor or a number.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: those of the operands, broadcast.
 
     Dtypes: any; the result has the operands' common one.
@@ -257,6 +268,7 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
         input: the dividend.
         other: the divisor.
         rounding_mode: ``None`` for the true quotient, ``"trunc"`` to round it towards zero, ``"floor"`` downwards.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: those of the operands, broadcast.
 
@@ -455,6 +467,10 @@ defvjp(fmod, _fmod_rule)
 def abs(input: Array) -> Array:
     """The absolute value; of complex numbers the magnitude, which is real.
 
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of ``input``.
 
     Dtypes: any but bool, kept; complex64 gives float32, complex128 float64.
@@ -486,6 +502,10 @@ defvjp(abs, _abs_rule)
 @unary(promote=None, inplace=True, saves=(), aten="sign", out_dtype="found")
 def sign(input: Array) -> Array:
     """-1, 0 or 1 by the sign of each element; 0 for NaN.
+
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

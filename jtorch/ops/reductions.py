@@ -46,6 +46,13 @@ def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
 def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Sums over ``dim``, or over everything.
 
+    Args:
+        input: the tensor.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the dtype to convert to before, and of the result.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 
     Dtypes: integers and bool are summed in int64, others keep theirs; ``dtype`` converts the input first.
@@ -112,6 +119,13 @@ def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
 def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Averages over ``dim``, or over everything.
 
+    Args:
+        input: the tensor.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the dtype to convert to before, and of the result.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 
     Dtypes: floating-point and complex ones, kept; ``dtype`` converts the input first.
@@ -164,6 +178,13 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
 @reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected", node=along("Prod"), autocast="float32")
 def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Multiplies over ``dim``, or over everything.
+
+    Args:
+        input: the tensor.
+        dim: the dimension to reduce; all if it is None.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the dtype to convert to before, and of the result.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``.
 
@@ -229,6 +250,12 @@ def shared_grad(g: Array, result: Array, input: Array, dims: tuple[int, ...], ke
 )
 def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -> Array:
     """The largest element over ``dim``, or of all.
+
+    Args:
+        input: the tensor.
+        dim: the dimension, or several in a tuple, to reduce; all if it is empty.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 
@@ -433,6 +460,12 @@ def _arg(name: str, input: Array, dim: int | None, keepdim: bool, largest: bool)
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The first place of the largest element along ``dim``, or in the flattened input; NaN counts as largest.
 
+    Args:
+        input: the tensor.
+        dim: the dimension along which to look; None for the flattened tensor.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``; () without ``dim``.
 
     Dtypes: real ones -> int64.
@@ -486,6 +519,12 @@ def _truth(input: Array, dim: int | tuple[int, ...] | None, keepdim: bool, how: 
 def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether all elements over ``dim`` are true (not zero).
 
+    Args:
+        input: the tensor.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
 
     Dtypes: the result is bool, for uint8 inputs uint8.
@@ -505,6 +544,12 @@ def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
 @reduction(differentiable=False, aten="any.dims", out_dtype="any only supports bool tensor for result, got: {mine}", out_also="Byte")
 def any(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether any element over ``dim`` is true (not zero).
+
+    Args:
+        input: the tensor.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
 

@@ -34,6 +34,10 @@ def ceil(input: Array) -> Array:
 def floor(input: Array) -> Array:
     """The largest integer that is not greater.
 
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of ``input``.
 
     Dtypes: real ones, kept.
@@ -87,6 +91,11 @@ def _check_roundable(name: str, x: Array) -> None:
 )
 def round(input: Array, *, decimals: int = 0) -> Array:
     """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places.
+
+    Args:
+        input: the tensor.
+        decimals: how many places behind the point stay; negative ones round before it.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -267,6 +276,13 @@ defvjp(nextafter, _nextafter_rule)
 )
 def nan_to_num(input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Array:
     """Replaces NaN by ``nan`` (0), and infinities by ``posinf`` and ``neginf`` (the dtype's largest and smallest finite numbers).
+
+    Args:
+        input: the tensor.
+        nan: what takes the place of NaN, 0 by default.
+        posinf: what takes the place of infinity, the largest number by default.
+        neginf: what takes the place of minus infinity, the lowest number by default.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

@@ -122,6 +122,15 @@ def scatter(
 
     ``reduce`` ``"add"`` or ``"multiply"`` combines with what is there. Where a position is written more than once, one of the values stays.
 
+    Args:
+        input: the tensor that is copied.
+        dim: the dimension along which ``index`` counts.
+        index: int64 indices, of as many dimensions as ``input``; its shape says how much is written.
+        src: what is written: a tensor, at least as large as ``index``, or a number.
+        reduce: ``"add"`` or ``"multiply"`` into what is there, instead of writing over it.
+        value: a number to write, in place of ``src``.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 
     Dtypes: any, the same for ``input`` and a tensor ``src``, a number is cast; ``index`` int64 or int32.
@@ -174,6 +183,13 @@ defvjp(scatter, _scatter_rule)
 )
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
+
+    Args:
+        input: the tensor that is copied.
+        dim: the dimension along which ``index`` counts.
+        index: int64 indices, of as many dimensions as ``input``; its shape says how much is written.
+        src: what is added: a tensor, at least as large as ``index``.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 

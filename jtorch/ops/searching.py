@@ -82,6 +82,15 @@ def searchsorted(
 
     ``right`` or ``side="right"`` chooses the last such place, else it is the first. ``sorter`` holds the order that sorts the sequence.
 
+    Args:
+        sorted_sequence: numbers that ascend along the last dimension.
+        input: the numbers to find places for.
+        out_int32: give int32 instead of int64.
+        right: the place behind equal numbers instead of before them.
+        side: the same as a word, ``"left"`` or ``"right"``.
+        sorter: indices that sort ``sorted_sequence``, where it is not sorted.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: sorted_sequence (n) with any input, or (*A, n) with input (*A, m) -> that of the input.
 
     Dtypes: real ones, compared in their common one -> int64, or int32 if ``out_int32``.

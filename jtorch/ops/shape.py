@@ -23,6 +23,11 @@ def _sizes(x: Array) -> str:
 def flip(input: Array, dims: tuple[int, ...]) -> Array:
     """Reverses the order of elements along ``dims``.
 
+    Args:
+        input: the tensor.
+        dims: the dimensions to reverse; as a method also spread.
+        kwargs: as a method: ``dims`` by name.
+
     Shapes: that of ``input``.
 
     Dtypes: any, kept.
@@ -196,6 +201,11 @@ def tril(input: Array, diagonal: int = 0) -> Array:
 def triu(input: Array, diagonal: int = 0) -> Array:
     """The upper triangle of each matrix, from the given diagonal on; the rest is zero.
 
+    Args:
+        input: a matrix, or a batch of them.
+        diagonal: the first diagonal that stays.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: (*, n, m) -> the same.
 
     Dtypes: any, kept.
@@ -280,6 +290,11 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 )
 def diag(input: Array, diagonal: int = 0) -> Array:
     """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix ``input`` as a new vector.
+
+    Args:
+        input: a vector or a matrix.
+        diagonal: which diagonal: above the main one if it is positive.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: (n) -> (n + abs(diagonal), n + abs(diagonal)); (n, m) -> the diagonal's length.
 

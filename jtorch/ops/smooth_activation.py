@@ -31,6 +31,10 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 def sigmoid(input: Array) -> Array:
     """``1 / (1 + exp(-input))``.
 
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of ``input``.
 
     Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
@@ -58,6 +62,10 @@ defvjp(sigmoid, _sigmoid_rule)
 )
 def logsigmoid(input: Array) -> Array:
     """``log(sigmoid(input))``, without overflow on the way.
+
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -306,6 +314,12 @@ defvjp(functional_selu, _selu_rule)
 def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``.
 
+    Args:
+        input: the tensor.
+        beta: how sharp the bend is.
+        threshold: beyond this value of ``beta * input`` the result is ``input``.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of ``input``.
 
     Dtypes: real floating-point ones, kept.
@@ -337,6 +351,11 @@ _SQRT_HALF = math.sqrt(0.5)
 @_activation(out=True, saves=("input",), aten="gelu")
 def gelu(input: Array, *, approximate: str = "none") -> Array:
     """``input * Phi(input)`` with the normal distribution's ``Phi``, or with ``approximate="tanh"`` a formula near it.
+
+    Args:
+        input: the tensor.
+        approximate: ``"none"`` for the error function, ``"tanh"`` for its approximation.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

@@ -53,6 +53,12 @@ def _log_softmax(x: Array, axis: int) -> Array:
 def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given.
 
+    Args:
+        input: the tensor.
+        dim: the dimension along which the results sum to 1.
+        dtype: the dtype to convert to before.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of ``input``.
 
     Dtypes: real floating-point ones; any with ``dtype``, which converts the input first.
@@ -165,6 +171,12 @@ def _log_softmax_backward_data(grad_output: Array, output: Array, dim: int, inpu
 @reduction(aliases=("special.logsumexp",), aten="logsumexp", autocast="cuda float32")
 def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -> Array:
     """The logarithm of the summed exponentials over ``dim``, without overflow.
+
+    Args:
+        input: the tensor.
+        dim: the dimension, or several in a tuple, to reduce.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 

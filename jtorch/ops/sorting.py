@@ -43,6 +43,13 @@ def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | N
 
     Always stable, so ``stable`` changes nothing. Gradient: to the places the elements came from.
 
+    Args:
+        input: the tensor.
+        dim: the dimension to sort along.
+        descending: from the largest to the smallest.
+        stable: keep the order of equal elements.
+        out: two tensors, for values and indices.
+
     Shapes: that of ``input``, twice.
 
     Dtypes: real ones and bool, kept; the indices are int64.
@@ -70,6 +77,13 @@ def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | N
 @op(out=True, differentiable=False, aten="argsort.stable", strides="preserve")
 def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
     """The places of the elements along ``dim`` in sorted order. Always stable; see ``sort``.
+
+    Args:
+        input: the tensor.
+        dim: the dimension to sort along.
+        descending: from the largest to the smallest.
+        stable: keep the order of equal elements.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -115,6 +129,14 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     """The ``k`` largest (or smallest) elements along ``dim`` in order, and where they stand; NaN counts as largest.
 
     The result is sorted whether or not ``sorted`` asks for it.
+
+    Args:
+        input: the tensor.
+        k: how many elements.
+        dim: the dimension along which to look.
+        largest: the largest, else the smallest.
+        sorted: in order; without it the order is unspecified.
+        out: two tensors, for values and indices.
 
     Shapes: twice the input's, with size ``k`` at ``dim``.
 

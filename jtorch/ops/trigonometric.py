@@ -17,6 +17,10 @@ from ._numeric import conj, inverse_sqrt, is_complex, require, wide, zeros_where
 def sin(input: Array) -> Array:
     """The sine.
 
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
+
     Shapes: that of ``input``.
 
     Dtypes: floating-point and complex ones, kept; integers and bool become the default floating dtype.
@@ -39,6 +43,10 @@ defvjp(sin, _sin_rule)
 @unary(inplace="both", saves=("input",), aten="cos")
 def cos(input: Array) -> Array:
     """The cosine.
+
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -273,6 +281,10 @@ defvjp(cosh, _cosh_rule)
 )
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent.
+
+    Args:
+        input: the tensor.
+        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

@@ -189,6 +189,10 @@ def _geometry_unsqueeze(shape: Ints, strides: Ints, dim: int) -> tuple[Ints, int
 def unsqueeze(input: Array, dim: int) -> Array:
     """Inserts a dimension of size 1 before position ``dim``; a view.
 
+    Args:
+        input: the tensor.
+        dim: where the dimension goes, from ``-input.dim() - 1`` to ``input.dim()``.
+
     Shapes: (*A, *B) -> (*A, 1, *B).
 
     Dtypes: any, kept.
@@ -226,6 +230,10 @@ def _geometry_squeeze(shape: Ints, strides: Ints, dim: int | Ints | None = None)
 )
 def squeeze(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view.
+
+    Args:
+        input: the tensor.
+        dim: the dimension, or several in a tuple, to remove if their size is 1; None for all such.
 
     Shapes: the input's without those dimensions of size 1.
 
@@ -273,6 +281,10 @@ def _geometry_permute(shape: Ints, strides: Ints, dims: Ints) -> tuple[Ints, int
 def permute(input: Array, dims: tuple[int, ...]) -> Array:
     """Reorders the dimensions; a view.
 
+    Args:
+        args: the dimensions in their new order, spread or in one tuple.
+        kwargs: ``dims`` by name.
+
     Shapes: the input's sizes in the order of ``dims``.
 
     Dtypes: any, kept.
@@ -315,6 +327,11 @@ def _geometry_transpose(shape: Ints, strides: Ints, dim0: int, dim1: int) -> tup
 )
 def transpose(input: Array, dim0: int, dim1: int) -> Array:
     """Exchanges two dimensions; a view.
+
+    Args:
+        input: the tensor.
+        dim0: one dimension.
+        dim1: the dimension that it changes places with.
 
     Shapes: the input's with two sizes exchanged.
 
@@ -476,6 +493,10 @@ def _geometry_expand(shape: Ints, strides: Ints, size: Ints, implicit: bool = Fa
 def expand(input: Array, size: tuple[int, ...], *, implicit: bool = False) -> Array:
     """Repeats dimensions of size 1 to a larger size without copying; -1 keeps a size. A view.
 
+    Args:
+        args: the sizes, spread or in one tuple; -1 keeps one.
+        kwargs: ``size`` by name, and ``implicit``, which changes nothing.
+
     Shapes: ``size``, to which the input's broadcasts.
 
     Dtypes: any, kept.
@@ -629,6 +650,11 @@ def _put_unfold(parent: Array, value: Array, dimension: int, size: int, step: in
 @view(_put_unfold, _geometry_unfold, namespace="Tensor", aten="unfold.default")
 def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
     """All windows of ``size`` elements at distance ``step`` along a dimension; the window becomes the last dimension. A view.
+
+    Args:
+        dimension: the dimension to cut windows of.
+        size: the length of a window.
+        step: from the beginning of one window to that of the next.
 
     Shapes: (*A, n, *B) -> (*A, (n - size) // step + 1, *B, size).
 

@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jtorch as torch
+import jtorch._higher_order_ops  # (so that branches and loops are captured)
 from jtorch import _refusals
 from jtorch._guards import detect_fake_mode
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.aten.state import STATE
+from jtorch.aten.wrapping import is_transformed
+from jtorch.errors import not_offered
 from jtorch.symbols import ShapeEnv, Sym, parsed
 from jtorch.symbols import _evaluate as evaluate
 from jtorch.utils import _pytree as pytree
@@ -139,6 +142,8 @@ class PythonKeyTracer(TracerBase):
 
     def _root(self, env: Any, name: str) -> Any:
         """A symbol of which the arguments' sizes are only multiples, plus a number."""
+        if self.lift is not None:
+            return self.lift(env.wrap(parsed(name, env)))
         for text in self.sources:
             names = env.names_in([text])
             if len(names) == 1 and str(env._exprs[names[0]]) == name:
@@ -151,6 +156,9 @@ class PythonKeyTracer(TracerBase):
 
     def _part(self, env: Any, node: ast.AST) -> Any:
         return node.value if isinstance(node, ast.Constant) else self._size(env, ast.unparse(node).replace(" ** ", "^"))
+
+    #: In the graph of a function that an operator takes: gives the proxy of a value from outside.
+    lift: Callable[[Any], Any] | None = None
 
     def create_arg(self, a: Any) -> Any:
         """The node of a tensor's proxy; tensors from outside become attributes of the graph's module."""
@@ -165,6 +173,14 @@ class PythonKeyTracer(TracerBase):
         return super().create_arg(a)
 
     def _constant(self, tensor: torch.Tensor) -> Proxy:
+        if self.lift is not None:
+            return self.lift(tensor)
+        if isinstance(tensor, FakeTensor) or is_transformed(tensor):  # kept, it would be the example's value, or none
+            raise not_offered(
+                "tracing into a graph",
+                "a value comes from where the trace does not see, as inside torch.vmap, torch.func.jvp, or torch.func.grad of tensors "
+                "without data; write the function without them, or give it to jtorch.jax.functionalize and JAX",
+            )
         found = self.constants.get(id(tensor))
         if found is None:
             kind = "_param_constant" if isinstance(tensor, torch.nn.Parameter) else "_tensor_constant"

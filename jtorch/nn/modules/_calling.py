@@ -67,6 +67,11 @@ class Calling:
         """``hook(module, args)`` is called before ``forward``; a result other than None replaces the arguments.
 
         With ``with_kwargs`` it is ``hook(module, args, kwargs)`` and may return the pair of both.
+
+        Args:
+            hook: ``hook(module, args)``, whose result, if it is not None, takes the arguments' place.
+            prepend: run it before those that are there.
+            with_kwargs: call it with the keyword arguments too: ``hook(module, args, kwargs)``, which then returns both.
         """
         return _add(self._forward_pre_hooks, hook, prepend, ((self._forward_pre_hooks_with_kwargs, with_kwargs),))
 
@@ -76,6 +81,12 @@ class Calling:
         """``hook(module, args, output)`` is called after ``forward``; a result other than None replaces the output.
 
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``; with ``always_call`` it runs even if ``forward`` raised.
+
+        Args:
+            hook: ``hook(module, args, output)``, whose result, if it is not None, takes the output's place.
+            prepend: run it before those that are there.
+            with_kwargs: call it with the keyword arguments too: ``hook(module, args, kwargs, output)``.
+            always_call: call it even if ``forward`` raises.
         """
         flags = ((self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call))
         return _add(self._forward_hooks, hook, prepend, flags)

@@ -106,6 +106,12 @@ class Stateful:
         """The parameters and persistent buffers of this module and its submodules, by name, in an ordered dictionary.
 
         The tensors share data with the module's; they are detached unless ``keep_vars``. ``_metadata`` holds the modules' versions.
+
+        Args:
+            args: ``destination``, ``prefix`` and ``keep_vars`` by position, which is deprecated.
+            destination: a dict to put the values into.
+            prefix: what all names begin with.
+            keep_vars: give parameters themselves, instead of detached tensors.
         """
         if args:
             warnings.warn(
@@ -223,6 +229,11 @@ class Stateful:
         """Copies the values of ``state_dict`` into this module and its submodules (``assign``: takes the tensors themselves).
 
         Returns the missing and unexpected keys.
+
+        Args:
+            state_dict: values by name.
+            strict: raise if names are missing or unknown.
+            assign: take the tensors themselves, instead of copying into the module's.
 
         Raises:
             RuntimeError: listing what is missing, unexpected or of the wrong size; without ``strict`` only the latter.

@@ -64,7 +64,11 @@ def _addindent(text: str, spaces: int) -> str:
 
 
 def _forward_unimplemented(self: Module, *input: Any) -> None:
-    """What the module computes; every subclass defines it."""
+    """What the module computes; every subclass defines it.
+
+    Args:
+        input: what the module is called with.
+    """
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
@@ -125,6 +129,11 @@ class Module(Calling, Stateful, Moving):
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a buffer: a tensor that is part of the module but no parameter; ``state_dict`` holds it if ``persistent``.
 
+        Args:
+            name: the attribute that holds it.
+            tensor: the tensor, or None.
+            persistent: whether it is in the state dict.
+
         Raises:
             KeyError: for a name that is empty, has a dot or is taken.
             TypeError: if ``tensor`` is neither a tensor nor None.
@@ -144,6 +153,10 @@ class Module(Calling, Stateful, Moving):
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Adds a parameter; None makes the attribute None and leaves it out of ``parameters()`` and ``state_dict()``.
+
+        Args:
+            name: the attribute that holds it.
+            param: the parameter, or None.
 
         Raises:
             KeyError: for a name that is empty, has a dot or is taken.
@@ -169,6 +182,10 @@ class Module(Calling, Stateful, Moving):
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a child module.
+
+        Args:
+            name: the attribute that holds it.
+            module: the module, or None.
 
         Raises:
             KeyError: for a name that is empty, has a dot or is taken.
@@ -349,7 +366,11 @@ class Module(Calling, Stateful, Moving):
     # ---- walking the tree ---------------------------------------------------------------------------------------------------------
 
     def apply(self: T, fn: Callable[[Module], None]) -> T:
-        """Calls ``fn`` with every submodule, children first, and with the module itself."""
+        """Calls ``fn`` with every submodule, children first, and with the module itself.
+
+        Args:
+            fn: a function of a module.
+        """
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -369,16 +390,30 @@ class Module(Calling, Stateful, Moving):
                 yield (f"{module_prefix}.{k}" if module_prefix else k), v
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once; of the whole tree if ``recurse``."""
+        """The parameters, each once; of the whole tree if ``recurse``.
+
+        Args:
+            recurse: also those of modules inside.
+        """
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their dotted names, which ``prefix`` precedes."""
+        """The parameters with their dotted names, which ``prefix`` precedes.
+
+        Args:
+            prefix: what all names begin with.
+            recurse: also those of modules inside.
+            remove_duplicate: give a parameter with several names once.
+        """
         yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers, each once; of the whole tree if ``recurse``."""
+        """The buffers, each once; of the whole tree if ``recurse``.
+
+        Args:
+            recurse: also those of modules inside.
+        """
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
@@ -400,14 +435,24 @@ class Module(Calling, Stateful, Moving):
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """The module itself and all submodules, each once."""
+        """The module itself and all submodules, each once.
+
+        Args:
+            remove_duplicate: give a module that is found several times once.
+        """
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """The module itself (named ``prefix``) and all submodules with their dotted names."""
+        """The module itself (named ``prefix``) and all submodules with their dotted names.
+
+        Args:
+            memo: modules that were given already, which are left out.
+            prefix: what all names begin with.
+            remove_duplicate: give a module with several names once.
+        """
         if memo is None:
             memo = set()
         if self in memo:
@@ -422,7 +467,11 @@ class Module(Calling, Stateful, Moving):
     # ---- modes and gradients ------------------------------------------------------------------------------------------------------
 
     def train(self: T, mode: bool = True) -> T:
-        """Sets ``training`` of the whole tree to ``mode``."""
+        """Sets ``training`` of the whole tree to ``mode``.
+
+        Args:
+            mode: whether to train; False is ``eval()``.
+        """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -441,7 +490,11 @@ class Module(Calling, Stateful, Moving):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Resets the gradients of all parameters, to None or to zeros."""
+        """Resets the gradients of all parameters, to None or to zeros.
+
+        Args:
+            set_to_none: set gradients to None, instead of filling them with zeros.
+        """
         if getattr(self, "_is_replica", False):
             warnings.warn(
                 "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are copied (in a "

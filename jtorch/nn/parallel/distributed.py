@@ -24,6 +24,25 @@ class DistributedDataParallel(Module):
     The parameters and buffers of rank 0 are everybody's at first, and its buffers before each ``forward``, unless ``broadcast_buffers``
     is False. ``find_unused_parameters`` is for passes that leave out parameters.
 
+    Args:
+        module: the module, equal on all processes.
+        device_ids: the device of this process in a list, or None for a module that lies on several or on the CPU.
+        output_device: accepted: results stay where they are computed.
+        dim: the dimension of batches.
+        broadcast_buffers: send the buffers of rank 0 before each ``forward``.
+        init_sync: send parameters and buffers of rank 0 at first.
+        process_group: the processes that take part; all if it is None.
+        bucket_cap_mb: how much is sent at once, in MiB.
+        find_unused_parameters: look, in each pass, which parameters take part.
+        check_reduction: deprecated, without effect.
+        gradient_as_bucket_view: let gradients be views of the memory that is sent.
+        static_graph: say that every pass uses the same parameters.
+        delay_all_reduce_named_params: refused unless it is None.
+        param_to_hook_all_reduce: refused unless it is None.
+        mixed_precision: refused unless it is None.
+        device_mesh: a mesh of one dimension, in place of ``process_group``.
+        skip_all_reduce_unused_params: accepted, without effect.
+
     Raises:
         ValueError: without a process group, or for ``device_ids`` of a module on the CPU.
         RuntimeError: if no parameter requires grad, or the processes' modules differ.

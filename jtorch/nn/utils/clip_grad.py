@@ -72,7 +72,15 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales the gradients of ``parameters`` in place so that their total norm is at most ``max_norm``; returns the norm before."""
+    """Scales the gradients of ``parameters`` in place so that their total norm is at most ``max_norm``; returns the norm before.
+
+    Args:
+        parameters: a tensor, or several, whose gradients are scaled.
+        max_norm: the largest norm that stays.
+        norm_type: the order of the norm.
+        error_if_nonfinite: raise if the norm is infinite or NaN.
+        foreach: PyTorch's choice of implementation; all gradients are scaled in one program here.
+    """
     found = _as_list(parameters)
     if isinstance(parameters, types.GeneratorType) and not found:
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)

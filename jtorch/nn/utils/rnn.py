@@ -201,7 +201,14 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Stacks tensors ``(L_i, *)`` to ``(max L, B, *)`` (``(B, max L, *)`` if ``batch_first``), padding the shorter ones."""
+    """Stacks tensors ``(L_i, *)`` to ``(max L, B, *)`` (``(B, max L, *)`` if ``batch_first``), padding the shorter ones.
+
+    Args:
+        sequences: tensors that differ in their first size.
+        batch_first: put the batch before the sequence.
+        padding_value: the number to pad with.
+        padding_side: ``"right"``, or ``"left"``.
+    """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
     items = tuple(sequences)

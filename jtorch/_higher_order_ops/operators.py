@@ -1,0 +1,107 @@
+"""``torch.ops.higher_order``: operators that take functions, which are modules of graphs in traced programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jtorch.aten.overloads import namespace_of
+from jtorch.composites import control
+from jtorch.fx.graph_module import GraphModule
+
+from .map import mapped
+from .scan import scanned
+
+__all__ = ["OPERATORS", "HigherOrderOperator", "graphs_of"]
+
+
+class HigherOrderOperator:
+    """An operator that takes functions, in graphs the modules of their graphs. It gives a tuple of tensors."""
+
+    namespace = "higher_order"
+
+    def __init__(self, name: str, run: Callable[..., Any]) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.__module__ = "jtorch.ops.higher_order"  # where generated code finds it
+        self._run = run
+
+    def name(self) -> str:
+        """The operator's name."""
+        return self.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(*args, **kwargs)
+
+    def __str__(self) -> str:
+        return self.__name__
+
+    def __repr__(self) -> str:
+        return f"<HigherOrderOperator {self.__name__}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HigherOrderOperator:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _by_name, (self.__name__,)
+
+
+def _by_name(name: str) -> HigherOrderOperator:
+    return OPERATORS[name]
+
+
+def graphs_of(module: Any) -> Iterator[Any]:
+    """The graph of a module and those of all that its operators take."""
+    if isinstance(module, GraphModule):
+        yield module.graph
+    for child in module.children():
+        yield from graphs_of(child)
+
+
+# ---- running -----------------------------------------------------------------------------------------------------------------------
+
+
+def _tuple(found: Any) -> tuple[Any, ...]:
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+def _cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> tuple[Any, ...]:
+    return _tuple(control.cond(pred, true_fn, false_fn, tuple(operands)))
+
+
+def _while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any, additional_inputs: Any = ()) -> tuple[Any, ...]:
+    more = tuple(additional_inputs)
+    return control.while_loop(
+        lambda *carried: cond_fn(*carried, *more), lambda *carried: _tuple(body_fn(*carried, *more)), tuple(carried_inputs)
+    )
+
+
+def _scan(combine_fn: Any, init: Any, xs: Any, additional_inputs: Any = ()) -> tuple[Any, ...]:
+    more, many = tuple(additional_inputs), len(init)
+
+    def combine(carry: Any, x: Any) -> tuple[list[Any], list[Any]]:
+        found = list(combine_fn(*carry, *x, *more))
+        return found[:many], found[many:]
+
+    carry, ys = _captured("scan", scanned, combine, list(init), list(xs))
+    return (*carry, *ys)
+
+
+def _map_impl(f: Any, xs: Any, pos_args: Any = ()) -> tuple[Any, ...]:
+    return tuple(_captured("map", _mapped, lambda x, *more: list(_tuple(f(*x, *more))), list(xs), tuple(pos_args)))
+
+
+def _mapped(f: Any, xs: list[Any], args: tuple[Any, ...]) -> list[Any]:
+    return mapped(f, xs, *args)
+
+
+def _captured(name: str, run: Callable[..., Any], *args: Any) -> Any:
+    """Part of a graph while a program is traced, else run."""
+    found = NotImplemented if control.captured is None else control.captured(name, *args)
+    return run(*args) if found is NotImplemented else found
+
+
+OPERATORS = {
+    name: HigherOrderOperator(name, run)
+    for name, run in {"cond": _cond, "while_loop": _while_loop, "scan": _scan, "map_impl": _map_impl}.items()
+}
+namespace_of("higher_order").__dict__.update(OPERATORS)
