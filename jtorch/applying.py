@@ -12,7 +12,7 @@ from . import dtypes
 from .autograd.grad_mode import MODE, no_grad
 from .autograd.names import INPLACE_VIEWS
 from .autograd.tape import Node
-from .core import BIRTHS, Tensor, alias_of, born, contiguous_strides, is_contiguous, is_dense
+from .core import BIRTHS, DETACHED, Tensor, alias_of, born, contiguous_strides, is_contiguous, is_dense
 from .engine import SPECIAL, Call, Lifted, Value, numbers_of, record
 from .errors import uncastable, wrong_out_dtype
 from .ops._facts import Facts
@@ -269,13 +269,13 @@ def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 def write_out(
     result: Any, out: Any, name: str, operands: Sequence[Any] = (), whole: bool = False, field: str = "", facts: Facts | None = None,
-    asked: bool = False,
+    asked: bool = False, recorded: bool = False,
 ) -> Any:
     """Writes a result (or a tuple of them) into what the caller gave as ``out=`` and returns that.
 
     ``operands`` must not share a part of the memory of ``out``; with ``whole``, not all of it either. ``field`` is the result's name, where
     it is one of several. ``facts`` of the function say which words it has for an ``out`` of another dtype. ``asked`` says that the caller
-    gave the size, so that ``out`` may get it without a warning.
+    gave the size, so that ``out`` may get it without a warning; ``recorded`` that autograd knows the function, whatever its result is here.
 
     Raises:
         RuntimeError: if the dtype does not fit, an operand or ``out`` requires grad, or memory is shared.
@@ -285,11 +285,11 @@ def write_out(
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         fields = getattr(result, "_fields", ("",) * len(result))
-        written = [write_out(r, o, name, operands, whole, field, facts) for r, o, field in zip(result, out, fields, strict=True)]
+        written = [write_out(r, o, name, operands, whole, field, facts, asked, recorded) for r, o, field in zip(result, out, fields, strict=True)]
         return getattr(type(result), "_written", type(result))(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    unseen = out._rg and not result._aval.differentiable  # autograd does not know the functions that give such results
+    unseen = out._rg and not recorded and not result._aval.differentiable  # autograd does not know the functions that give such results
     if MODE.enabled and (result._rg or out._rg) and not unseen:
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
@@ -349,7 +349,7 @@ def host_array(t: Tensor) -> np.ndarray:
 def rebind(t: Tensor, view: Tensor) -> Tensor:
     """Makes ``t`` look at its storage as ``view`` does: in-place view ops such as ``t_`` and ``squeeze_``."""
     al = alias_of(view)
-    if al.counter.n < 0 and not MODE.inference:
+    if al.counter.n < 0 and not MODE.inference and (al.base is not t or al.counter.n < DETACHED):
         raise RuntimeError(INFERENCE)
     if al.base is t:
         al.base = None

@@ -33,6 +33,9 @@ from .view_history import check_origin, refresh_history
 #: Where counting the changes of a tensor made in inference mode begins. It never gets to 0, and a count below 0 is the mark of such
 #: tensors: views share their base's counter, so that they need no mark of their own and other tensors no look at it.
 UNCOUNTED = -(1 << 60)
+#: The same for ``detach()`` and ``data`` of such tensors outside of inference mode: torch gives these a count of their own, so that they,
+#: but none of their views, may be written to.
+DETACHED = -(1 << 50)
 
 _new = object.__new__
 _references = sys.getrefcount
@@ -413,7 +416,9 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         al = self._al
         found = self._ver if al is None else al.counter.n
         if found < 0:
-            raise RuntimeError("Inference tensors do not track version counter.")
+            if found < DETACHED or (al is not None and al.base is not None):
+                raise RuntimeError("Inference tensors do not track version counter.")
+            return found - DETACHED
         return found
 
     @property
@@ -642,7 +647,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             tensor([5.], requires_grad=True)
         """
         made = detached(self)
-        made._al.counter = Counter(UNCOUNTED if self._inference else 0)  # type: ignore[union-attr]
+        made._al.counter = Counter(count_apart(self))  # type: ignore[union-attr]
         return made
 
     @data.deleter
@@ -1036,6 +1041,11 @@ def _from(value: Value, source: Value | None) -> None:
         value.meta = Meta(source=source)
     else:
         value.meta.source = source
+
+
+def count_apart(t: Tensor) -> int:
+    """Where a tensor without history on the data of ``t`` begins to count its changes, if it does so by itself."""
+    return 0 if not t._inference else UNCOUNTED if MODE.inference else DETACHED
 
 
 def detached(t: Tensor, stops: bool = True) -> Tensor:

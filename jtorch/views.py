@@ -12,7 +12,7 @@ from .arguments import plain, sizes, whole
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
 from .binding import BOUND, composite, signature_of
-from .core import Tensor, alias_of, contiguous_strides, detached, lazy_bits, view
+from .core import Tensor, alias_of, contiguous_strides, count_apart, detached, lazy_bits, view
 from .engine import SPECIAL, Call, limits, shapes_of
 from .errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor, not_offered
 from .ops import views as view_ops
@@ -22,7 +22,7 @@ from .overridable import specialise
 from .public_forms import annotations_of, packed, spelled, spellings
 from .size import SYMBOLIC, slice_bounds
 from .steps import dynamic_step, memory_steps, step_of
-from .storage import bits_of
+from .storage import Counter, bits_of
 from .warned_once import warn_once
 from .writing import check_captured, check_inplace
 
@@ -660,7 +660,7 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
             if al.origin is not None:
                 input._check_origin()
             geometry = (input._strides or contiguous_strides(v.aval.shape), al.offset, size, stride, offset)
-            made._node = Node(_part_call(geometry), (v,), (input._edge(),), (), (made._al.value,))  # type: ignore[union-attr]
+            made._node = Node(_part_call(geometry), (v,), (input._edge(),), (), (made._v or made._read(),))  # type: ignore[union-attr]
             made._rg = True
     return made
 
@@ -733,7 +733,10 @@ def detach(input: Any) -> Any:
         False
     """
     _check_tensor("detach", input)
-    return detached(input)
+    made = detached(input)
+    if input._inference and made._al is not None:
+        made._al.counter = Counter(count_apart(input))
+    return made
 
 
 @composite(namespace="Tensor", operands=("self",), differentiable=False)

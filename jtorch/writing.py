@@ -12,7 +12,7 @@ from typing import Any
 from .autograd.grad_mode import MODE
 from .autograd.names import plain_name
 from .autograd.tape import Node, next_seq, tracked
-from .core import BIRTHS, Tensor, _from
+from .core import BIRTHS, DETACHED, Tensor, _from
 from .engine import LOCAL, SPECIAL, Lifted, Meta, Value
 from .engine.record import number_in
 from .errors import not_offered
@@ -30,7 +30,8 @@ def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
     """
     al = t._al
     if (t._ver if al is None else al.counter.n) < 0 and not MODE.inference:
-        raise RuntimeError(INFERENCE)
+        if t._writes < DETACHED or (al is not None and al.base is not None):
+            raise RuntimeError(INFERENCE)
     if BIRTHS and idempotent is not None and MODE.starts:
         check_captured(t)
     if t._rg and MODE.enabled:

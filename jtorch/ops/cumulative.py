@@ -223,7 +223,7 @@ def logcumsumexp(input: Array, dim: int) -> Array:
 
 
 def _real_logcumsumexp(x: Array, axis: int) -> Array:
-    """Scans pairs (largest so far, sum of exponentials relative to it); infinities are put right afterwards.
+    """Scans pairs (largest so far, sum of exponentials relative to it); infinities and numbers near them are put right afterwards.
 
     One exponential a combination: one of the two terms is the largest itself.
     """
@@ -239,7 +239,7 @@ def _real_logcumsumexp(x: Array, axis: int) -> Array:
     m, s = lax.associative_scan(combine, (jnp.clip(x, lowest, highest), jnp.ones_like(x)), axis=axis)
     total = m + jnp.log(s)
     seen = lax.cummax(x, axis=axis)  # NaN stays once seen
-    return jnp.where((jnp.abs(seen) == np.inf) | jnp.isnan(seen), seen, total)
+    return jnp.where(jnp.abs(seen) < highest, total, seen)  # of the others a sum of exponentials has the same logarithm
 
 
 def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple[Array]:

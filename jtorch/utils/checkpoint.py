@@ -12,6 +12,7 @@ from typing import Any
 
 import jtorch as torch
 from jtorch import _refusals
+from jtorch.applying import UNSAVED
 
 from ._pytree import tree_leaves
 
@@ -246,6 +247,7 @@ def checkpoint(
 
     Raises:
         CheckpointError: in backward, if the second computation saves other tensors.
+        RuntimeError: if an argument was made in inference mode, as it is kept for backward.
 
     Differs from torch:
         ``debug=True`` is not offered. Within one recorded step XLA may still merge both computations.
@@ -277,6 +279,8 @@ def checkpoint(
     if not torch.is_grad_enabled():
         with first:
             return function(*args, **kwargs)
+    if any(isinstance(x, torch.Tensor) and x.is_inference() for x in args):
+        raise RuntimeError(UNSAVED)
     with torch.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)
 

@@ -323,3 +323,19 @@ def test_compiled_results_are_marked() -> None:
         with torch.inference_mode():
             y, v = f(n)
         assert y.is_inference() and not v.is_inference()
+
+
+@pytest.mark.parametrize("apart", [lambda x: x.detach(), lambda x: x.data])
+def test_detached_tensors_count_for_themselves_outside(made: Any, apart: Any) -> None:
+    x = apart(made)
+    assert x.is_inference() and x._version == 0
+    assert x.add_(1)._version == 1 and made.tolist() == [2, 2, 2] and x.unsqueeze_(0).shape == (1, 3)
+    torch.mul(torch.ones(1, 3), 5, out=x)
+    assert made.tolist() == [5, 5, 5]
+    for refused in (x[0], x.view(-1), made):
+        with pytest.raises(RuntimeError, match=INPLACE):
+            refused.add_(1)
+    with torch.inference_mode():
+        inside = apart(made)
+    with pytest.raises(RuntimeError, match=INPLACE):
+        inside.add_(1)

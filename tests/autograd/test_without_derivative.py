@@ -89,6 +89,15 @@ def test_results_without_derivative_may_go_into_leaves() -> None:
         torch.isneginf(y, out=x)
 
 
+def test_leaves_are_refused_as_out_of_integers() -> None:
+    x, y = torch.zeros(2, requires_grad=True), torch.ones(2, dtype=torch.int32)
+    calls = [lambda: torch.add(y, y, out=x), lambda: torch.neg(y, out=x), lambda: torch.stack([y[0], y[0]], out=x)]
+    for call in [*calls, lambda: torch.add(y, y, out=x * 1)]:
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            call()
+    assert x.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("divide", [lambda x: x // 2, lambda x: torch.floor_divide(x, x), lambda x: (x * 1).floor_divide_(2)])
 def test_whole_quotients_have_no_derivative(divide) -> None:
     x = torch.tensor([5.0, 7.0], requires_grad=True)

@@ -29,6 +29,17 @@ def test_as_strided_in_place_keeps_the_memory() -> None:
     assert torch.arange(3).unsqueeze_(0).shape == (1, 3)
 
 
+@pytest.mark.parametrize("mode", ["deferred", "immediate"])
+def test_as_strided_of_a_view_that_requires_grad(mode: str) -> None:
+    with torch.execution(mode):
+        x = torch.arange(6.0).requires_grad_()
+        part = (x * 2).view(3, 2)[1:]
+        found = part.as_strided((2, 2), (1, 2)).as_strided((2, 2), (1, 1))
+        assert found.tolist() == [[4, 6], [6, 8]]
+        found.sum().backward()
+        assert x.grad.tolist() == [0, 0, 2, 4, 2, 0]
+
+
 @pytest.mark.parametrize("wrap", [False, True])
 @pytest.mark.parametrize("shape", [(3, 3), (7, 3), (2, 5), (6, 1)])
 def test_fill_diagonal_follows_numpy(shape: tuple[int, int], wrap: bool) -> None:

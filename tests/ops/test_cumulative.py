@@ -32,6 +32,8 @@ def test_logcumsumexp() -> None:
     x = torch.tensor([-inf, 1000.0, 1000.0, inf, 3.0, nan, 1.0])
     found = torch.logcumsumexp(x, 0).tolist()
     assert found[:5] == [-inf, 1000, pytest.approx(1000 + math.log(2)), inf, inf] and all(map(math.isnan, found[5:]))
+    large = torch.tensor([-1.7e308, -1.6e308, 1.0, 1.7e308, 2.0], dtype=torch.float64)
+    assert torch.logcumsumexp(large, 0).tolist() == [-1.7e308, -1.6e308, 1, 1.7e308, 1.7e308]
     y = np.random.RandomState(0).randn(3, 50)
     np.testing.assert_allclose(torch.logcumsumexp(torch.tensor(y), 1).numpy(), np.logaddexp.accumulate(y, 1), rtol=1e-12)
 

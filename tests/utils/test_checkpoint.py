@@ -101,3 +101,12 @@ def test_arguments() -> None:
         checkpoint(torch.exp, x, use_reentrant=True, a=1)
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
         checkpoint(torch.exp, torch.ones(1), use_reentrant=True)
+
+
+def test_arguments_from_inference_mode_are_refused() -> None:
+    with torch.inference_mode():
+        x = torch.ones(3)
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        checkpoint(lambda v: v * 2, x, use_reentrant=False)
+    with torch.no_grad():
+        assert checkpoint(lambda v: v * 2, x, use_reentrant=False).tolist() == [2, 2, 2]
