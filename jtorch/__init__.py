@@ -25,10 +25,13 @@ with _Pause():
     from .size import SymBool as SymBool
     from .size import SymFloat as SymFloat
     from .size import SymInt as SymInt
+    from .start import hooks as _start_hooks
+    from .start import kernels as _kernels
+    from .start import tensor as _start_tensor
     from .torch_version import __version__ as __version__
 
     Tensor.__module__ = "torch"
-    functional.bind_everything()
+    _start_tensor.bind_everything()
 for _path, _made in functional.PUBLIC.items():
     if "." not in _path:
         globals()[_path] = _made

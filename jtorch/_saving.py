@@ -8,6 +8,8 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from . import hooks
+
 DEFAULT_PROTOCOL = 2
 
 
@@ -38,9 +40,7 @@ def save(
     Differs from torch:
         A file at a path is replaced at once when the new one is complete; a failure leaves the old one.
     """
-    from . import serialization
-
-    serialization._write(obj, f, pickle_module, pickle_protocol, _use_new_zipfile_serialization, _disable_byteorder_record)
+    hooks.serialization.get()._write(obj, f, pickle_module, pickle_protocol, _use_new_zipfile_serialization, _disable_byteorder_record)
 
 
 def load(
@@ -66,9 +66,7 @@ def load(
         UnpicklingError: for what ``weights_only`` refuses.
         RuntimeError: if the file is damaged.
     """
-    from . import serialization
-
-    return serialization._read(f, map_location, pickle_module, weights_only, mmap, pickle_load_args)
+    return hooks.serialization.get()._read(f, map_location, pickle_module, weights_only, mmap, pickle_load_args)
 
 
 save.__module__ = load.__module__ = f"{__package__}.serialization"

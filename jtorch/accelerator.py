@@ -11,6 +11,7 @@ from jtorch import _refusals
 
 from . import devices as _devices
 from . import engine as _engine
+from . import hooks as _hooks
 from .dtypes import BY_NAME
 from .interop import synchronize as wait
 
@@ -142,10 +143,8 @@ def get_device_capability(device: Any = None, /) -> dict[str, Any]:
 
 def current_stream(device: Any = None, /) -> Any:
     """The only order in which it works."""
-    from .streams import Stream
-
     kind = _kind()
-    return Stream(kind if device is None else _devices.device(kind, device) if isinstance(device, int) else device)
+    return _hooks.stream_class(kind if device is None else _devices.device(kind, device) if isinstance(device, int) else device)
 
 
 def set_stream(stream: Any) -> None:

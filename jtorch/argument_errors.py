@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import devices, dtypes, layouts
+from . import devices, dtypes, hooks, layouts
 from .binding import COMPOSITES
 from .core import Tensor
 from .errors import type_name as _name
@@ -277,14 +277,14 @@ def signatures(name: str, method: bool, out: bool) -> list[Signature]:
     """The overloads of an operator, in the order in which messages list them."""
     key = (name, method, out)
     if key not in _found:
-        from .aten.schema import NO_DEFAULT, Schema, texts
-
+        notation = hooks.schemas.get()
+        texts = notation.texts()
         made = []
-        known = [Schema(text) for text in texts().get(name, {}).values()]
-        for overload, text in texts().get(name, {}).items():
+        known = [notation.Schema(text) for text in texts.get(name, {}).values()]
+        for overload, text in texts.get(name, {}).items():
             if f"{name.rstrip('_')}.{overload}" in _HIDDEN or "Dimname" in text:
                 continue
-            schema = Schema(text)
+            schema = notation.Schema(text)
             if any(a.is_out for a in schema.arguments):
                 continue
             parameters = []
@@ -293,7 +293,7 @@ def signatures(name: str, method: bool, out: bool) -> list[Signature]:
             for a in schema.arguments:
                 if method and a.name == "self":
                     continue
-                default = MISSING_DEFAULT if a.default_value is NO_DEFAULT else a.default_value
+                default = MISSING_DEFAULT if a.default_value is notation.NO_DEFAULT else a.default_value
                 called = "input" if a.name == "self" and a.type == "Tensor" else a.name
                 parameters.append(Parameter(called, a.type, a.kwarg_only, False if called == "pin_memory" else default))
             factory = any(p.name == "pin_memory" for p in parameters)

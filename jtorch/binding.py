@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _code_cache, result_strides, return_types
+from . import _code_cache, hooks, result_strides, return_types
 from .applying import apply, inplace, keep_layout, write_out
 from .arguments import KINDS, NAMES_OF_KINDS, NONE, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
@@ -247,10 +247,8 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
 
 def _lay(t: Tensor) -> None:
     """Has the operation that made the tensor give a sparse gradient."""
-    from .sparse._gradients import LAID
-
     node: Any = t._node
-    node.__class__ = LAID[node.call.extra.op.name]
+    node.__class__ = hooks.sparse_gradients.get().LAID[node.call.extra.op.name]
 
 
 def _apart(op: Op) -> str:
@@ -519,10 +517,8 @@ def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
     several = isinstance(out, (tuple, list))
     made = tuple([_on(x, device, from_host) for x in (out if several else (out,))])
     if op.refusal is not None and MODE.enabled and any(t._rg for t in tensors):
-        from .autograd.refusing import refuse_gradients
-
         name = "NotImplemented" if type(op.refusal) is RuntimeError else f"{camel(op.aten or op.name)}Backward0"
-        refuse_gradients(tensors, made, name, op.refusal)
+        hooks.refuse_gradients(tensors, made, name, op.refusal)
     if not several:
         return made[0]
     return bound.returns(made) if bound.returns is not None else made

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from . import dispatch
+from . import dispatch, hooks
 from .dispatch import ACTIVE, LAYOUTS, MISSING, DisableTorchFunctionSubclass, of_layout, override
 from .errors import type_name
 from .static_types import Static
@@ -142,15 +142,13 @@ class Caller:
         doubtful = [(n, i, x) for i, (n, x) in enumerate(given) if n in statics and not statics[n].takes(x)]
         if not doubtful:
             return args, kwargs
-        from .argument_errors import judged, refused
-
-        fits = self.native and bool(self.path) and judged(self.path, args, kwargs, self.takes_out, self.all_names)
+        fits = self.native and bool(self.path) and hooks.judged(self.path, args, kwargs, self.takes_out, self.all_names)
         if isinstance(fits, TypeError):
             raise fits
         if not fits:
             strict = self.native and not self.path.startswith("nn.functional.")
             for n, i, x in doubtful:
-                if not self.native and (error := refused(self.name, n, statics[n].words, x)) is not None:
+                if not self.native and (error := hooks.refused(self.name, n, statics[n].words, x)) is not None:
                     raise error
                 if statics[n].refuses(x, strict):
                     where = f" (position {i + 1 - self.is_method})" if i < len(args) else ""
@@ -164,8 +162,6 @@ class Caller:
 
         For a deprecated overload, the arguments by position and by keyword with which to call again.
         """
-        from .argument_errors import explain
-
         values = named.values() if isinstance(named, dict) else named
         if dispatch.is_torch_function_enabled() and dispatch._collect([*positional, *values], False):
             return None  # a handler was asked: what it raises is its own
@@ -186,12 +182,10 @@ class Caller:
             given = ((n, x, taken.get(n, EMPTY)) for n, x in zip(self.names, named))
             named = {n: x for n, x, known in given if x is not MISSING and known is not MISSING and x is not known}
         if self.old_orders:
-            from .deprecated_overloads import rearranged
-
-            again = rearranged(self.path, self.old_orders, positional[:count], named)
+            again = hooks.rearranged(self.path, self.old_orders, positional[:count], named)
             if again is not None:
                 return again
-        return explain(self.path, positional[:count], named, self.takes_out, self.all_names)
+        return hooks.explain(self.path, positional[:count], named, self.takes_out, self.all_names)
 
     def operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Collection[Any]:
         """Everything that may be asked, in the order of the parameters."""

@@ -11,7 +11,7 @@ from weakref import WeakSet
 import jax
 import numpy as np
 
-from . import devices, dtypes
+from . import devices, dtypes, hooks
 from .attributes import TensorBase, without
 from .autograd import grad_mode
 from .autograd.grad_mode import MODE
@@ -562,9 +562,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             if al.gen != al.counter.n and al.origin is None:  # type: ignore[union-attr]
                 refresh_history(self, al)  # type: ignore[arg-type]
                 if self._retains and self._node is not None:
-                    from .writing import retain_again
-
-                    retain_again(self)  # type: ignore[arg-type]
+                    hooks.retain(self)
             elif not self._rg and self._aval.differentiable and not base._inference:
                 # The base was told to require grad after this view was made: torch says that the view does too, and gives it no gradient.
                 self._rg = self._borrowed = True

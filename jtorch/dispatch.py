@@ -15,6 +15,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
 from typing import Any
 
+from . import hooks
+
 
 class _Missing:
     """The type of ``MISSING``: "nothing was given", "nobody had to be asked"."""
@@ -559,9 +561,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]], *, verify: boo
 
     def decorator(implementation: Callable[..., Any]) -> Callable[..., Any]:
         if verify:
-            from .overridable import verify_matching_signatures
-
-            verify_matching_signatures(implementation, dispatcher)
+            hooks.overridable.get().verify_matching_signatures(implementation, dispatcher)
 
         @functools.wraps(implementation)
         def public(*args: Any, **kwargs: Any) -> Any:
@@ -770,7 +770,5 @@ def register(path: str, function: Any, *, overridable: bool = True, native: bool
 def __getattr__(name: str) -> Any:
     # For library authors the decorator belongs here; it is written where public callables are made.
     if name in ("torch_function_dispatch", "verify_matching_signatures"):
-        from . import overridable
-
-        return getattr(overridable, name)
+        return getattr(hooks.overridable.get(), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

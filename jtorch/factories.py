@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from . import devices, dtypes, layouts
+from . import devices, dtypes, hooks, layouts
 from .applying import preserve_layout, write_out
 from .arguments import KINDS, checked_static, number, plain
 from .core import Tensor, contiguous_strides, format_strides, from_value
@@ -121,16 +121,9 @@ def check_pinned(wanted: Any, device: Any = None) -> None:
 def _in_layout(name: str, layout: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     """A tensor of zeros in another layout than strided: a sparse one without specified elements."""
     if layout is layouts._mkldnn and name in ("zeros", "empty"):
-        from . import opaque
-        from .functional import PUBLIC
-
-        return opaque.to_mkldnn(PUBLIC["zeros"](tuple(size), dtype=dtype, device=device)).requires_grad_(requires_grad)
+        return hooks.opaque_zeros(size, dtype, device).requires_grad_(requires_grad)
     if name in ("zeros", "empty", "zeros_like", "empty_like"):
-        import jtorch.sparse
-        from jtorch.sparse._make import empty
-
-        del jtorch
-        return empty(size, layout, check_dtype(name, dtype), device, 0, requires_grad)
+        return hooks.empty_in_layout(size, layout, check_dtype(name, dtype), device, 0, requires_grad)
     if name in ("ones", "full"):
         raise RuntimeError("full(...) is not implemented for sparse layout")
     raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")

@@ -16,6 +16,7 @@ from .binding import BOUND, POINTWISE
 from .core import Tensor
 from .dispatch import disabled_torch_function_impl
 from .engine import SPECIAL, Laid, numbers_of, record
+from .functional import PUBLIC
 from .printing import _grad_fn_name, add_suffixes, numbers
 
 _new = object.__new__
@@ -128,6 +129,11 @@ def to_mkldnn(dense: Tensor, dtype: Any = None) -> OpaqueTensor:
     made: Any = dense
     made = made.clone(memory_format=layouts.contiguous_format)
     return opaque(named(made if dtype is None else made.to(dtype), "ToMkldnnBackward0"))
+
+
+def zeros(size: Sequence[int], dtype: Any, device: Any) -> OpaqueTensor:
+    """Zeros in the layout."""
+    return to_mkldnn(PUBLIC["zeros"](tuple(size), dtype=dtype, device=device))
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------------------

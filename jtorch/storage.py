@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from . import hooks
 from .engine import LOCAL, THREADS, Aval, Call, Value, copied, limits, numbers_of, record, settled
 from .layouts import contiguous_strides
 
@@ -330,16 +331,11 @@ class Alias:
 
 def __getattr__(name: str) -> Any:
     # As torch.storage, this module gives programs the classes of storages, which lie on a higher floor.
-    if name in ("TypedStorage", "UntypedStorage"):
-        from . import storages, typed_storages
-
-        return getattr(storages if name == "UntypedStorage" else typed_storages, name)
+    if name in (
+        "TypedStorage", "UntypedStorage", "_LegacyStorage", "_LegacyStorageMeta", "_dtype_to_storage_type_map",
+        "_storage_type_to_dtype_map",
+    ):  # fmt: skip
+        return hooks.storage_class(name)
     if name == "_StorageBase":
-        from .storages import UntypedStorage
-
-        return UntypedStorage
-    if name in ("_LegacyStorage", "_LegacyStorageMeta", "_dtype_to_storage_type_map", "_storage_type_to_dtype_map"):
-        from . import legacy_storages
-
-        return getattr(legacy_storages, name)
+        return hooks.storage_class("UntypedStorage")
     raise AttributeError(f"module 'torch.storage' has no attribute '{name}'")

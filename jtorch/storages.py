@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import devices, dtypes
+from . import devices, dtypes, hooks
 from .core import Tensor, alias_of, contiguous_strides, from_host, from_value, is_contiguous, share_host
 from .engine import META, limits, numbers_of, record
 from .errors import check_long, not_offered
@@ -36,11 +36,9 @@ class StorageBase:
 
     def _converted(self, dtype: dtypes.dtype) -> Any:
         """The elements in another dtype, or copied, as a ``TypedStorage``."""
-        from .typed_storages import TypedStorage
-
         found = self._tensor()
         made = found.to(dtype) if dtype is not found.dtype else found.clone()
-        return TypedStorage(wrap_storage=storage_of(made), dtype=dtype)
+        return hooks.storage_class("TypedStorage")(wrap_storage=storage_of(made), dtype=dtype)
 
     def get_device(self) -> int | None:
         """The accelerator's number; None where the memory is no accelerator's."""
@@ -65,10 +63,8 @@ class StorageBase:
         return memory
 
     def __reduce__(self) -> Any:
-        from . import serialization
-
         buffer = io.BytesIO()
-        serialization.save(self, buffer, _use_new_zipfile_serialization=False)
+        hooks.serialization.get().save(self, buffer, _use_new_zipfile_serialization=False)
         return _load_from_bytes, (buffer.getvalue(),)
 
     def __sizeof__(self) -> int:
@@ -95,9 +91,7 @@ for _name, _dtype in {
 
 
 def _load_from_bytes(saved: bytes) -> Any:
-    from . import serialization
-
-    return serialization.load(io.BytesIO(saved), weights_only=False)
+    return hooks.serialization.get().load(io.BytesIO(saved), weights_only=False)
 
 
 class UntypedStorage(StorageBase):

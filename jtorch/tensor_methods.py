@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import applying, devices, dtypes, layouts
+from . import applying, devices, dtypes, hooks, layouts
 from .applying import apply, converted, inplace, preserve_layout
 from .arguments import number
 from .autograd import engine as autograd_engine
@@ -595,11 +595,9 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) ->
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._node is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    from .utils.hooks import RemovableHandle
-
     if self._post_hooks is None:
         self._post_hooks = OrderedDict()
-    handle = RemovableHandle(self._post_hooks)
+    handle = hooks.removable_handle(self._post_hooks)
     self._post_hooks[handle.id] = hook
     return handle
 

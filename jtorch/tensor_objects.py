@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, old_constructors
+from . import dtypes, hooks, old_constructors
 from .applying import preserve_layout
 from .autograd.grad_mode import MODE
 from .autograd.tape import Node
@@ -32,9 +32,7 @@ _new = object.__new__
 
 def __copy__(self: Tensor) -> Tensor:
     if self._al is not None and self._al.storage.detach is not None:  # no data of its own
-        from .aten.wrapping import copied
-
-        return copied(self)
+        return hooks.copied_wrapper(self)
     made = detached(self) if type(self) is Tensor else _retyped(self, type(self))
     if made._al.counter.n < 0 and not MODE.inference:
         made._al.counter = Counter()
@@ -127,16 +125,14 @@ def __reduce_ex__(self: Any, protocol: Any) -> Any:
         tensor([1, 2])
     """
     if self._al is not None and self._al.storage.detach is not None:  # a wrapper: what it stands for are its attributes
-        from . import _utils
-
+        _utils = hooks.rebuilding.get()
         shape = tuple(self.size()), tuple(self.stride()), self.storage_offset()
         made = (type(self), self.dtype, *shape, self.layout, self.device, self.requires_grad)
         return _utils._rebuild_from_type_v2, (_utils._rebuild_wrapper_subclass, type(self), made, state_of(self))
     # The plain class is left out: under its public name, torch.Tensor, pickle may find PyTorch's own.
     cls = None if type(self) is Tensor else type(self)
     if cls is not None and self.is_meta:  # no data of its own
-        from . import _utils
-
+        _utils = hooks.rebuilding.get()
         args = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
         return _utils._rebuild_from_type_v2, (_utils._rebuild_meta_tensor_no_storage, cls, args, state_of(self))
     bits = lazy_bits(self)

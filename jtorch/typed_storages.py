@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import devices, dtypes
+from . import devices, dtypes, hooks
 from .core import share_host
 from .engine import META
 from .functional import PUBLIC
@@ -213,10 +213,8 @@ class TypedStorage(StorageBase):
         return self._untyped_storage.type(dtype, non_blocking)
 
     def _get_legacy_storage_class(self) -> Any:
-        from . import legacy_storages
-
         found = NAMES.get(str(self.dtype).removeprefix("torch."))
-        return None if found is None or self.device.type != "cpu" else getattr(legacy_storages, found)
+        return None if found is None or self.device.type != "cpu" else hooks.storage_class(found)
 
     def resizable(self) -> bool:
         """As ``UntypedStorage.resizable``."""

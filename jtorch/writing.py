@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from . import hooks
 from .autograd.grad_mode import MODE
 from .autograd.names import plain_name
 from .autograd.tape import Node, next_seq, tracked
@@ -271,9 +272,7 @@ def _set_history(t: Tensor, edge: Any) -> None:
 
 def retain_again(t: Tensor) -> None:
     """Makes a tensor that keeps its gradient do so after an in-place change gave it another node."""
-    from .autograd.engine import retain
-
-    retain(t)
+    hooks.retain(t)
 
 
 def _rebase(al: Alias, v: Value, edge: Any) -> int:

@@ -8,6 +8,7 @@ import weakref as _weakref
 from typing import Any
 
 from .. import devices as _devices
+from .. import hooks as _hooks
 from ..aten.state import NoDispatch as _NoDispatch
 from ..core import Tensor as _Tensor
 from ..dispatch import EnableTorchFunction as _Enable
@@ -65,9 +66,7 @@ def _get_privateuse1_backend_name() -> str:
 
 def _get_cudnn_enabled() -> bool:
     """``torch.backends.cudnn.enabled``."""
-    from ..backends import cudnn
-
-    return cudnn.enabled
+    return _hooks.backends.get().cudnn.enabled
 
 
 def _are_functorch_transforms_active() -> bool:
@@ -139,9 +138,7 @@ def _jit_can_fuse_on_gpu() -> bool:
 
 def _set_math_sdp_allow_fp16_bf16_reduction(value: bool) -> None:
     """``torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp``."""
-    from ..backends.cuda import allow_fp16_bf16_reduction_math_sdp
-
-    allow_fp16_bf16_reduction_math_sdp(value)
+    _hooks.backends.get().cuda.allow_fp16_bf16_reduction_math_sdp(value)
 
 
 class _WeakTensorRef:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import re
 
+from .. import hooks as _hooks
 from ..errors import not_offered
 
 _ORDER = """
@@ -91,14 +92,12 @@ class _ExcludeDispatchKeyGuard:
         self._devices = [key.name.removeprefix("Autocast").lower() for key in sorted(given)]
 
     def __enter__(self) -> None:
-        from ..amp import autocast_mode as amp
-
+        amp = _hooks.autocast.get()
         self._before = [kind for kind in self._devices if kind in ("cpu", "cuda", "xpu", "mps") and amp.is_autocast_enabled(kind)]
         for kind in self._before:
             amp.set_autocast_enabled(kind, False)
 
     def __exit__(self, *exc: object) -> None:
-        from ..amp import autocast_mode as amp
-
+        amp = _hooks.autocast.get()
         for kind in self._before:
             amp.set_autocast_enabled(kind, True)

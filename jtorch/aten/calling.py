@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dispatch
+from .. import dispatch, hooks
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..dispatch import disabled_torch_dispatch_impl
 from ..size import SYMBOLIC
 from ..symbols import exact, visible
 from ..writing import check_inplace
+from .functions import DECOMPOSED
 from .kernels import kernel_of
 from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
@@ -68,8 +69,7 @@ def run(func: OpOverload, values: list[Any]) -> Any:
 
 def parts_of(func: OpOverload) -> Any:
     """The function that writes an operator with others, if PyTorch takes it apart before it is dispatched."""
-    from .lowering import DECOMPOSED
-
+    hooks.lowering.get()  # which has all routes declared
     return DECOMPOSED.get(func._opname) if func._namespace == "aten" else None
 
 
@@ -83,8 +83,6 @@ def decompose(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _recorded(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any:
-    from . import recording
-
     enabled = MODE.enabled
     schema = func._schema
     if enabled and not schema.outs:
@@ -100,7 +98,7 @@ def _recorded(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any
             f"{func._opname}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."
         )
-    record = recording.begin(func, values, tensors)
+    record = hooks.operator_recording.get().begin(func, values, tensors)
     out = _below(func, values, tensors)
     return out if record is None else record.finish(out)
 

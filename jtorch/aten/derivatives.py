@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .. import hooks
 from ..binding import COMPOSITES
 from ..ops._declare import OPS
 from .functions import flat
@@ -45,8 +46,7 @@ def rule(*names: str, results: Any = None, **formulas: Callable[..., Any]) -> No
 
 def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | None]) -> Rule | None:
     """The derivative of an operator."""
-    from . import formulas, formulas_index, formulas_linalg, formulas_nn, formulas_special  # noqa: F401  (state rules)
-
+    hooks.operator_derivatives.get()
     schema = func._schema
     if func._namespace == "aten":
         found = RULES.get(f"{func._opname}.{func._overloadname}")

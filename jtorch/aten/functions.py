@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import hooks
 from ..binding import COMPOSITES
 from ..functional import CORE_METHODS
 from ..ops._declare import OPS, Op
@@ -46,17 +47,7 @@ def flat(path: str) -> str:
 
 def load() -> None:
     """Imports the modules that declare routes, and reads the declarations."""
-    from . import (  # noqa: F401
-        routes_factories,
-        routes_linalg,
-        routes_math,
-        routes_nn,
-        routes_recurrent,
-        routes_shape,
-        routes_statistics,
-        routes_tensor,
-    )
-
+    hooks.operator_routes.get()
     for record in (*OPS.values(), *COMPOSITES):
         if record.dispatched:
             paths = [p for path in paths_of(record) for p in (path, f"{path}_")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import hooks
 from ..applying import write_out
 from ..binding import COMPOSITES
 from ..functional import PUBLIC
@@ -36,8 +37,7 @@ def kernel_of(func: OpOverload) -> Callable[[list[Any]], Any]:
 
 
 def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
-    from . import plain, plain_linalg, plain_nn, routes_whole  # noqa: F401  (declare kernels)
-
+    hooks.operator_kernels.get()
     schema = func._schema
     name = func._opname
     stated = KERNELS.get(f"{name}.{func._overloadname}") or (None if schema.outs else KERNELS.get(name))

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _refusals, _refused, devices, dtypes
 from ..core import Tensor
 from ..dispatch import ACTIVE, MISSING, PLAIN, override
+from ..hooks import operator_calls
 from ..size import SYMBOLIC
 from ..symbols import Sym
 from .schema import NO_DEFAULT, Argument, Schema, texts
@@ -155,18 +156,18 @@ class OpOverload:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the operator; handlers of functions, modes and wrapper classes are asked."""
         found = _overridden(self, args, kwargs)
-        return _calls().call(self, args, kwargs) if found is MISSING else found
+        return operator_calls.get().call(self, args, kwargs) if found is MISSING else found
 
     def redispatch(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the operator; modes and wrapper classes are asked."""
-        return _calls().call(self, args, kwargs)
+        return operator_calls.get().call(self, args, kwargs)
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
         """The call written with other operators; NotImplemented where the operator is none that PyTorch takes apart."""
-        return _calls().decompose(self, args, kwargs)
+        return operator_calls.get().decompose(self, args, kwargs)
 
     def _can_decompose(self) -> bool:
-        return _calls().parts_of(self) is not None
+        return operator_calls.get().parts_of(self) is not None
 
     def complete(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """One value for each parameter of the schema.
@@ -254,12 +255,6 @@ def _overridden(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not ACTIVE.modes and PLAIN.issuperset(map(type, args)) and (not kwargs or PLAIN.issuperset(map(type, kwargs.values()))):
         return MISSING
     return override(operator, (*args, *kwargs.values()), args, kwargs)
-
-
-def _calls() -> Any:
-    from . import calling
-
-    return calling
 
 
 #: Packets whose Python functions take a number where a tensor is due, before any overload for numbers is looked at.

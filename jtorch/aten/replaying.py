@@ -67,10 +67,8 @@ def _as_one(node: Node, saved: list[Value], grads: list[Any]) -> list[Any]:
     return [next(found) if need else None for need in needs]
 
 
-def replay(node: Node, grads: list[Any], create_graph: bool) -> list[Any]:
-    """The gradients of a plain node's operands, by operators that modes and wrapper classes see."""
-    from .walking import TensorTask
-
+def replay(node: Node, grads: list[Any], task: Any) -> list[Any]:
+    """The gradients of a plain node's operands, by operators that modes and wrapper classes see; ``task`` is a walk for them to begin."""
     saved = node.saved
     if saved is None:
         raise RuntimeError(FREED)
@@ -103,7 +101,6 @@ def replay(node: Node, grads: list[Any], create_graph: bool) -> list[Any]:
     outs = list(out) if isinstance(out, (tuple, list)) else [out]
     if node.call.extra.saves_result and not _use_results(outs, list(there)):  # type: ignore[union-attr]
         return _as_one(node, saved, grads)
-    task = TensorTask(create_graph, create_graph)
     task.only_leaves = set()
     for entry in entries:
         if entry is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import dtypes
+from .. import dtypes, hooks
 from ..autograd.grad_mode import no_grad
 from ..errors import broadcast_shapes
 from ..layouts import contiguous_format, strided
@@ -448,9 +448,7 @@ def interpolate(
         ("trilinear", 3): "upsample_trilinear3d",
     }  # fmt: skip
     if mode == "area" and size is not None and n in (1, 2, 3):
-        from .lowering import route_of
-
-        return route_of(f"nn.functional.adaptive_avg_pool{n}d")(input, _ints(size, n))
+        return hooks.lowering.get().route_of(f"nn.functional.adaptive_avg_pool{n}d")(input, _ints(size, n))
     name = names.get((mode, n))
     if name is None or antialias or recompute_scale_factor or (size is None) == (scale_factor is None):
         return NotImplemented

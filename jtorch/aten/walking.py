@@ -18,6 +18,7 @@ from ..layouts import preserve_format, strided
 from .calling import handles
 from .overloads import aten
 from .recording import OperatorNode
+from .replaying import replay
 from .state import STATE, Quiet
 from .values import tensor_of
 from .viewing import CopySlices
@@ -126,10 +127,8 @@ def gradients_of(node: Node, grads: list[Any], create_graph: bool, asked: Sequen
         return node.run_on_tensors(grads, create_graph)
     plain = not STATE.modes and not STATE.forced and not any(g is not None and handles(type(g)) for g in grads)
     if not plain and node.call is not None:
-        from .replaying import replay
-
         with Quiet():
-            return replay(node, grads, create_graph)
+            return replay(node, grads, TensorTask(create_graph, create_graph))
     if create_graph:
         found = node.apply_tracked([None if g is None else (g._v or g._read(), g._edge()) for g in grads])
     else:

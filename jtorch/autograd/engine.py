@@ -12,6 +12,8 @@ from ..applying import converted
 from ..core import Tensor, from_value
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
 from ..engine import SPECIAL, Laid, Value, record
+from ..hooks import vmap
+from ..hooks import walking as walking_hook
 from ..layouts import is_dense
 from ..module_state import check_state
 from ..ops._declare import OPS
@@ -247,8 +249,7 @@ def _warn_of_cycle() -> None:
 _warned: list[bool] = []
 def _walking(tensors: tuple[Any, ...]) -> Any:
     """The walk on tensors, if wrappers or dispatch modes must see it; None otherwise."""
-    from ..aten import walking
-
+    walking = walking_hook.get()
     return walking if walking.concerns(tensors) else None
 
 
@@ -631,8 +632,6 @@ def _zeros(aval: Any) -> Value:
 
 def _batched(outs: Any, targets: Any, given: Any, retain: bool | None, create_graph: bool, allow_unused: bool) -> tuple[Any, ...]:
     """One walk for a batch of gradients of the outputs, under ``vmap``."""
-    from ..func import vmap
-
     enabled, MODE.enabled = MODE.enabled, create_graph
     try:
         grads = _root_grads(outs, given, batched=True)

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import hooks
 from ..core import Tensor, detached, from_value, same_memory
 from ..dispatch import LAYOUTS
 from ..engine import Lifted
@@ -334,9 +335,7 @@ def _over_examples(function: type[Function], args: tuple[Any, ...], inner: Any) 
             f"You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap staticmethod or set "
             f"generate_vmap_rule=True. {_VMAP_DOCS}"
         )
-    from ..func.levels import own_rule
-
-    return own_rule(function.vmap, args, inner.level)
+    return hooks.own_rule(function.vmap, args, inner.level)
 
 
 # ---- once ------------------------------------------------------------------------------------------------------------------------

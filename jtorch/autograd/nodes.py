@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from ..hooks import removable_handle
 from ..ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
 
 _classes: dict[tuple[type, str], type] = {}
@@ -27,9 +28,7 @@ def shown(node: Any) -> Any:
 
 def handle(hooks: OrderedDict[int, Any], hook: Any) -> Any:
     """Adds a hook and gives what removes it again."""
-    from ..utils.hooks import RemovableHandle
-
-    found = RemovableHandle(hooks)
+    found = removable_handle(hooks)
     hooks[found.id] = hook
     return found
 

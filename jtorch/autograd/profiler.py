@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from .. import _refusals
+from .. import _refusals, hooks
 from ..engine import flush
 from ..errors import not_offered
 from ._profiler_phases import Phases
@@ -44,10 +44,9 @@ class Recorder:
 
     def start(self) -> None:
         """Begins: from now on, operators run one by one, unless the programs that they are part of are looked at."""
-        from ._profiler_modes import Functions, Operators
-
+        modes = hooks.profiler_modes.get()
         flush()  # what is pending is none of the block's
-        self._modes = [] if self.programs else [Functions(self), Operators(self)]
+        self._modes = [] if self.programs else [modes.Functions(self), modes.Operators(self)]
         self._engine.start()
         for mode in self._modes:
             mode.__enter__()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _refusals
+from .. import hooks as _hooks
 from ..errors import not_offered
 from ._capture import CAPTURING
 from ._entry import STANCE, Compiled, Settings, Unsupported
@@ -109,8 +110,6 @@ def compile(
             )  # fmt: skip
 
         return decorate
-    from ..nn import Module
-
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable:
@@ -119,10 +118,8 @@ def compile(
     if dynamic is None and not config.automatic_dynamic_shapes:
         dynamic = False
     settings = Settings(fullgraph, 1 << 30 if dynamic else limit, name, dynamic)
-    if isinstance(model, Module):
-        from .._dynamo.eval_frame import OptimizedModule
-
-        return OptimizedModule(model, None if backend in _EAGER else settings)
+    if isinstance(model, _hooks.nn.get().Module):
+        return _hooks.dynamo.get().eval_frame.OptimizedModule(model, None if backend in _EAGER else settings)
     if backend in _EAGER:
         return functools.wraps(model)(lambda *args, **kwargs: model(*args, **kwargs))  # noqa: PLW0108 (another function, as in torch)
     return compiled_function(model, settings)
@@ -138,16 +135,12 @@ def _with_backend(model: Any, backend: Any, fullgraph: bool, mode: Any, options:
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable:
         return model
-    from .._dynamo.eval_frame import OptimizedModule
-    from .._dynamo.pieces import with_backend
-    from ..nn import Module
-
     given = {**({} if mode is None else {"mode": mode}), **({} if options is None else {"options": options})}
-    if isinstance(model, Module):
-        made = OptimizedModule(model)
-        object.__setattr__(made, "forward", with_backend(model.__call__, backend, fullgraph, given))
+    if isinstance(model, _hooks.nn.get().Module):
+        made = _hooks.dynamo.get().eval_frame.OptimizedModule(model)
+        object.__setattr__(made, "forward", _hooks.dynamo.get().pieces.with_backend(model.__call__, backend, fullgraph, given))
         return made
-    return with_backend(model, backend, fullgraph, given)
+    return _hooks.dynamo.get().pieces.with_backend(model, backend, fullgraph, given)
 
 
 def _interrupted(reason: str) -> Any:
@@ -283,9 +276,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         with _interrupted(what):
             return fn(*args, **kwargs)
 
-    from ..nn import Module
-
-    if isinstance(fn, Module):
+    if isinstance(fn, _hooks.nn.get().Module):
         fn.forward = disable(fn.forward, recursive, reason=reason)
         return fn
     with contextlib.suppress(AttributeError, TypeError):

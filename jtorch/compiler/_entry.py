@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import devices, dtypes
+from .. import devices, dtypes, hooks
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import SAVING, Node, next_seq
 from ..core import Tensor, alias_of, from_value
@@ -15,6 +15,7 @@ from ..dispatch import ACTIVE, mode_stack
 from ..engine import SPECIAL, Value, flush, record
 from ..engine.trie import State
 from ..storage import Alias, bits_of
+from ..utils._pytree import tree_flatten, tree_unflatten
 from ..writing import assign, stale, undoable
 from ._capture import CAPTURING, Capture, Draw, Handle, New, Refused
 from ._program import forward_call
@@ -159,8 +160,6 @@ STANCE = _Stance()
 
 
 def _flatten(x: Any) -> tuple[list[Any], Any]:
-    from ..utils._pytree import tree_flatten
-
     return tree_flatten(x)
 
 
@@ -207,17 +206,14 @@ def _signature(flat: list[Any], tensors: list[Tensor]) -> Any:
 
 def _global_hooks() -> tuple[Any, ...]:
     """The hooks that all modules have."""
-    from ..nn.modules import _hooks
-
+    _hooks = hooks.nn.get().modules._hooks
     return (
         _hooks._global_forward_hooks, _hooks._global_forward_pre_hooks, _hooks._global_backward_hooks, _hooks._global_backward_pre_hooks,
     )  # fmt: skip
 
 
 def _is_parameter(x: Any) -> bool:
-    from ..nn.parameter import Parameter
-
-    return type(x) is Parameter
+    return type(x) is hooks.nn.get().Parameter
 
 
 def _modes() -> Any:
@@ -229,8 +225,7 @@ def _modes() -> Any:
         if type(mode).__module__ not in ("jtorch.amp.autocast_mode", "torch.amp.autocast_mode"):
             return None
         found.append((type(mode), getattr(mode, "kind", None) or getattr(mode, "device", None)))
-    from ..amp import autocast_mode as amp
-
+    amp = hooks.autocast.get()
     return (*found, *[(kind, amp.is_autocast_enabled(kind), amp.get_autocast_dtype(kind)) for kind in ("cpu", "cuda")])
 
 
@@ -419,8 +414,6 @@ class Entry:
         del out
         if self.hinted:
             flush()
-        from ..utils._pytree import tree_unflatten
-
         return tree_unflatten(found, self.treedef)
 
     def _make(self, i: int, n: New, out: Any, node: Node | None, args: Sequence[Tensor]) -> Tensor:

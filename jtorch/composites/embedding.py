@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .. import dtypes
+from .. import dtypes, hooks
 from ..applying import inplace
 from ..autograd.dual import has_tangent, with_tangent_of
 from ..autograd.grad_mode import MODE, is_grad_enabled
@@ -16,13 +16,11 @@ from ..writing import check_inplace
 
 
 def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
-    from .. import _C as internals
-
     if MODE.transforms:  # which must know what is written into, and refuse what the function captured
         PUBLIC["embedding_renorm_"](weight.detach(), input, max_norm, norm_type)
         return
     made = _C._embedding_renorm(weight.detach(), input, float(max_norm), float(norm_type))
-    internals._swap_([weight], [with_tangent_of(weight, made) if has_tangent(weight) else made])
+    hooks.internals.get()._swap_([weight], [with_tangent_of(weight, made) if has_tangent(weight) else made])
 
 
 def _sparse_gradient(weight: Any) -> bool:
@@ -85,9 +83,7 @@ def embedding(
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
     if sparse and _sparse_gradient(weight):
-        from ..sparse._gradients import Embedding
-
-        return Embedding.apply(weight, input, padding_idx, scale_grad_by_freq)
+        return hooks.sparse_gradients.get().Embedding.apply(weight, input, padding_idx, scale_grad_by_freq)
     return PUBLIC["embedding"](weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
@@ -186,9 +182,7 @@ def embedding_bag(
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
     if sparse and _sparse_gradient(weight):
-        from ..sparse._gradients import EmbeddingBag
-
-        return EmbeddingBag.apply(
+        return hooks.sparse_gradients.get().EmbeddingBag.apply(
             weight, input, offsets, per_sample_weights, scale_grad_by_freq, mode, include_last_offset, padding_idx
         )
     return _C._embedding_bag(weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx)

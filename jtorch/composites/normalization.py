@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import hooks
 from ..applying import write_out
 from ..autograd.dual import has_tangent
 from ..autograd.names import named
@@ -15,9 +16,7 @@ _PARAMS = ("input", "running_mean", "running_var", "weight", "bias")
 
 
 def _swap(old: list[Any], new: list[Any]) -> None:
-    from .. import _C as internals
-
-    internals._swap_(old, new)
+    hooks.internals.get()._swap_(old, new)
 
 
 @composite(namespace="nn.functional", operands=_PARAMS, native=False)

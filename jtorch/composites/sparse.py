@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import layouts
+from .. import hooks, layouts
 from ..binding import composite
 from ..core import Tensor
 from ..errors import must_be_tensor
@@ -13,11 +13,7 @@ from ..functional import PUBLIC
 
 
 def _make() -> Any:
-    import jtorch.sparse
-    from jtorch.sparse import _make as found
-
-    del jtorch
-    return found
+    return hooks.sparse.get()._make
 
 
 # ---- constructors ----------------------------------------------------------------------------------------------------------------
@@ -244,9 +240,7 @@ def to_mkldnn(self: Any, dtype: Any = None) -> Any:
         >>> torch.ones(2).to_mkldnn() * 3
         tensor([3., 3.], layout=torch._mkldnn)
     """
-    from .. import opaque
-
-    return opaque.to_mkldnn(self, dtype)
+    return hooks.to_mkldnn(self, dtype)
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -370,10 +364,7 @@ def sparse_mask(self: Any, mask: Any) -> Any:
                 [0., 4.]])
     """
     if type(mask) is Tensor:
-        _make()
-        from jtorch.sparse._tensor import could_not_run
-
-        raise could_not_run("sparse_mask", self)
+        raise hooks.sparse.get()._tensor.could_not_run("sparse_mask", self)
     raise TypeError(f"sparse_mask(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}")
 
 
@@ -459,10 +450,7 @@ def _missing(name: str, example: str) -> None:
     """A method without a kernel for dense tensors; ``example`` is a call for the identity matrix, and what it gives."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _make()
-        from jtorch.sparse._tensor import could_not_run
-
-        raise could_not_run(name, self)
+        raise hooks.sparse.get()._tensor.could_not_run(name, self)
 
     refuse.__name__ = name
     refuse.__doc__ = f"""{_MEANING[name]}
@@ -495,10 +483,7 @@ def resize_as_sparse_(input: Any, the_template: Any) -> Any:
         >>> torch.eye(2).to_sparse().resize_as_sparse_(torch.zeros(3, 2).to_sparse()).shape
         torch.Size([3, 2])
     """
-    _make()
-    from jtorch.sparse._tensor import could_not_run
-
-    raise could_not_run("resize_as_sparse_", input)
+    raise hooks.sparse.get()._tensor.could_not_run("resize_as_sparse_", input)
 
 
 # ---- products --------------------------------------------------------------------------------------------------------------------
@@ -560,14 +545,11 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1,
 
 
 def _refuse(name: str, t: Any) -> None:
-    _make()
-    from jtorch.sparse._tensor import could_not_run
-
     if not isinstance(t, Tensor):
         raise must_be_tensor(name, "input", 1, t)
     if name in ("smm", "sspaddmm"):
         raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
-    raise could_not_run(name, t)
+    raise hooks.sparse.get()._tensor.could_not_run(name, t)
 
 
 @composite(operands=("input", "mat2"))
@@ -609,10 +591,7 @@ def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
                 [1.]])
     """
     if reduce is not None:
-        _make()
-        from jtorch.sparse._products import mm_reduce
-
-        return mm_reduce(sparse, dense, reduce)
+        return hooks.sparse.get()._products.mm_reduce(sparse, dense, reduce)
     return PUBLIC["mm"](sparse, dense)
 
 
@@ -649,12 +628,9 @@ def _sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: An
         tensor([[3., 0.],
                 [0., 3.]])
     """
-    _make()
-    from jtorch.sparse._products import sampled_addmm
-    from jtorch.sparse._tensor import become
-
-    found = sampled_addmm(input, mat1, mat2, beta, alpha)
-    return found if out is None else become(out, found)
+    parts = hooks.sparse.get()
+    found = parts._products.sampled_addmm(input, mat1, mat2, beta, alpha)
+    return found if out is None else parts._tensor.become(out, found)
 
 
 @composite(namespace="sparse", name="sum", operands=("input",), native=False)
@@ -668,10 +644,7 @@ def _sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
         >>> torch.sparse.sum(torch.tensor([[1.0, 2.0], [0.0, 4.0]]).to_sparse(), dim=0).to_dense()
         tensor([1., 6.])
     """
-    _make()
-    from jtorch.sparse._reductions import sparse_sum
-
-    return sparse_sum(input, dim, dtype)
+    return hooks.sparse.get()._reductions.sparse_sum(input, dim, dtype)
 
 
 @composite(namespace="sparse", name="softmax", operands=("input",))
@@ -686,10 +659,7 @@ def _sparse_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
         tensor([[0.5000, 0.5000],
                 [0.0000, 1.0000]])
     """
-    _make()
-    from jtorch.sparse._reductions import softmax
-
-    return softmax(input, dim, dtype, False)
+    return hooks.sparse.get()._reductions.softmax(input, dim, dtype, False)
 
 
 @composite(namespace="sparse", name="log_softmax", operands=("input",))
@@ -704,10 +674,7 @@ def _sparse_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
         tensor([[-0.6931, -0.6931],
                 [ 0.0000,  0.0000]])
     """
-    _make()
-    from jtorch.sparse._reductions import softmax
-
-    return softmax(input, dim, dtype, True)
+    return hooks.sparse.get()._reductions.softmax(input, dim, dtype, True)
 
 
 @composite(namespace="sparse", name="spdiags", operands=("diagonals", "offsets"))
@@ -722,7 +689,4 @@ def _spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> An
         tensor([[1, 0],
                 [0, 2]])
     """
-    _make()
-    from jtorch.sparse._diagonals import spdiags
-
-    return spdiags(diagonals, offsets, shape, layout)
+    return hooks.sparse.get()._diagonals.spdiags(diagonals, offsets, shape, layout)

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _refusals
 from .. import devices as _devices
 from .. import engine as _engine
+from .. import hooks as _hooks
 from ..engine import OutOfMemoryError as OutOfMemoryError
 from ..errors import not_offered
 from .streams import Event as Event
@@ -348,10 +349,9 @@ def __getattr__(name: str) -> Any:
     if name in NAMES:
         return tensor_type(name, "cuda")
     if name.endswith("Storage"):
-        from ..legacy_storages import CUDA
-
-        if name in CUDA:
-            return CUDA[name]
+        classes = _hooks.storage_class("CUDA")
+        if name in classes:
+            return classes[name]
     if name == "default_generators":
         from ..random import default_generator
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import jtorch
 
+from .. import hooks
 from .transforms import inside
 
 
@@ -47,9 +48,7 @@ def functional_call(
         raise ValueError(
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(parameter_and_buffer_dicts)}"
         )
-    from jtorch.nn.utils import stateless
-
-    return stateless._functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return hooks.functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,0 +1,153 @@
+"""What lower floors need of higher ones, by name: here the hooks, in ``start/hooks.py`` what fills each.
+
+A hook is asked when a program first needs what lies behind it, and loads it then: importing costs nothing, and no module of a lower floor
+imports one of a higher floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+#: All hooks by name.
+HOOKS: dict[str, Hook] = {}
+
+
+class Hook:
+    """A name for something of a higher floor: call the hook for a function, ``get()`` it for anything else."""
+
+    __slots__ = ("_find", "_found", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._find: Callable[[], Any] | None = None
+        self._found: Any = None
+        HOOKS[name] = self
+
+    def fill(self, find: Callable[[], Any]) -> Callable[[], Any]:
+        """Says where it is found, once; a decorator.
+
+        Raises:
+            RuntimeError: if somebody has said so already.
+        """
+        if self._find is not None:
+            raise RuntimeError(f"the hook {self.name} is filled already")
+        self._find = find
+        return find
+
+    @property
+    def filled(self) -> bool:
+        """Whether it is known where it is found."""
+        return self._find is not None
+
+    def get(self) -> Any:
+        """What lies behind it, loaded if need be.
+
+        Raises:
+            RuntimeError: if the hook is not filled yet, which is an order of imports that must not be.
+        """
+        found = self._found
+        if found is None:  # two threads may both find it: the same thing
+            if self._find is None:
+                raise RuntimeError(f"the hook {self.name} is asked for before it is filled")
+            found = self._found = self._find()
+        return found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls what lies behind it."""
+        return self.get()(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<hook {self.name}>"
+
+
+# ---- calls and their errors ------------------------------------------------------------------------------------------------------
+
+#: ``torch_function_dispatch`` and ``verify_matching_signatures``: where ``dispatch`` offers the decorator to authors of libraries.
+overridable = Hook("overridable")
+#: Whether arguments fit an overload, as PyTorch's parser sees it.
+judged = Hook("judged")
+#: The error of arguments that none of the overloads takes.
+refused = Hook("refused")
+#: What a failed call is told instead of Python's words.
+explain = Hook("explain")
+#: The arguments of a deprecated overload in today's order.
+rearranged = Hook("rearranged")
+#: The texts of operators' signatures, which errors list: the module that reads them.
+schemas = Hook("schemas")
+
+# ---- gradients -------------------------------------------------------------------------------------------------------------------
+
+#: Backward passes on tensors, for modes and classes that see operators: the module.
+walking = Hook("walking")
+#: ``torch.vmap``, for batches of gradients.
+vmap = Hook("vmap")
+#: Has a tensor keep its gradient.
+retain = Hook("retain")
+#: A custom function's own rule for batches.
+own_rule = Hook("own_rule")
+#: What is raised by ``backward`` of an operation without a derivative.
+refuse_gradients = Hook("refuse_gradients")
+#: The handle that removes a hook of a user's.
+removable_handle = Hook("removable_handle")
+#: The modes by which a profiler sees operators and functions: the module.
+profiler_modes = Hook("profiler_modes")
+
+# ---- memory and files ------------------------------------------------------------------------------------------------------------
+
+#: A class of storages by its name.
+storage_class = Hook("storage_class")
+#: ``torch.save`` and ``torch.load`` with all that pickles need: the module.
+serialization = Hook("serialization")
+#: The functions that pickles of tensors name: the module.
+rebuilding = Hook("rebuilding")
+#: A shallow copy of a tensor without data of its own.
+copied_wrapper = Hook("copied_wrapper")
+
+#: A tensor without data that operators are told of.
+make_wrapper_subclass = Hook("make_wrapper_subclass")
+
+# ---- other layouts ---------------------------------------------------------------------------------------------------------------
+
+#: An empty tensor in a sparse layout.
+empty_in_layout = Hook("empty_in_layout")
+#: Zeros in MKLDNN's layout.
+opaque_zeros = Hook("opaque_zeros")
+#: A dense tensor in MKLDNN's layout.
+to_mkldnn = Hook("to_mkldnn")
+#: Nodes whose gradients are sparse: the module.
+sparse_gradients = Hook("sparse_gradients")
+#: What the functions on sparse tensors are made of: the package, with its parts loaded.
+sparse = Hook("sparse")
+
+# ---- operators -------------------------------------------------------------------------------------------------------------------
+
+#: Loads who runs the operators of classes with ``__torch_dispatch__``: the module.
+lowering = Hook("lowering")
+#: Modules that state operators' kernels, all loaded.
+operator_kernels = Hook("operator_kernels")
+#: Modules that state operators' derivatives, all loaded.
+operator_derivatives = Hook("operator_derivatives")
+#: Modules that say how functions become operators, all loaded.
+operator_routes = Hook("operator_routes")
+#: The recording of operators: the module.
+operator_recording = Hook("operator_recording")
+#: Calls of operators: the module.
+operator_calls = Hook("operator_calls")
+
+# ---- modules, switches, devices --------------------------------------------------------------------------------------------------
+
+#: ``torch.nn``: the package.
+nn = Hook("nn")
+#: The call of a module with other parameters.
+functional_call = Hook("functional_call")
+#: The state of autocast: the module.
+autocast = Hook("autocast")
+#: What compiling does by pieces: ``torch._dynamo``, with its modules as attributes.
+dynamo = Hook("dynamo")
+#: ``torch.backends`` with the switches of CUDA and cuDNN: the package.
+backends = Hook("backends")
+#: The class of streams.
+stream_class = Hook("stream_class")
+#: ``torch._C``: the package, which swaps values and counts who refers to them.
+internals = Hook("internals")

@@ -1,0 +1,18 @@
+"""Importing this says how functions become operators, where PyTorch takes them apart."""
+
+from __future__ import annotations
+
+from ..aten import (
+    routes_factories,
+    routes_linalg,
+    routes_math,
+    routes_nn,
+    routes_recurrent,
+    routes_shape,
+    routes_statistics,
+    routes_tensor,
+)
+
+LOADED = (
+    routes_factories, routes_linalg, routes_math, routes_nn, routes_recurrent, routes_shape, routes_statistics, routes_tensor,
+)  # fmt: skip
