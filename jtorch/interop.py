@@ -15,10 +15,13 @@ from .devices import device as device_class
 from .devices import of_placement
 from .dispatch import DisableTorchFunction as DisableTorchFunction
 from .dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from .dispatch import name_of
 from .engine import default_device, flush
 from .factories import check_dtype, check_options
 from .functional import PUBLIC
-from .overridable import torch_function_dispatch
+from .layouts import layout, memory_format
+from .overridable import TensorProperty, torch_function_dispatch
+from .size import Size
 from .tensor_methods import spread
 from .warned_once import outside
 
@@ -309,6 +312,10 @@ def promote_types(type1: dtypes.dtype, type2: dtypes.dtype) -> dtypes.dtype:
     return dtypes.promote_types(type1, type2)
 
 
+#: Classes that ``torch`` names, and that lie in modules of their own here.
+_PUBLIC = (dtypes.dtype, device_class, layout, memory_format, Size)
+
+
 def typename(obj: Any, /) -> str:
     """The name of an object's type, as torch spells it.
 
@@ -319,9 +326,28 @@ def typename(obj: Any, /) -> str:
     """
     if isinstance(obj, Tensor):
         return obj.type()  # type: ignore[attr-defined]
+    if not isinstance(obj, type) and hasattr(obj, "__qualname__"):
+        return _name_of_function(obj)
     cls = obj if isinstance(obj, type) else type(obj)
+    if cls in _PUBLIC:
+        return f"torch.{cls.__qualname__}"
     module = cls.__module__
     return cls.__qualname__ if module in ("builtins", None) else f"{module}.{cls.__qualname__}"
+
+
+def _name_of_function(function: Any) -> str:
+    """A function's module and name; for those that PyTorch has in C++ the classes and modules there."""
+    path = name_of(function).removeprefix("torch.")
+    space, _, name = path.rpartition(".")
+    caller = getattr(function, "__globals__", {}).get("_caller")
+    if isinstance(function, TensorProperty) or space == "Tensor":
+        return f"TensorBase.{function.__name__}"
+    if caller is None or caller.func is not function or not caller.native:
+        module = getattr(function, "__module__", None)
+        return function.__qualname__ if module in ("builtins", None) else f"{module}.{function.__qualname__}"
+    if not space:
+        return f"torch._VariableFunctionsClass.{name}"
+    return f"torch._C._nn.{name}" if space == "nn.functional" else f"torch._C._{space}.{space}_{name}"
 
 
 def synchronize() -> None:

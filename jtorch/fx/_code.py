@@ -6,15 +6,23 @@ import builtins
 import keyword
 import math
 import re
+import types
+import typing
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import jtorch as torch
+from jtorch.utils import _pytree as pytree
 
+from . import _pytree as fx_pytree
 from .node import Node, _get_qualified_name, _type_repr, map_arg
 
-_BUILTINS = {"inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": torch, "device": torch.device}
+#: What all generated code finds under its name.
+_BUILTINS = {
+    "inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": torch, "device": torch.device, "fx_pytree": fx_pytree,
+    "pytree": pytree,
+}  # fmt: skip
 
 #: Functions of ``operator`` that are written as expressions.
 MAGIC = {
@@ -173,8 +181,6 @@ class CodeGen:
         if self._body_transformer is not None:
             body = self._body_transformer(body)
         wrapped = list(dict.fromkeys(table.wrapped))
-        if wrapped:
-            table.names.setdefault("torch", torch)
         prologue = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in wrapped)
         head = self.gen_fn_def(free_vars, returns[0])
         del self._globals  # it knows nodes, which a copy of this object must not take along
@@ -188,13 +194,12 @@ class Globals:
 
     def __init__(self, namespace: Namespace) -> None:
         self.namespace = namespace
-        self.names: dict[str, Any] = {}
+        self.names: dict[str, Any] = dict(_BUILTINS)
         self.wrapped: list[str] = []
 
     def add(self, hint: str, obj: Any) -> str:
         """The name by which code reaches ``obj``."""
         if is_from_torch(obj) and obj is not torch.device:
-            self.names.setdefault("torch", torch)
             return _get_qualified_name(obj) if callable(obj) and not isinstance(obj, type) else _type_repr(obj)
         name = self.namespace.create_name(hint.replace(".", "_"), obj)
         self.names.setdefault(name, obj)
@@ -234,14 +239,7 @@ def _written(arg: Any, table: Globals) -> str:
         return f"slice({_written(arg.start, table)}, {_written(arg.stop, table)}, {_written(arg.step, table)})"
     if isinstance(arg, Node):
         return repr(arg)
-    if isinstance(arg, float) and (arg != arg or arg in (math.inf, -math.inf)):
-        table.names.setdefault("inf" if arg == arg else "nan", abs(arg))
-        return repr(arg)
-    if isinstance(arg, torch.device):
-        table.names.setdefault("device", torch.device)
-        return repr(arg)
     if isinstance(arg, (torch.dtype, torch.layout, torch.memory_format)):
-        table.names.setdefault("torch", torch)
         return str(arg)
     if isinstance(arg, type):
         return _type_repr(arg) if arg.__module__ == "builtins" else table.add(_type_repr(arg), arg)
@@ -255,20 +253,28 @@ def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any], table: Globals) ->
 
 
 def _annotation(kind: Any, table: Globals) -> str:
-    if isinstance(kind, str):
+    """A type as code: names of classes, of the forms of ``typing``, and of their arguments."""
+    if kind is type(None) or kind is torch.device:
+        return kind.__name__
+    if isinstance(kind, str) or kind is ...:
+        return table.add("_" if kind is ... else repr(kind), kind)
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if isinstance(kind, types.UnionType):
+        return "|".join([_annotation(a, table) for a in args])
+    if isinstance(kind, list):
+        return f"[{', '.join([_annotation(a, table) for a in kind])}]"
+    form = typing.Union if origin is typing.Union else None
+    if origin is not None and form is None and type(kind).__module__ == "typing":
+        form = getattr(typing, kind._name or "", None)
+    if origin is None or kind is form:  # a class, or one of the forms alone
+        plain = kind if origin is None else origin
+        return plain.__name__ if getattr(plain, "__module__", None) == "builtins" else table.add(_type_repr(plain), plain)
+    if form is None and not isinstance(origin, type) and origin is not typing.Literal:
         return table.add(repr(kind), kind)
-    text = _type_repr(kind)
-    origin = getattr(kind, "__origin__", None)
-    if isinstance(kind, type) and origin is None:
-        return text if kind.__module__ == "builtins" else table.add(text, kind)
-    if text.startswith("typing."):
-        import typing
-
-        table.names.setdefault("typing", typing)
-    for part in getattr(kind, "__args__", ()):
-        if isinstance(part, type):
-            _annotation(part, table)
-    return text.replace("jtorch.", "torch.")
+    if origin is typing.Literal:
+        return f"{table.add('typing.Literal', origin)}[{', '.join(map(repr, args))}]"
+    bare = _annotation(origin, table) if form is None else table.add(f"typing.{form._name}", form)
+    return f"{bare}[{','.join([_annotation(a, table) for a in args])}]" if args else bare
 
 
 def _line(node: Node, root: str, table: Globals, free_vars: list[str], returns: list[str], generator: CodeGen) -> str | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
 from jtorch.utils._pytree import tree_flatten
 
-SUPPORTED_NODES: dict[type[Any], Callable[..., list[Any]]] = {
+SUPPORTED_NODES: dict[Any, Callable[..., list[Any]]] = {
     dict: lambda d, spec: [d[k] for k in spec.context],
     list: lambda x, spec: [x[i] for i in range(len(spec.children_specs))],
     tuple: lambda x, spec: [x[i] for i in range(len(spec.children_specs))],
+    namedtuple: lambda x, spec: [x[i] for i in range(len(spec.children_specs))],
 }
-SUPPORTED_NODES_EXACT_MATCH: dict[type[Any], Any] = {dict: None, list: None, tuple: None}
+SUPPORTED_NODES_EXACT_MATCH: dict[Any, Any] = {dict: None, list: None, tuple: None, namedtuple: None}
 
 
 def register_pytree_flatten_spec(

@@ -8,6 +8,7 @@ import contextlib
 import copy
 import functools
 import inspect
+import itertools
 import math
 import sys
 import typing
@@ -18,13 +19,15 @@ from typing import Any
 import jtorch as torch
 from jtorch.utils import _pytree as pytree
 
-from .graph import Graph, _PyTreeCodeGen
+from .graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from .graph_module import GraphModule
 from .node import Argument, has_side_effect
 from .proxy import ParameterProxy, Proxy, TracerBase
 
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
 _wrapped_functions: set[Any] = set()
+#: Classes and names of their methods whose calls are nodes if one of the arguments is traced.
+_wrapped_methods_to_patch: list[tuple[type, str]] = []
 _proxyable_classes: dict[type, None] = {}
 _is_fx_tracing_flag = False
 
@@ -90,6 +93,8 @@ def _first_proxy(*args: Any) -> Proxy | None:
         elif isinstance(x, dict):
             for y in x.values():
                 look(y)
+        elif isinstance(x, slice):
+            look((x.start, x.stop, x.step))
 
     look(args)
     return found[0] if found else None
@@ -104,6 +109,19 @@ def _create_wrapped_func(orig_fn: Any) -> Any:
         return orig_fn(*args, **kwargs)
 
     wrapped.__fx_wrapped__ = True  # type: ignore[attr-defined]
+    return wrapped
+
+
+def _create_wrapped_method(cls: type, name: str) -> Any:
+    method = getattr(cls, name)
+
+    @functools.wraps(method)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        proxy = _first_proxy(args, kwargs)
+        if proxy is not None:
+            return proxy.tracer.create_proxy("call_method", name, args, kwargs)
+        return method(*args, **kwargs)
+
     return wrapped
 
 
@@ -199,6 +217,8 @@ class Tracer(TracerBase):
         self.root_module_name = ""
         self.tensor_attrs: dict[Any, str] = {}
         self._qualname_counter: dict[str, int] = collections.defaultdict(int)
+        self.module_stack = collections.OrderedDict()
+        self.num_calls: dict[str, int] = {}
 
     # ---- what is what ----------------------------------------------------------------------------------------------------------
 
@@ -269,9 +289,16 @@ class Tracer(TracerBase):
     def call_module(self, m: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call of a module: a node for a leaf, otherwise what its ``forward`` does."""
         path = self.path_of_module(m)
-        if not self.is_leaf_module(m, path):
-            return forward(*args, **kwargs)
-        return self.create_proxy("call_module", path, args, kwargs)
+        before, calls = self.module_stack, self.num_calls.get(path, 0)
+        self.num_calls[path] = calls + 1
+        self.module_stack = collections.OrderedDict(before)
+        self.module_stack[f"{path}@{calls}" if calls else path] = (path, type(m))
+        try:
+            if not self.is_leaf_module(m, path):
+                return forward(*args, **kwargs)
+            return self.create_proxy("call_module", path, args, kwargs)
+        finally:
+            self.module_stack = before
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
         """The fetching of an attribute of a module: a node for parameters, and for buffers if ``proxy_buffer_attributes``."""
@@ -317,12 +344,11 @@ class Tracer(TracerBase):
                     f"Tracing expected {len(names[start:total])} arguments but got {len(concrete)} concrete arguments"
                 )
             concrete = dict(zip(names[start:total], concrete))
-        counts = itertools_count()
         notes = _annotations(fn)
 
         def placeholder(name: str) -> Any:
             if concrete is not None and name in concrete:
-                return self._specialised(name, concrete[name], counts, signature.parameters[name].default)
+                return self._specialised(name, concrete[name], signature.parameters[name].default)
             default: tuple[Any, ...] = ()
             if not name.startswith("*"):
                 value = signature.parameters[name].default
@@ -339,15 +365,26 @@ class Tracer(TracerBase):
             at += 1
         if code.co_flags & inspect.CO_VARKEYWORDS:
             more = placeholder("**" + names[at])
-        if concrete is not None and any(_is_tree(v) for v in concrete.values()):
-            self.graph._codegen = _tree_codegen(names[start:total], concrete)
-        if not keywords and not stars and more is None:
-            return root_fn, args
-        return _call_with(root_fn, fn, keywords, stars, more), args
+        called = root_fn if not keywords and not stars and more is None else _call_with(root_fn, fn, keywords, stars, more)
+        if concrete is None or not any(_is_tree(v) for v in concrete.values()):
+            return called, args
+        leaves, spec = pytree.tree_flatten(tuple(args[start:]))
+        info = _PyTreeInfo(names[start:total], spec, None)
+        self.graph._codegen = codegen = _PyTreeCodeGen(info)
 
-    def _specialised(self, name: str, value: Any, counts: Iterator[int], default: Any) -> Any:
+        @functools.wraps(called)
+        def flat(*given: Any) -> Any:
+            result, out_spec = pytree.tree_flatten(called(*given[:start], *pytree.tree_unflatten(given[start:], spec)))
+            codegen.pytree_info = info._replace(out_spec=out_spec)
+            return result
+
+        return flat, [*args[:start], *leaves]
+
+    def _specialised(self, name: str, value: Any, default: Any) -> Any:
+        numbers = itertools.count(1)
+
         def one(x: Any) -> Any:
-            number = next(counts)
+            number = next(numbers)
             given = () if default is inspect.Parameter.empty or _is_tree(value) else (default,)
             out = self.create_proxy("placeholder", f"{name}_{number}", given, {})
             if isinstance(x, PHBase):
@@ -380,16 +417,17 @@ class Tracer(TracerBase):
                 self.root = torch.nn.Module()
                 fn = root
             self.graph = Graph(tracer_cls=getattr(self, "__class__", None))
-            self.tensor_attrs = {}
+            self.tensor_attrs, self.num_calls = {}, {}
             self._collect_tensors(self.root, [])
             if isinstance(fn, functools.partial):
                 fn = _plain(fn)
             _check_traceable(fn)
+            given = fn
             fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
             with _Patcher() as patcher:
                 self._patch(patcher, fn)
                 result = fn(*args)
-            notes = _annotations(inspect.unwrap(fn))
+            notes = _annotations(inspect.unwrap(fn)) if fn is given else {}
             self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=notes.get("return"))
             self.submodule_paths = None
         finally:
@@ -424,6 +462,8 @@ class Tracer(TracerBase):
                 for name, value in list(frame_dict.items()):
                     if not name.startswith("_") and callable(value) and id(value) in self._autowrap_function_ids:
                         patcher.item(frame_dict, name, _create_wrapped_func(value))
+        for cls, name in _wrapped_methods_to_patch:
+            patcher.method(cls, name, _create_wrapped_method(cls, name))
         for (_, name), frame_dict in list(_wrapped_fns_to_patch.items()):
             if name in frame_dict:
                 found = frame_dict[name]
@@ -464,28 +504,13 @@ def _annotations(fn: Any) -> dict[str, Any]:
     return {k: v for k, v in found.items() if v is not Any}
 
 
-def itertools_count() -> Iterator[int]:
-    """Numbers from 1."""
-    n = 0
-    while True:
-        n += 1
-        yield n
-
-
 def _assert_is_none(value: Any, msg: str) -> None:
     if value is not None:
         raise AssertionError(msg)
 
 
 def _is_tree(x: Any) -> bool:
-    return isinstance(x, (list, tuple, dict))
-
-
-def _tree_codegen(names: list[str], concrete: dict[str, Any]) -> Any:
-    from types import SimpleNamespace
-
-    del names, concrete
-    return _PyTreeCodeGen(SimpleNamespace(orig_args=[], in_spec=None, out_spec=None))
+    return not pytree.tree_structure(x).is_leaf()
 
 
 def _plain(fn: functools.partial[Any]) -> Callable[..., Any]:

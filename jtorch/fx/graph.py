@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jtorch as torch
 from jtorch.utils import _pytree as pytree
@@ -52,6 +52,14 @@ class _Insertion:
         self.graph._insert = self.before
 
 
+class _PyTreeInfo(NamedTuple):
+    """The names of a function's arguments, and the containers of these and of its result."""
+
+    orig_args: list[str]
+    in_spec: Any
+    out_spec: Any
+
+
 class _PyTreeCodeGen(CodeGen):
     """Code for a function whose arguments and result are nested containers."""
 
@@ -73,10 +81,6 @@ class _PyTreeCodeGen(CodeGen):
         """The line that puts the result together."""
         written = super().generate_output(output_args, descs=descs).removeprefix("return ")
         return f"return {written}" if self.pytree_info.out_spec is None else f"return pytree.tree_unflatten({written}, self._out_spec)"
-
-    def additional_globals(self) -> list[tuple[str, Any]]:
-        """The two modules that the code calls."""
-        return [] if self.pytree_info.in_spec is None else [("fx_pytree", fx_pytree), ("pytree", pytree)]
 
     def process_inputs(self, *args: Any) -> Any:
         """The leaves of the arguments."""
@@ -384,11 +388,8 @@ class Graph:
         return self._codegen.process_outputs(out)
 
     def __str__(self) -> str:
-        placeholders: list[str] = []
-        returns = [""]
-        lines = [n.format_node(None, returns) for n in self.nodes]
-        text = f"graph({', '.join(placeholders)}){returns[0]}:"
-        return text + "".join("\n    " + line for line in lines if line is not None)
+        lines = [n.format_node() for n in self.nodes]
+        return "graph():" + "".join("\n    " + line for line in lines if line is not None)
 
     def print_tabular(self) -> None:
         """Prints the nodes as a table."""

@@ -6,9 +6,12 @@ import copy
 import itertools
 import linecache
 import os
+import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import ModuleType, TracebackType
+from typing import Any, ForwardRef
 
 import jtorch as torch
 from jtorch import nn
@@ -18,14 +21,16 @@ from .graph import Graph, PythonCode
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 _numbers = itertools.count()
+#: How names of files of generated code begin, and those of this package.
+_GENERATED, _PACKAGE = "<eval_with_key>", str(Path(__file__).parents[1]) + os.sep
 
 
 def _method_from_src(name: str, src: str, table: dict[str, Any]) -> Callable[..., Any]:
     """The function ``name`` of a source text; tracebacks show its lines."""
     table = table.copy()
-    file = f"<eval_with_key>.{next(_numbers)}"
+    file = f"{_GENERATED}.{next(_numbers)}"
     linecache.cache[file] = (len(src), None, src.splitlines(True), file)
-    exec(compile(src, file, "exec"), table)
+    exec(compile(src, file, "exec", dont_inherit=True), table)  # annotations are what they say, not texts
     return table[name]
 
 
@@ -105,12 +110,29 @@ def _deserialize(forward: Callable[..., Any], body: dict[str, Any], graph_module
     return made
 
 
-class _WrappedCall:
-    """Says where in generated code an error happened."""
+def _where(tb: TracebackType | None) -> tuple[str, int] | None:
+    """The file and line of generated code in which an operation failed; None where the error comes from other code that it called."""
+    found = None
+    while tb is not None:
+        file = tb.tb_frame.f_code.co_filename
+        if file.startswith(_GENERATED):
+            found = file, tb.tb_lineno
+        elif (caller := tb.tb_frame.f_globals.get("_caller")) is not None:
+            found = found if caller.native else None  # PyTorch has it in C++, or in Python
+        elif not file.startswith(_PACKAGE) or file.startswith(_PACKAGE + "nn" + os.sep):
+            found = None
+        tb = tb.tb_next
+    return found
 
-    @staticmethod
-    def call(self_: Any, cls_call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        return cls_call(self_, *args, **kwargs)
+
+def _pointed_at(file: str, line: int) -> str:
+    """The lines of generated code around the one in which an operation failed."""
+    lines = [text.rstrip("\n") for text in linecache.getlines(file)]
+    marker = "~" * len(lines[line - 1].strip()) + "~~~ <--- HERE"
+    return "\n".join([
+        f"Call using an FX-traced Module, line {line} of the traced Module's generated forward function:",
+        *lines[max(line - 2, 0) : line], "", marker, *lines[line : line + 2], "",
+    ])  # fmt: skip
 
 
 class GraphModule(nn.Module):
@@ -194,6 +216,22 @@ class GraphModule(nn.Module):
         self._code = made.src
         cls = type(self)
         cls.forward = _method_from_src(self._graph._codegen._func_name, made.src, made.globals)
+        return made
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls ``forward`` and the hooks; where an operation of the generated code fails, its lines are shown on the standard error."""
+        try:
+            return super().__call__(*args, **kwargs)
+        except Exception as e:
+            where = _where(e.__traceback__)
+            if where is None:
+                raise
+            print(traceback.format_exc(), _pointed_at(*where), sep="\n", file=sys.stderr)  # noqa: T201 (that is what it is for)
+            raise e.with_traceback(None) from None
+
+    def _replicate_for_data_parallel(self) -> GraphModule:
+        made = self.__copy__()
+        made._is_replica = True
         return made
 
     # ---- submodules ------------------------------------------------------------------------------------------------------------
@@ -325,8 +363,15 @@ def _imports(table: dict[str, Any]) -> str:
             lines.append(f"from math import {name}")
         elif name == "device":
             lines.append(f"from {torch.__name__} import device")
+        elif isinstance(obj, ModuleType):
+            lines.append(f"import {obj.__name__} as {name}")
+        elif name == "NoneType":
+            lines.append("NoneType = type(None)")
+        elif isinstance(obj, (str, type(...), ForwardRef)):
+            lines.append(f"{name} = {(obj.__forward_arg__ if isinstance(obj, ForwardRef) else obj)!r}")
         else:
-            module, called = getattr(obj, "__module__", "builtins"), getattr(obj, "__qualname__", name)
+            module = getattr(obj, "__module__", "builtins")
+            called = getattr(obj, "__qualname__", None) or getattr(obj, "_name", name)
             lines.append(f"from {module} import {called} as {name}")
     return "\n".join(lines) + "\n"
 

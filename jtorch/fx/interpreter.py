@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import jtorch as torch
 from jtorch import nn
 
 from ._symbolic_trace import Tracer
+from . import traceback as fx_traceback
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_aggregate, map_arg
@@ -79,7 +79,10 @@ class Interpreter:
     def run_node(self, n: Node) -> Any:
         """The value of one node."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
-        return getattr(self, n.op)(n.target, args, kwargs)
+        if not fx_traceback.has_preserved_node_meta():
+            return getattr(self, n.op)(n.target, args, kwargs)
+        with fx_traceback.set_current_meta(n, f"Interpreter_{type(self).__name__}"):
+            return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
         """The next argument, or the default."""
@@ -180,7 +183,7 @@ class Transformer(Interpreter):
 
     def transform(self) -> GraphModule:
         """The module of the new graph."""
-        with torch.no_grad():
+        with fx_traceback.preserve_node_meta():
             result = super().run(enable_io_processing=False)
         if result is not None:
 

@@ -75,6 +75,8 @@ def _type_repr(obj: Any) -> str:
         if obj.__module__ == "builtins":
             return obj.__qualname__
         module = obj.__module__
+        if module.startswith("jtorch") and getattr(torch, obj.__qualname__, None) is obj:
+            return f"torch.{obj.__qualname__}"
         if module.partition(".")[0] == "jtorch":
             module = "torch" + module[len("jtorch") :]
         return f"{module}.{obj.__qualname__}"

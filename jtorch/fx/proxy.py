@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dis
 import inspect
 import operator
@@ -12,14 +13,41 @@ from typing import Any
 
 import jtorch as torch
 from jtorch import _refusals
-from jtorch.overrides import is_tensor_method_or_property
+from jtorch.overrides import is_tensor_method_or_property, resolve_name
 
+from . import traceback as fx_traceback
 from ._code import MAGIC
 from .graph import Graph
 from .node import Argument, Node, Target, map_aggregate
 
 BASE_TYPES = (str, int, float, bool, complex, type(None), type(...), torch.dtype, torch.device, torch.layout, torch.memory_format)
 BASE_TYPES += (torch.Tensor,)
+
+
+#: The notes that nodes hand on to those made of them.
+COPIED_META = frozenset((
+    "nn_module_stack", "torch_fn", "source_fn_stack", "original_aten", "recompute", "ac_graph_id", "has_backward_hook", "from_node",
+    "quantization_tag", "_numeric_debug_handle", "custom", "partitioner_tag", "stack_trace",
+))  # fmt: skip
+
+
+def refuse_writing(target: Any, kwargs: dict[str, Any]) -> None:
+    """Raises for a function of ``torch`` that writes: in place, or into ``out``.
+
+    Raises:
+        RuntimeError: naming the operator that does.
+    """
+    name = getattr(target, "__name__", "")
+    if resolve_name(target) is None or not (name.endswith("_") or kwargs.get("out") is not None):
+        return
+    packet = getattr(torch.ops.aten, name, None)
+    overload = getattr(packet, "out" if kwargs.get("out") is not None else "default", None)
+    if overload is None:
+        return
+    raise RuntimeError(
+        f"Tried to trace mutable operation {overload._schema}. FX only supports functional code, so operations that mutate operands "
+        "in-place (e.g. via `out` arguments) are not supported"
+    )
 
 
 class TraceError(ValueError):
@@ -36,6 +64,8 @@ class TracerBase:
     trace_asserts = False
     proxy_buffer_attributes = False
     traced_func_name = "forward"
+    #: The modules whose ``forward`` runs, outermost first, by path: the path and the class.
+    module_stack: dict[str, tuple[str, type]] = {}
 
     def create_node(
         self,
@@ -46,8 +76,22 @@ class TracerBase:
         name: str | None = None,
         type_expr: Any | None = None,
     ) -> Node:
-        """Adds a node to the graph."""
-        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        """Adds a node to the graph, with the notes of those that it comes from and the modules that are being traced.
+
+        Raises:
+            RuntimeError: for an operation that writes into its arguments, if ``check_mutable_operations``.
+        """
+        if kind == "call_function" and self.check_mutable_operations:
+            refuse_writing(target, kwargs)
+        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        if kind not in ("placeholder", "output"):
+            if self.record_stack_traces:
+                node.stack_trace = "".join(traceback.StackSummary.from_list(_user_frames()).format())
+            if fx_traceback.has_preserved_node_meta():
+                node.meta.update({k: copy.copy(v) for k, v in fx_traceback.get_current_meta().items() if k in COPIED_META})
+            elif self.module_stack:
+                node.meta["nn_module_stack"] = copy.copy(self.module_stack)
+        return node
 
     def proxy(self, node: Node) -> Proxy:
         """The proxy for a node's result."""
@@ -68,10 +112,7 @@ class TracerBase:
         if not isinstance(made_args, tuple):
             raise AssertionError("args must be a tuple")
         node = self.create_node(kind, target, made_args, made_kwargs, name, type_expr)
-        made = self.proxy(node) if proxy_factory_fn is None else proxy_factory_fn(node)
-        if self.record_stack_traces and made.node.stack_trace is None:
-            made.node.stack_trace = "".join(traceback.StackSummary.from_list(_user_frames()).format())
-        return made
+        return self.proxy(node) if proxy_factory_fn is None else proxy_factory_fn(node)
 
     def create_arg(self, a: Any) -> Argument:
         """What stands for ``a`` among a node's arguments: the node of a proxy, containers of such, plain values.
@@ -164,8 +205,6 @@ class Proxy:
 
     def __deepcopy__(self, memo: Any) -> Proxy:
         made = Proxy.__new__(Proxy)
-        import copy
-
         made.__dict__ = copy.deepcopy(self.__dict__, memo)
         return made
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import jtorch as torch
 from jtorch import fx
-from jtorch.nn import functional as F  # noqa: N812 (as everybody calls it)
+from jtorch.nn import functional as F
 
 
 @pytest.fixture
-def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
         monkeypatch.setattr(F, name, lambda *_: False)
-    yield
 
 
 @pytest.mark.parametrize("name", ["relu", "hardsigmoid", "dropout", "cross_entropy", "interpolate", "threshold"])

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import proxy_tensor, symbolic_shapes
+from . import proxy_tensor, rewriter, symbolic_shapes
 
-__all__ = ["proxy_tensor", "symbolic_shapes"]
+__all__ = ["proxy_tensor", "rewriter", "symbolic_shapes"]

@@ -1,0 +1,121 @@
+"""What tracers keep and refuse: where nodes come from, assertions, methods that are nodes, errors in generated code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import jtorch as torch
+from jtorch import fx, nn
+from jtorch.fx.experimental.rewriter import RewritingTracer
+
+
+class Sum(nn.Module):
+    def forward(self, a: Any, b: Any) -> Any:
+        return (a + b).relu()
+
+
+def test_stack_traces_name_the_line_and_survive_a_transformer() -> None:
+    tracer = fx.Tracer()
+    tracer.record_stack_traces = True
+    graph = tracer.trace(Sum())
+    gm = fx.GraphModule(tracer.root, graph)
+    for g in (gm, fx.Transformer(gm).transform()):
+        traces = {n.op: n.stack_trace for n in g.graph.nodes}
+        assert traces["placeholder"] is traces["output"] is None
+        assert "return (a + b).relu()" in traces["call_function"]
+        assert "return (a + b).relu()" in traces["call_method"]
+
+
+class Inner(nn.Module):
+    def __init__(self, least: int) -> None:
+        super().__init__()
+        self.least = least
+
+    def forward(self, x: Any) -> Any:
+        assert x.shape[0] > self.least, "too short"
+        return x + 1
+
+
+class Outer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner(2)
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x: Any) -> Any:
+        assert x.dim() == 1
+        return self.inner(x)
+
+
+def test_assertions_become_nodes() -> None:
+    tracer = RewritingTracer()
+    graph = tracer.trace(Outer())
+    gm = fx.GraphModule(tracer.root, graph)
+    gm.graph.lint()
+    assert [n.target for n in gm.graph.nodes if n.op == "call_function"].count(torch._assert) == 2
+    assert torch.equal(gm(torch.zeros(3)), torch.ones(3))
+    with pytest.raises(AssertionError, match="too short"):
+        gm(torch.zeros(2))
+
+
+def test_assertions_of_functions_with_cells() -> None:
+    least = 4
+
+    def checked(x, y=2, *, z=3):  # type: ignore[no-untyped-def]
+        assert x > least, "small"
+        return x + y + z
+
+    gm = fx.GraphModule(nn.Module(), RewritingTracer().trace(checked))
+    assert gm(5) == 10
+    with pytest.raises(AssertionError, match="small"):
+        gm(4)
+
+
+def test_methods_that_are_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jtorch.fx import _symbolic_trace
+
+    monkeypatch.setattr(_symbolic_trace, "_wrapped_methods_to_patch", [(torch.Tensor, "__getitem__")])
+
+    class Sliced(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("pe", torch.arange(5.0))
+
+        def forward(self, x: Any) -> Any:
+            return self.pe[: x.size(0)]
+
+    gm = fx.symbolic_trace(Sliced())
+    assert "__getitem__" in [n.target for n in gm.graph.nodes]
+    assert torch.equal(gm(torch.zeros(2)), torch.tensor([0.0, 1.0]))
+    assert torch.arange(3)[1] == 1  # as before
+
+
+def test_failing_operations_are_shown_in_the_generated_code(capsys: pytest.CaptureFixture[str]) -> None:
+    gm = fx.symbolic_trace(lambda x: torch.dot(x, x) + 1)
+    with pytest.raises(TypeError, match="must be Tensor, not int"):
+        gm(5)
+    shown = capsys.readouterr().err
+    assert "Call using an FX-traced Module, line 5 of the traced Module's generated forward function:" in shown
+    assert shown.index("dot = torch.dot(x, x)") < shown.rindex("~~~ <--- HERE") < shown.rindex("add = dot + 1")
+
+
+def test_errors_of_modules_that_are_called_are_theirs(capsys: pytest.CaptureFixture[str]) -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(3, 4)
+
+        def forward(self, x: Any) -> Any:
+            return self.linear(x)
+
+    with pytest.raises(RuntimeError):
+        fx.symbolic_trace(Model())(torch.ones(2, 5)).sum().item()
+    assert "FX-traced" not in capsys.readouterr().err
+
+
+def test_replicas_run() -> None:
+    gm = fx.symbolic_trace(Sum())
+    replica = gm._replicate_for_data_parallel()
+    assert torch.equal(replica(torch.ones(2), torch.ones(2)), gm(torch.ones(2), torch.ones(2)))
