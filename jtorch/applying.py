@@ -306,8 +306,10 @@ def write_out(
             if facts.castable is not None and not dtypes.can_cast(its.torch_dtype, mine.torch_dtype):  # type: ignore[arg-type]
                 raise uncastable(facts.castable, field, *names)
             words = facts.out_dtype.get(field) if isinstance(facts.out_dtype, dict) else facts.out_dtype
+            if words == "found of real" and any(t._aval.dtype.kind == "c" for t in operands):
+                words = None
             if words is not None and names[1] != facts.out_also:
-                raise wrong_out_dtype(words, *names)
+                raise wrong_out_dtype(words, *names, getattr(facts, "returns", None) or name, field)
         check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
         result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
     if whole and operands:

@@ -376,10 +376,13 @@ def refused(function: str, name: str, words: str, value: Any) -> TypeError | Non
     return p.refusal(function, None if p.keyword_only else i + 1, value)
 
 
-def _is_duck(value: Any) -> bool:
-    """Whether a value is no tensor but takes part in the override protocol, or holds one that does."""
+def _is_duck(value: Any, depth: int = 0) -> bool:
+    """Whether a value is no tensor but takes part in the override protocol, or holds one that does.
+
+    Sequences are looked into as deep as arguments may be nested: one may hold itself.
+    """
     if isinstance(value, (list, tuple)):
-        return any(_is_duck(x) for x in value)
+        return depth < 3 and any(_is_duck(x, depth + 1) for x in value)
     return not isinstance(value, Tensor) and hasattr(value, "__torch_function__")
 
 

@@ -43,7 +43,10 @@ POWERS = frozenset((-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
 #: Families whose results follow the memory order of their operands.
 POINTWISE = {"unary", "binary", "comparison", "pointwise"}
 #: More names of parameters: NumPy's, and those of overloads for numbers.
-ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "elements": ("element",), "test_elements": ("test_element",)}
+ALIASES = {
+    "input": ("x", "a", "x1"), "other": ("x2",), "dim": ("axis",), "keepdim": ("keepdims",),
+    "elements": ("element",), "test_elements": ("test_element",),
+}  # fmt: skip
 
 
 class Bound:

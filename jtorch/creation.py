@@ -51,11 +51,15 @@ def _indexed(sequence: Any) -> list[Any]:
     return [x.dtype.type(item) if isinstance(x, np.generic) else item for item, x in zip(sequence, kinds, strict=True)]
 
 
+#: PyTorch's limit for nested sequences, which may hold themselves.
+_MOST_DIMS = 128
+
+
 def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     """The shape of nested sequences and their leaves, in order.
 
     Raises:
-        ValueError: for ragged sequences, in torch's words.
+        ValueError: for ragged sequences, and those nested without end, in torch's words.
         TypeError: where a number stands beside a sequence.
     """
     shape: list[int] = []
@@ -68,6 +72,8 @@ def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
             if len(item) != size:
                 raise ValueError(f"expected sequence of length {size} at dim {len(shape)} (got {len(item)})")
         shape.append(size)
+        if len(shape) > _MOST_DIMS:
+            raise ValueError(f"too many dimensions '{type(level[0]).__name__}'")
         if not _ITERATED.issuperset(map(type, level)):
             level = [item if isinstance(item, (list, tuple, range, np.ndarray, Tensor)) else _indexed(item) for item in level]
         level = list(chain.from_iterable(level)) if len(level) > 1 else list(level[0])
@@ -89,6 +95,8 @@ def _leaf_dtype(value: Any) -> dtypes.dtype:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     if _is_sequence(value):
+        if isinstance(value, (list, tuple)) and any(item is value for item in value):
+            raise TypeError("new(): self-referential lists are incompatible")
         raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     name = type(value).__name__
     raise RuntimeError(f"Could not infer dtype of {name if type(value).__module__ in ('builtins', '__main__') else _qualified(value)}")

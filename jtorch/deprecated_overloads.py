@@ -46,7 +46,9 @@ def rearranged(
 
 def _fits(parameter: str, value: Any, name: str) -> bool:
     number = isinstance(value, (bool, int, float, complex))
-    return number if parameter in _NUMBERS else isinstance(value, Tensor) or (number and parameter == "other" and numbers_may_stand(name))
+    if parameter in _NUMBERS:
+        return number or (isinstance(value, Tensor) and not value.dim() and not value.requires_grad)
+    return isinstance(value, Tensor) or (number and parameter in ("input", "other") and numbers_may_stand(name))
 
 
 def _warn(name: str, names: list[str], method: bool) -> None:

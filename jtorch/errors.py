@@ -118,6 +118,11 @@ def _broadcast_two(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 OUT_WORDS = {
     "expected": "Expected out tensor to have dtype {its_cpp}, but got {mine_cpp} instead",
     "found": "Found dtype {mine} but expected {its}",
+    "found of real": "Found dtype {mine} but expected {its}",
+    "type": "Expected tensor for '{field}' to have the same type as tensor for argument #2 'self'; but type torch.{mine}Tensor does not "
+    "equal torch.{its}Tensor (while checking arguments for {name})",
+    "Long": "Expected tensor for argument #1 '{field}' to have scalar type Long; but got torch.{mine}Tensor instead (while checking "
+    "arguments for {name})",
     "scalar_type": "expected scalar_type {its} but found {mine}",
     "scalar type": "expected scalar type {its} but found {mine}",
 }
@@ -137,13 +142,17 @@ CPP_NAMES = {
 }  # fmt: skip
 
 
-def wrong_out_dtype(words: str, result: str, out: str) -> RuntimeError:
+def wrong_out_dtype(words: str, result: str, out: str, name: str = "", field: str = "") -> RuntimeError:
     """What a function that does not convert says of an ``out`` of another dtype, in the function's ``words`` or by their key.
 
-    ``{its}`` is the result's dtype, ``{mine}`` that of ``out``, by their names in messages (``Float``) or in C++ (``{its_cpp}``).
+    ``{its}`` is the result's dtype, ``{mine}`` that of ``out``, by their names in messages (``Float``) or in C++ (``{its_cpp}``);
+    ``{name}`` is the function, ``{field}`` which of several results it is, ``{kind}`` what tensors of such dtypes are.
     """
     cpp = {"its_cpp": CPP_NAMES.get(result, result), "mine_cpp": CPP_NAMES.get(out, out)}
-    return RuntimeError(OUT_WORDS.get(words, words).format(its=result, mine=out, flag="True" if result == "Int" else "False", **cpp))
+    text = OUT_WORDS.get(words, words)
+    kind = "complex tensors" if out.startswith("Complex") else "tensors with different dtypes"
+    flag = "True" if result == "Int" else "False"
+    return RuntimeError(text.format(its=result, mine=out, name=name, field=field, flag=flag, kind=kind, **cpp))
 
 
 #: The types whose C counterparts PyTorch names with their module.

@@ -111,7 +111,7 @@ def _bind_composite(c: Composite) -> None:
     body = c.body
     doc = body.__doc__
     path = c.name if c.namespace == "torch" else f"{c.namespace}.{c.name}"
-    options: dict[str, Any] = {"native": c.native, "opaque": c.native, "doc": doc, "wrapped": body, "aliases": _spellings(body)}
+    options: dict[str, Any] = {"native": c.native, "opaque": c.native, "doc": doc, "wrapped": body, "aliases": _spellings(c)}
     options["asks"] = c.asks
     if c.namespace != "Tensor":
         PUBLIC[path] = specialise(body, f"torch.{path}", operands, lists, **options)
@@ -131,9 +131,11 @@ def _bind_composite(c: Composite) -> None:
         PUBLIC[f"Tensor.{c.name}_"] = _inplace_form(c, options)
 
 
-def _spellings(body: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
-    names = function_signature(body).parameters
-    return {n: binding.ALIASES[n] for n in ("dim", "keepdim") if n in names}
+def _spellings(c: Composite) -> dict[str, tuple[str, ...]]:
+    names = function_signature(c.body).parameters
+    if not c.native:
+        return {n: binding.ALIASES[n] for n in ("dim", "keepdim") if n in names}
+    return {n: tuple([a for a in others if a not in names]) for n, others in binding.ALIASES.items() if n in names}
 
 
 def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:

@@ -511,7 +511,7 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
         if not is_tensor or value._aval.size == 1:
             _fill_by_mask(target, dim, item, value)
             return
-        _check_dtype(target, value)
+        _check_dtype(target, value, advanced)
         check_overlap(target, (item, value), True)
         if item._aval.ndim == target._aval.ndim and value._aval.ndim == 1:
             # As many values as the mask selects: no need to know how many, but to check it when the trace runs.
@@ -520,7 +520,7 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
         inplace(target, _index_put_flat(target, _positions_of(item), value, dim, max(item._aval.ndim, 1)))
         return
     if is_tensor:
-        _check_dtype(target, value)
+        _check_dtype(target, value, advanced)
     check_overlap(target, (value, *[x for _, x in advanced]), True)
     inplace(target, _index_put(target, as_positions(target, advanced), value))
 
@@ -537,8 +537,17 @@ def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:
     written(inplace(target, _masked_fill(target, mask, _number_for(target, value))), "IndexPutBackward0")
 
 
-def _check_dtype(target: Tensor, value: Tensor) -> None:
+def _check_dtype(target: Tensor, value: Tensor, advanced: list[tuple[int, Any]]) -> None:
     if target._aval.dtype != value._aval.dtype:
+        index: list[Any] = []
+        for dim, item in advanced:  # a shape that does not fit is the first thing that torch says
+            behind = sum(max(x._aval.ndim, 1) if isinstance(x, Tensor) and _is_mask(x) else 1 for x in index)
+            index += [slice(None)] * (dim - behind) + [item]
+        full = target.detach()[tuple(index)].shape
+        if value._aval.ndim > len(full) or any(n not in (1, m) for n, m in zip(value.shape[::-1], full[::-1], strict=False)):
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(full)}"
+            )
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, "
             f"got {target.dtype.scalar_name} for the destination and {value.dtype.scalar_name} for the source."

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import dtypes, warned_once
+from . import devices, dtypes, warned_once
 from .core import Tensor, detached, lazy_bits, requiring, share_host, wrap
 from .devices import device as device_class
 from .devices import of_placement
@@ -431,6 +431,9 @@ _deterministic = {"on": False, "warn": False}
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Remembers the wish: XLA's CPU programs are deterministic anyway.
 
+    Raises:
+        TypeError: for other arguments than booleans.
+
     Example:
         >>> import jtorch as torch
         >>> torch.use_deterministic_algorithms(True)
@@ -438,7 +441,10 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         True
         >>> torch.use_deterministic_algorithms(False)
     """
-    _deterministic["on"], _deterministic["warn"] = bool(mode), bool(warn_only)
+    for what, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if type(value) is not bool:
+            raise TypeError(f"_set_deterministic_algorithms(): argument {what} must be bool, not {type(value).__name__}")
+    _deterministic["on"], _deterministic["warn"] = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -585,6 +591,8 @@ def set_default_tensor_type(t: Any, /) -> None:
         raise TypeError("invalid type object: only floating-point types are supported as the default type")
     name = t if isinstance(t, str) else t.__name__
     module, _, last = name.rpartition(".")
+    if (module or getattr(t, "__module__", "")) == "torch.cuda" and not devices.jax_devices("cuda"):
+        raise TypeError(f"type torch.cuda.{last} not available. Torch not compiled with CUDA enabled.")
     if isinstance(t, str) and module not in ("torch", "torch.cuda"):
         import importlib
 

@@ -55,7 +55,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
 
     @classmethod
     def from_buffer(
-        cls, buffer: Any, *, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: Any = None
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: Any = None
     ) -> TypedStorage:
         """A storage of the numbers in a buffer of bytes."""
         del dtype  # the class says it

@@ -31,7 +31,7 @@ def made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, pla
         kwargs: ``size``, ``data``, ``storage`` or ``other`` by name, and ``device``, of the same kind as ``place``.
         dtype: the dtype.
         place: the device of the constructor; None for the default one.
-        new: whether this is ``x.new``, which takes a tensor together with a device.
+        new: whether this is ``x.new``.
 
     Raises:
         TypeError: for what fits none of these, and tensors of another dtype.
@@ -43,6 +43,10 @@ def made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, pla
         raise RuntimeError(
             "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) or "
             "torch.as_tensor(...) instead."
+        )
+    if name == "other" and device is not None:
+        raise RuntimeError(
+            "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead."
         )
     where = _place(device, place)
     if name == "storage":
@@ -77,6 +81,8 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
     elif not args:
         return "size", (0,)
     elif len(args) > 1 or (_is_size(first) and not isinstance(first, Tensor)):
+        if isinstance(first, (tuple, list)) or (len(args) > 1 and not _is_size(first)):
+            _refuse(args, kwargs)
         for k, n in enumerate(args):
             if not _is_size(n):
                 raise TypeError(
@@ -134,7 +140,7 @@ def _on_storage(storage: Any, dtype: dtypes.dtype, where: Any) -> Tensor:
 def _of_data(value: Any, dtype: dtypes.dtype, where: Any) -> Tensor:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(value)}'")
-    if not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
+    if isinstance(value, dict) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
         raise TypeError(f"new(): data must be a sequence (got {type_name(value)})")
     return _uncounted(tensor(value, dtype=dtype, device=where))
 

@@ -100,8 +100,11 @@ def _operand_names(op: Op) -> tuple[list[str], list[str]]:
     return operands, lists
 
 
-def _aliases(op: Op) -> dict[str, tuple[str, ...]]:
-    return {p.name: ALIASES[p.name] for p in op.params if p.name in ALIASES}
+def _aliases(op: Op, native: bool = True) -> dict[str, tuple[str, ...]]:
+    """NumPy's names of parameters, which PyTorch's parser knows, and thus its functions written in C++."""
+    taken = {p.name for p in op.params}
+    found = {p.name: tuple([a for a in ALIASES[p.name] if a not in taken]) for p in op.params if p.name in ALIASES}
+    return found if native else {n: a for n, a in found.items() if n not in ("input", "other")}
 
 
 def annotations_of(op: Op, path: str = "") -> dict[str, str]:
@@ -141,7 +144,7 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         operands,
         lists,
         signature=signature,
-        aliases=_aliases(op),
+        aliases=_aliases(op, told["native"]),
         body="\n".join(lines),
         names=names,
         annotations=annotations_of(op, path),

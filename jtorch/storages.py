@@ -262,7 +262,7 @@ class UntypedStorage(StorageBase):
         return self._share("filename")
 
     @classmethod
-    def from_buffer(cls, buffer: Any, byte_order: str | None = None, *, dtype: Any = None, count: int = -1, offset: int = 0) -> Any:
+    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: Any = None) -> Any:
         """A storage with the bytes of a buffer, read as elements of ``dtype`` in ``byte_order``."""
         if dtype is None:
             raise RuntimeError("argument 'dtype' cannot be None")
@@ -369,10 +369,24 @@ def _negative(size: int) -> RuntimeError:
 
 
 def swapped(buffer: Any, byte_order: str | None, dtype: dtypes.dtype, count: int, offset: int) -> np.ndarray:
-    """The numbers in a buffer of bytes, in the machine's order."""
+    """The numbers in a buffer of bytes, in the machine's order.
+
+    Raises:
+        RuntimeError: if numbers of several bytes come without their order.
+        ValueError: if order, count or offset do not fit.
+    """
     number = np.dtype(dtype.np)
     if byte_order is None and number.itemsize > 1:
-        raise ValueError("function missing required argument 'byte_order' (pos 2)")
+        raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+    if byte_order not in (None, "big", "little", "native"):
+        raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+    size, there = number.itemsize, memoryview(buffer).nbytes
+    if not 0 <= offset <= there:
+        raise ValueError(f"offset must be non-negative and no greater than buffer length ({offset}) , but got {there}")
+    if count > 0 and (there - offset) // size < count:
+        raise ValueError(f"buffer has only {there - offset} elements after offset {offset}, but specified a size of {count}")
+    if count < 0 and (there - offset) % size:
+        raise ValueError(f"buffer size ({there}) must be a multiple of element size ({size})")
     data = np.frombuffer(buffer, number.newbyteorder(">" if byte_order == "big" else "="), count, offset)
     return np.ascontiguousarray(data.astype(number))
 

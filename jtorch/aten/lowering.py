@@ -332,7 +332,7 @@ def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any], hidden: bo
     op: Op = info.op
     examples = getattr(call.fn, "of_examples", None)
     if examples is not None:
-        operands = aligned(*examples, tensors)
+        operands = aligned(examples[0], examples[1], tensors)
         return invoke(step_of(call, tensors), [*tensors, *numbers]) if operands is None else perform(examples[0], operands, numbers, hidden)
     keeps = hidden and op.fwd is not None and info.tracked is None
     if info.layout and len(info.layout) == len(op.params) and not keeps:

@@ -12,7 +12,7 @@ from ..arguments import number
 from ..binding import composite
 from ..core import Tensor, contiguous_strides, requiring
 from ..engine import SPECIAL
-from ..errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, not_offered
+from ..errors import CPP_NAMES, HIGHEST_LONG, LOWEST_LONG, check_scalar, not_offered
 from ..factories import check_dtype, factory, make
 from ..ops import _kernel
 from ..ops._declare import OPS
@@ -247,7 +247,11 @@ def _place(device: Any, *ends: Any) -> Any:
     return "meta" if device is None and any(isinstance(x, Tensor) and x.is_meta for x in ends) else device  # type: ignore[attr-defined]
 
 
-def _ends(name: str, start: Any, end: Any, dtype: Any) -> tuple[Any, Any]:
+def _is_complex(value: Any) -> bool:
+    return value.dtype.is_complex if isinstance(value, Tensor) else isinstance(value, complex)
+
+
+def _ends(name: str, start: Any, end: Any, dtype: Any, out: Any = None) -> tuple[Any, Any]:
     """The ends of a line as numbers.
 
     Raises:
@@ -264,6 +268,11 @@ def _ends(name: str, start: Any, end: Any, dtype: Any) -> tuple[Any, Any]:
         kind = dtypes.get_default_dtype() if dtype is None else dtype
         if isinstance(value, (int, float)) and isinstance(kind, dtypes.dtype):
             check_fits(value, kind.np)
+        if isinstance(kind, dtypes.dtype) and not kind.is_complex and dtype is not None and _is_complex(value):
+            inferred = CPP_NAMES[dtypes.get_default_dtype().to_complex().scalar_name]
+            raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {kind.scalar_name}")
+        if isinstance(out, Tensor) and not out.dtype.is_complex and _is_complex(value):
+            raise RuntimeError(f"value cannot be converted to type {CPP_NAMES[out.dtype.scalar_name]} without overflow")
     # What the ends are does not matter to a line without data.
     first, last = (0.0 if isinstance(x, Tensor) and x.is_meta else x for x in (start, end))  # type: ignore[attr-defined]
     return number(name, "start", first), number(name, "end", last)
@@ -308,7 +317,7 @@ def linspace(
         >>> torch.linspace(0, 1, 5)
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    first, last = _ends("linspace", start, end, dtype)
+    first, last = _ends("linspace", start, end, dtype, out)
     options = {"layout": layout, "device": _place(device, start, end), "pin_memory": pin_memory, "requires_grad": requires_grad}
     return _linspace(first, last, steps, out=out, dtype=dtype, **options)
 
@@ -342,7 +351,7 @@ def logspace(
         >>> torch.logspace(0, 2, 3)
         tensor([  1.,  10., 100.])
     """
-    first, last = _ends("logspace", start, end, dtype)
+    first, last = _ends("logspace", start, end, dtype, out)
     options = {"layout": layout, "device": _place(device, start, end), "pin_memory": pin_memory, "requires_grad": requires_grad}
     return _logspace(first, last, steps, base, out=out, dtype=dtype, **options)
 

@@ -110,17 +110,17 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
         dim += max(index.dim(), 1) if index.dtype in (dtypes.bool_, dtypes.uint8) else 1
     if dim > input.dim():
         raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {dim})")
-    if values.dtype is not input.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, "
-            f"got {input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
-        )
     positions = as_positions(input, advanced)
     room = input.dim() - len(positions) + max((p.dim() for p in positions if p is not None), default=0)
     if values.dim() > room:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
             f"{list(input[tuple(indices)].shape)}"
+        )
+    if not values.dim() and values.dtype is not input.dtype:  # what is written with brackets converts it
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, "
+            f"got {input.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
         )
     return _C._index_put(input, positions, values, accumulate)
 

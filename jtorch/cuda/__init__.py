@@ -50,7 +50,7 @@ def set_device(device: Any) -> None:
 
 def _need() -> None:
     if not is_available():
-        raise RuntimeError("No CUDA GPUs are available: JAX found none")
+        raise AssertionError("Torch not compiled with CUDA enabled")
 
 
 def _device(device: Any = None) -> Any:

@@ -255,14 +255,21 @@ def _as_points(input: Array, weight: Array | None) -> tuple[Array, Array | None]
     return input.reshape(-1, 1), None if weight is None else weight.reshape(-1)
 
 
-@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), aten="histogram.bins_tensor")
+_WORDS = {
+    "hist": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {its_cpp} and hist {mine_cpp}",
+    "bin_edges": "torch.histogram: input tensor and bin_edges tensor should have the same dtype, but got input {its_cpp} and bin_edges "
+    "{mine_cpp} for dimension 0",
+}
+
+
+@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), aten="histogram.bins_tensor", out_dtype=_WORDS)
 def _histogram_edges(input: Array, bins: Array, weight: Array | None = None, density: bool = False) -> tuple[Array, Array]:
     """Counts (or sums of weights) between given edges, and the edges."""
     points, weight = _as_points(input, weight)
     return _by_edges(points, [bins], weight, density), bins
 
 
-@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), aten="histogram.bin_ct")
+@op(namespace="_C", out=True, returns="histogram", fields=("hist", "bin_edges"), aten="histogram.bin_ct", out_dtype=_WORDS)
 def _histogram_count(
     input: Array, bins: int, range: tuple[float, ...] | None = None, weight: Array | None = None, density: bool = False
 ) -> tuple[Array, Array]:

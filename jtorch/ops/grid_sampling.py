@@ -202,6 +202,7 @@ def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_
 
 def _of_rank(ndim: int, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
     if input.ndim != ndim:
+        _check(input, grid, interpolation_mode)
         raise RuntimeError(
             f"grid_sampler_{ndim - 2}d(): expected {ndim}D input and grid with same number of dimensions, "
             f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"

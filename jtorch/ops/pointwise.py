@@ -463,7 +463,7 @@ defvjp(fmod, _fmod_rule)
 # ---- magnitude and sign ----------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, inplace=("abs",), operators="abs", aliases=("absolute",), saves=("input",), aten="abs", out_dtype="found")
+@unary(promote=None, inplace=("abs",), operators="abs", aliases=("absolute",), saves=("input",), aten="abs", out_dtype="found of real")
 def abs(input: Array) -> Array:
     """The absolute value; of complex numbers the magnitude, which is real.
 

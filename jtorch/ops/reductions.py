@@ -410,13 +410,19 @@ def _along(name: str, input: Array, dim: int, keepdim: bool, largest: bool) -> t
     return squeezed(value, axis, input.ndim, keepdim), squeezed(index, axis, input.ndim, keepdim)
 
 
-@op(namespace="_C", out=True, saves=(), returns="max", fields=("values", "indices"), aten="max.dim", node="MaxBackward0")
+@op(
+    namespace="_C", out=True, saves=(), returns="max", fields=("values", "indices"), aten="max.dim", node="MaxBackward0",
+    out_dtype="expected",
+)  # fmt: skip
 def _max_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The largest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
     return _along("max", input, dim, keepdim, largest=True)
 
 
-@op(namespace="_C", out=True, saves=(), returns="min", fields=("values", "indices"), aten="min.dim", node="MinBackward0")
+@op(
+    namespace="_C", out=True, saves=(), returns="min", fields=("values", "indices"), aten="min.dim", node="MinBackward0",
+    out_dtype="expected",
+)  # fmt: skip
 def _min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest elements along ``dim`` and the first places where they stand. Gradient: to those places."""
     return _along("min", input, dim, keepdim, largest=False)

@@ -196,7 +196,7 @@ def lcm(input: Array, other: Array) -> Array:
 # ---- steps and neighbours --------------------------------------------------------------------------------------------------------
 
 
-@pointwise(promote=None, inplace=True, aten="heaviside")
+@pointwise(promote=None, inplace=True, aten="heaviside", out_dtype="heaviside is not yet implemented for {kind}.")
 def heaviside(input: Array, values: Array) -> Array:
     """The unit step: 0 for negative elements, 1 for positive ones, and ``values`` at 0.
 

@@ -649,17 +649,18 @@ def _values_as(values: Array, full: tuple[int, ...]) -> Array:
     return values.reshape(sizes)
 
 
-def _written(input: Array, values: Array | Number) -> Array:
-    """``values`` in the dtype of ``input``: numbers are cast, tensors with dimensions must have it."""
+def _written(input: Array, values: Array | Number, full: tuple[int, ...]) -> Array:
+    """``values`` for elements of a shape, in the dtype of ``input``: numbers are cast, tensors with dimensions must have it."""
     values = jnp.asarray(values)
     if values.ndim == 0:
-        return number_as(values, input.dtype)
+        return jnp.broadcast_to(number_as(values, input.dtype), full)
+    values = _values_as(values, full)
     if input.dtype != values.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, "
             f"got {scalar_name(input)} for the destination and {scalar_name(values)} for the source."
         )
-    return values
+    return jnp.broadcast_to(values, full)
 
 
 @shape(namespace="_C", inplace=True, saves=("indices",), aten="index_put", strides="preserve")
@@ -671,9 +672,7 @@ def _index_put(input: Array, indices: list[Array | None], values: Array | Number
         IndexError: if the indices do not fit.
     """
     parts = index_parts(input, indices)
-    values = _written(input, values)
-    full = _indexed_shape(input, parts)
-    spread = jnp.broadcast_to(_values_as(values, full), full)
+    spread = _written(input, values, _indexed_shape(input, parts))
     if all(isinstance(p, slice) for p in parts):
         return input + spread if accumulate else spread
     return write(input, parts, spread, "add" if accumulate else "set")
@@ -703,10 +702,9 @@ defvjp(_index_put, _index_put_rule)
 @shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put", strides="preserve", node="IndexPutBackward0")
 def _index_put_flat(input: Array, positions: Array, values: Array | Number, start: int, count: int) -> Array:
     """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions from ``start``, as a mask selected."""
-    values = _written(input, values)
     merged, at = _merged(input, positions, start, count)
     full = (*merged.shape[:start], positions.size, *merged.shape[start + 1 :])
-    return write(merged, at, jnp.broadcast_to(_values_as(values, full), full)).reshape(input.shape)
+    return write(merged, at, _written(input, values, full)).reshape(input.shape)
 
 
 def _merged(x: Array, positions: Array, start: int, count: int) -> tuple[Array, tuple[Any, ...]]:

@@ -124,7 +124,7 @@ def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
 
 
 @shape(aten="roll", strides="image")
-def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] = ()) -> Array:
+def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = ()) -> Array:
     """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other. Without ``dims``, of the flattened tensor.
 
     Shapes: that of ``input``.
@@ -145,7 +145,7 @@ def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...
                 [3, 4, 5]])
     """
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims or ())
     if not shifts:
         raise RuntimeError("`shifts` required")
     if not dims and len(shifts) == 1:

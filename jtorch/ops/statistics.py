@@ -194,13 +194,22 @@ def _nanmedian_all(input: Array) -> Array:
     return _median_whole(input, ignore_nan=True)
 
 
-@op(namespace="_C", out=True, saves=(), returns="median", fields=("values", "indices"), aten="median.dim", node="MedianBackward1")
+_WORDS = {"values": "type", "indices": "Long"}
+
+
+@op(
+    namespace="_C", out=True, saves=(), returns="median", fields=("values", "indices"), aten="median.dim", node="MedianBackward1",
+    out_dtype=_WORDS,
+)  # fmt: skip
 def _median_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower medians along ``dim`` and where they stand; NaN where there is one. Gradient: to those places."""
     return _median_along("median", input, dim, keepdim, ignore_nan=False)
 
 
-@op(namespace="_C", out=True, saves=(), returns="nanmedian", fields=("values", "indices"), aten="nanmedian.dim", node="NanmedianBackward1")
+@op(
+    namespace="_C", out=True, saves=(), returns="nanmedian", fields=("values", "indices"), aten="nanmedian.dim", node="NanmedianBackward1",
+    out_dtype=_WORDS,
+)  # fmt: skip
 def _nanmedian_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower medians of the numbers along ``dim`` and where they stand. Gradient: to those places."""
     return _median_along("nanmedian", input, dim, keepdim, ignore_nan=True)
@@ -225,7 +234,7 @@ for _kernel in (_median_dim, _nanmedian_dim):
     returns="kthvalue",
     fields=("values", "indices"),
     aten="kthvalue",
-    out_dtype="output values must be of same type as input",
+    out_dtype={"values": "output values must be of same type as input", "indices": "output indices must be of scalar type {its}"},
     out_apart="wholly",
 )
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
@@ -264,7 +273,7 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
     returns="mode",
     fields=("values", "indices"),
     aten="mode",
-    out_dtype="expected scalar type '{its}' but got '{mine}' for values output",
+    out_dtype="expected scalar type '{its}' but got '{mine}' for {field} output",
 )
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand.

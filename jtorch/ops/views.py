@@ -640,7 +640,7 @@ def _windows(n: int, size: int, step: int) -> Any:
 
 def _put_unfold(parent: Array, value: Array, dimension: int, size: int, step: int) -> Array:
     if parent.ndim == 0:
-        return value.reshape(())
+        return value.reshape(()) if size else parent
     d, n = _unfold_dim(parent.shape, dimension, size, step)
     moved = jnp.moveaxis(parent, d, 0)
     windows = jnp.moveaxis(jnp.moveaxis(value, -1, 0), d + 1, 0)  # (n, size, rest)
@@ -673,7 +673,7 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
     """
     d, n = _unfold_dim(input.shape, dimension, size, step)
     if input.ndim == 0:
-        return input.reshape((1,))
+        return input.reshape((1,))[:size]
     moved = jnp.moveaxis(input, d, 0)[_windows(n, size, step)]  # (n, size, rest)
     return jnp.moveaxis(jnp.moveaxis(moved, 0, d + 1), 0, -1) if d else jnp.moveaxis(moved, 1, -1)
 

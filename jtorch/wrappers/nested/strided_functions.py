@@ -121,6 +121,9 @@ def is_contiguous(input: StridedNestedTensor, memory_format: Any = None) -> bool
 @TABLE.implements("is_same_size")
 def is_same_size(input: Any, other: Any) -> bool:
     """Whether the items have the same sizes."""
+    if input.is_nested != other.is_nested:
+        said = [f"{who} is {'' if t.is_nested else 'not '}nested." for who, t in (("Self", input), ("Other", other))]
+        raise RuntimeError(f"Expected both self and other to be nested tensors. {said[0]} While {said[1]}")
     return isinstance(other, StridedNestedTensor) and isinstance(input, StridedNestedTensor) and input._sizes == other._sizes
 
 
