@@ -17,8 +17,9 @@ from ._declare import Array
 from ._sizes import fewer
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+INTEGERS = tuple([np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)])
 #: The real numbers that are NumPy's own, but for halves.
-REALS = (*_FLOATS, *[np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)])
+REALS = (*_FLOATS, *INTEGERS)
 #: Sorting more elements than this is faster as the formula does it.
 FEW = 1 << 12
 
@@ -30,6 +31,7 @@ def hosted(
     calls: int = 1,
     dtypes: tuple[np.dtype, ...] = _FLOATS,
     elementwise: bool = True,
+    alike: bool = True,
     most: int | None = None,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Decorator of a formula on JAX arrays of one dtype and shape: on the host what ``make`` gives computes it.
@@ -41,7 +43,8 @@ def hosted(
         make: called when the first kernel with it is staged, so that SciPy is not loaded before. NumPy is silent while what it gives runs.
             The formula's keyword arguments, which must be numbers, are given to it.
         ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see ``rules.by_elements``).
-        elementwise: that it computes element by element, and keeps shape and dtype; otherwise it gives integers.
+        elementwise: that it computes element by element, and keeps shape and dtype.
+        alike: that the operands must have one shape.
         most: larger operands are left to the formula.
     """
 
@@ -65,7 +68,7 @@ def hosted(
             return primitive.bind(*moved, **params), 0
 
         def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-            if not elementwise:  # places and orders
+            if not elementwise and not jnp.issubdtype(described(*primals, **params).dtype, jnp.inexact):  # places and orders
                 found = primitive.bind(*primals, **params)
                 return found, ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))
             whole = tuple([ad.instantiate_zeros(t) for t in tangents])
@@ -82,9 +85,9 @@ def hosted(
 
         def function(*operands: Array, **params: Any) -> Array:
             first = operands[0]
-            if first.dtype not in dtypes or any(x.dtype != first.dtype or x.shape != first.shape for x in operands):
+            if first.dtype not in dtypes or any(x.dtype != first.dtype or (alike and x.shape != first.shape) for x in operands):
                 return formula(*operands, **params)
-            if not first.size or (most is not None and not fewer(first.size, most + 1)):
+            if any(not x.size or (most is not None and not fewer(x.size, most + 1)) for x in operands):
                 return formula(*operands, **params)
             return primitive.bind(*operands, **params)
 

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from .. import dtypes
+from ..engine.host.direct import count_nonzero
 from ..engine.intervals import in_range
 from . import _loops
 from ._axes import category, positions, take_along
@@ -93,8 +94,62 @@ def sorted_values(x: Array, axis: int) -> Array:
 _COUNTED = 256
 
 
-def selected(x: Array, axis: int, rank: Array) -> tuple[Array, Array]:
-    """The elements of ``rank`` (from 0; of size 1 along ``axis``) in the order along ``axis``, and the first places where they stand."""
+#: Ranks that depend on the elements: of the lower median, NaN if there is one, and of that of the numbers alone.
+MEDIAN, MEDIAN_OF_NUMBERS = -1, -2
+
+
+def selected(x: Array, axis: int, rank: int) -> tuple[Array, Array]:
+    """The elements of ``rank`` (from 0, or ``MEDIAN``) in the order along ``axis``, which stays, and the first places where they stand."""
+    index = in_range(_selected_place(x, axis=axis, rank=rank), 0, x.shape[axis] - 1)
+    return take_along(x, index, axis), index
+
+
+def _rank(x: Array, axis: int, rank: int) -> Array:
+    """The rank along ``axis``: of a median, the lower middle of all, or of the numbers, or the first NaN."""
+    n = x.shape[axis]
+    if rank >= 0 or category(x.dtype) < dtypes.FLOATING:
+        return jnp.full([1 if d == axis else s for d, s in enumerate(x.shape)], rank if rank >= 0 else (n - 1) // 2, np.int64)
+    numbers = jnp.sum(~jnp.isnan(x), axis=axis, keepdims=True, dtype=np.int64)
+    if rank == MEDIAN_OF_NUMBERS:
+        return jnp.maximum((numbers - 1) // 2, 0)
+    return jnp.where(numbers < n, numbers, (n - 1) // 2)
+
+
+def _places_by_numpy(axis: int, rank: int) -> Callable[[np.ndarray], np.ndarray]:
+    before = (slice(None),) * axis
+    argmax = functools.partial(np.ndarray.argmax, axis=axis, keepdims=True)
+
+    def element(ordered: np.ndarray, at: int) -> np.ndarray:
+        return ordered[(*before, slice(at, at + 1))]
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        n = x.shape[axis]
+        ordered = x.copy()
+        ordered.sort(axis)  # NaN comes last
+        value = element(ordered, rank if rank >= 0 else (n - 1) // 2)
+        if x.dtype.kind != "f":
+            return argmax(x == value)
+        last = element(ordered, n - 1)
+        if count_nonzero(last != last):
+            missing = x != x
+            if rank < 0:
+                numbers = np.sum(~missing, axis=axis, keepdims=True)
+                middle = (numbers - 1) // 2
+                at = np.maximum(middle, 0) if rank == MEDIAN_OF_NUMBERS else np.where(numbers < n, numbers, (n - 1) // 2)
+                value = np.take_along_axis(ordered, at, axis)
+            return argmax((x == value) | (missing & (value != value)))
+        return argmax(x == value)
+
+    return compute
+
+
+@hosted(_places_by_numpy, ns=60, calls=6, dtypes=REALS, elementwise=False, most=FEW)
+def _selected_place(x: Array, *, axis: int, rank: int) -> Array:
+    return _place_of(x, axis, _rank(x, axis, rank))
+
+
+def _place_of(x: Array, axis: int, rank: Array) -> Array:
+    """The first places of the elements of ``rank`` (from 0; of size 1 along ``axis``) in the order along ``axis``."""
     n = x.shape[axis]
     key = _key32(x) if fewer(n, 2**31) and n >= _COUNTED else None
     if key is None:
@@ -105,8 +160,7 @@ def selected(x: Array, axis: int, rank: Array) -> tuple[Array, Array]:
     else:
         equal = key == _key_of_rank(key, axis, rank)
     place = positions(x, axis)
-    index = jnp.min(jnp.where(equal, place, jnp.full((), n, place.dtype)), axis=axis, keepdims=True)
-    return take_along(x, index, axis), in_range(index.astype(np.int64), 0, n - 1)
+    return jnp.min(jnp.where(equal, place, jnp.full((), n, place.dtype)), axis=axis, keepdims=True).astype(np.int64)
 
 
 def _key_of_rank(key: Array, axis: int, rank: Array) -> Array:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import jax.scipy.special as jsp
+import numpy as np
 
 from . import _cephes
 from ._declare import Array, defvjp, unary
@@ -444,6 +445,24 @@ def airy_ai(input: Array) -> Array:
         tensor([0.5356, 0.3550, 0.1353])
     """
     require_full("airy_ai_cpu", input)
+    return _airy(input)
+
+
+def _by_scipys_airy() -> Callable[[np.ndarray], np.ndarray]:
+    import scipy.special
+
+    airy = scipy.special.airy
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        found = airy(x)[0]
+        endless = np.isinf(x)
+        return np.where(endless, x.dtype.type(np.nan), found) if np.count_nonzero(endless) else found
+
+    return compute
+
+
+@hosted(_by_scipys_airy, ns=150, calls=4)
+def _airy(input: Array) -> Array:
     found = jnp.where(input < -2.09, _airy_wave(input), jnp.where(input < 2.09, _airy_series(input), _airy_decay(input)))
     found = jnp.where(input > 103.892, jnp.zeros((), input.dtype), found)
     return jnp.where(jnp.isinf(input), jnp.asarray(jnp.nan, input.dtype), found)

@@ -15,6 +15,7 @@ from ..errors import broadcast_shapes, canonical_dim
 from . import _loops
 from ._axes import accumulated, category, positions, put_along, to_dtype
 from ._declare import Array, Dtype, Number, defvjp, op, reduction
+from ._hosted import hosted
 from ._numeric import default_float, is_complex, unsupported, wide
 from ._running import running, running_extremum
 
@@ -219,7 +220,17 @@ def logcumsumexp(input: Array, dim: int) -> Array:
     if input.ndim == 0 or input.size == 0:
         return input
     x = wide(input)
-    return to_dtype(_complex_logcumsumexp(x, axis) if is_complex(x) else _real_logcumsumexp(x, axis), input.dtype)
+    return to_dtype(_complex_logcumsumexp(x, axis) if is_complex(x) else _running_logsumexp(x, axis=axis), input.dtype)
+
+
+def _by_numpy(axis: int) -> Callable[[np.ndarray], np.ndarray]:
+    accumulate = np.logaddexp.accumulate
+    return lambda x: accumulate(x, axis, np.float64).astype(x.dtype)  # each step rounds
+
+
+@hosted(_by_numpy, ns=40, calls=2, elementwise=False)
+def _running_logsumexp(x: Array, *, axis: int) -> Array:
+    return _real_logcumsumexp(x, axis)
 
 
 def _real_logcumsumexp(x: Array, axis: int) -> Array:

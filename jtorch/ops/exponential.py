@@ -12,6 +12,7 @@ from jax import lax
 from .. import dtypes
 from . import _complex, _loops
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
+from ._hosted import by_scipy, hosted
 from ._nodes import Made
 from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
 from .indexing import check_fits
@@ -266,6 +267,11 @@ def hypot(input: Array, other: Array) -> Array:
         tensor([ 5., 13.])
     """
     require("hypot_cpu", input)
+    return _hypot(*jnp.broadcast_arrays(input, other))
+
+
+@hosted(lambda: np.hypot, ns=8)
+def _hypot(input: Array, other: Array) -> Array:
     x, y = (v.astype(np.float64) for v in (input, other))
     if input.dtype == np.float64:  # only there do the squares leave the range: a power of two brings them back, and costs no digit
         large = jnp.maximum(jnp.abs(x), jnp.abs(y))
@@ -328,6 +334,7 @@ def exp2(input: Array) -> Array:
     return _exp2(wide(input)).astype(input.dtype)
 
 
+@hosted(by_scipy("exp2"), ns=12)  # exact for whole numbers, which NumPy's is not with every processor
 def _exp2(x: Array) -> Array:
     """By the fraction alone, in [-1/2, 1/2]: XLA's own goes through ``exp(x * log(2))``, whose rounding grows with ``x``."""
     if is_complex(x):
@@ -560,7 +567,12 @@ def logaddexp(input: Array, other: Array) -> Array:
     require("logaddexp_cpu", input, "fc")
     if is_complex(input):
         return _complex_logaddexp(*jnp.broadcast_arrays(input, other))
-    return jnp.logaddexp(wide(input), wide(other)).astype(input.dtype)
+    return _logaddexp(*jnp.broadcast_arrays(wide(input), wide(other))).astype(input.dtype)
+
+
+@hosted(lambda: np.logaddexp, ns=20)
+def _logaddexp(x: Array, y: Array) -> Array:
+    return jnp.logaddexp(x, y)
 
 
 def _complex_logaddexp(x: Array, y: Array) -> Array:
@@ -592,7 +604,12 @@ def logaddexp2(input: Array, other: Array) -> Array:
         tensor([  1., 201.])
     """
     require("logaddexp2_cpu", input)
-    return jnp.logaddexp2(wide(input), wide(other)).astype(input.dtype)
+    return _logaddexp2(*jnp.broadcast_arrays(wide(input), wide(other))).astype(input.dtype)
+
+
+@hosted(lambda: np.logaddexp2, ns=20)
+def _logaddexp2(x: Array, y: Array) -> Array:
+    return jnp.logaddexp2(x, y)
 
 
 def _logaddexp2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
@@ -615,7 +632,12 @@ def xlogy(input: Array | Number, other: Array | Number) -> Array:
         tensor([0.0000, 2.1972])
     """
     require("xlogy_cpu", input)
-    return _times_log(input, other, jnp.log)
+    return _xlogy(*jnp.broadcast_arrays(input, other))
+
+
+@hosted(by_scipy("xlogy"), ns=12)
+def _xlogy(x: Array, y: Array) -> Array:
+    return _times_log(x, y, jnp.log)
 
 
 def _times_log(x: Array, y: Array, log: Any) -> Array:
@@ -644,7 +666,12 @@ def xlog1py(input: Array | Number, other: Array | Number) -> Array:
         tensor([0.0000, 2.1972])
     """
     require("xlog1py_cpu", input)
-    return _times_log(input, other, jnp.log1p)
+    return _xlog1py(*jnp.broadcast_arrays(input, other))
+
+
+@hosted(by_scipy("xlog1py"), ns=16)
+def _xlog1py(x: Array, y: Array) -> Array:
+    return _times_log(x, y, jnp.log1p)
 
 
 def _xlog1py_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:

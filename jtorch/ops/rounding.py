@@ -7,6 +7,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, defvjp, pointwise, unary, without_derivative
+from ._hosted import INTEGERS, hosted
 from ._numeric import is_complex, is_integral, require, wide, zeros_where
 
 
@@ -169,7 +170,7 @@ def gcd(input: Array, other: Array) -> Array:
         tensor([6, 2])
     """
     require("gcd_cpu", input, "i")
-    return jnp.gcd(*jnp.broadcast_arrays(input, other))
+    return _gcd(*jnp.broadcast_arrays(input, other))
 
 
 @pointwise(inplace="both", differentiable=False, aten="lcm")
@@ -190,7 +191,17 @@ def lcm(input: Array, other: Array) -> Array:
         tensor([12, 15])
     """
     require("lcm_cpu", input, "i")
-    return jnp.abs(jnp.lcm(*jnp.broadcast_arrays(input, other)))  # of a product that wrapped around too
+    return jnp.abs(_lcm(*jnp.broadcast_arrays(input, other)))  # of a product that wrapped around too
+
+
+@hosted(lambda: np.gcd, ns=60, dtypes=INTEGERS)
+def _gcd(x: Array, y: Array) -> Array:
+    return jnp.gcd(x, y)
+
+
+@hosted(lambda: np.lcm, ns=60, dtypes=INTEGERS)
+def _lcm(x: Array, y: Array) -> Array:
+    return jnp.lcm(x, y)
 
 
 # ---- steps and neighbours --------------------------------------------------------------------------------------------------------

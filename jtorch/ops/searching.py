@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from .. import dtypes
+from ..engine.host.direct import count_nonzero
 from ._axes import take_along
 from ._declare import Array, Number, guard_range, op
+from ._hosted import FEW, REALS, hosted
 from ._numeric import is_bool, is_complex, scalar_name, unsupported
 from ._order import argsort_along
 from .indexing import fetch
@@ -36,14 +39,53 @@ _OUT_WORDS = (
 )
 
 
+def _by_numpy(right: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    side: Any = "right" if right else "left"
+
+    def compute(boundaries: np.ndarray, values: np.ndarray) -> np.ndarray:
+        last = boundaries[..., -1]
+        if count_nonzero(last != last):  # where NaN stands among the boundaries, the way of the search matters
+            return _bisected(boundaries, values, bool(right))
+        if boundaries.ndim == 1:
+            return boundaries.searchsorted(values, side)
+        n = boundaries.shape[-1]
+        rows = zip(boundaries.reshape(-1, n), values.reshape(-1, values.shape[-1]), strict=True)
+        return np.stack([row.searchsorted(v, side) for row, v in rows]).reshape(values.shape)
+
+    return compute
+
+
+def _bisected(boundaries: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
+    """``_by_bisection`` of NumPy's arrays."""
+    n = boundaries.shape[-1]
+    low = np.zeros(values.shape, np.int64)
+    for k in range(n.bit_length() - 1, -1, -1):
+        following = low + 2**k
+        at = np.minimum(following, n) - 1
+        found = boundaries[at] if boundaries.ndim == 1 else np.take_along_axis(boundaries, at, -1)
+        before = ~(found > values) if right else ~(found >= values)
+        low = np.where(before & (following <= n), following, low)
+    return low
+
+
+@hosted(_by_numpy, ns=60, calls=3, dtypes=REALS, elementwise=False, alike=False, most=FEW)
+def _ranks(boundaries: Array, values: Array, *, right: int) -> Array:
+    return _by_bisection(boundaries, values, bool(right))
+
+
 def ranks(boundaries: Array, values: Array, right: bool) -> Array:
     """Where ``values`` (*A, m) belong in the rows of ``boundaries`` (*A, n), or in ``boundaries`` (n), which are sorted.
 
-    A binary search over all values at once, by steps of falling powers of two: each is one gather. NaN belongs behind everything.
+    NaN belongs behind everything.
     """
-    n = boundaries.shape[-1]
-    if n == 0 or values.size == 0:
+    if boundaries.shape[-1] == 0 or values.size == 0:
         return jnp.zeros(values.shape, np.int64)
+    return _ranks(boundaries, values, right=int(right))
+
+
+def _by_bisection(boundaries: Array, values: Array, right: bool) -> Array:
+    """A binary search over all values at once, by steps of falling powers of two: each is one gather."""
+    n = boundaries.shape[-1]
     dtype = np.int32 if n < 2**30 else np.int64
     low = jnp.zeros(values.shape, dtype)  # that many boundaries are known to come before
     for k in range(n.bit_length() - 1, -1, -1):

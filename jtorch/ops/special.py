@@ -333,10 +333,14 @@ def digamma(input: Array) -> Array:
         tensor([-1.9635, -0.5772,     nan])
     """
     require("digamma", input)
-    x = wide(input)
+    return _digamma(wide(input)).astype(input.dtype)
+
+
+@hosted(by_scipy("psi"), ns=30)
+def _digamma(x: Array) -> Array:
     pole = (x <= 0) & (x == jnp.trunc(x))
     at_pole = jnp.where(x == 0, jnp.copysign(jnp.asarray(jnp.inf, x.dtype), -x), jnp.asarray(jnp.nan, x.dtype))
-    return jnp.where(pole, at_pole, lax.digamma(jnp.where(pole, jnp.ones((), x.dtype), x))).astype(input.dtype)
+    return jnp.where(pole, at_pole, lax.digamma(jnp.where(pole, jnp.ones((), x.dtype), x)))
 
 
 def _trigamma(x: Array) -> Array:

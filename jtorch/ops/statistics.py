@@ -16,7 +16,7 @@ from ._declare import Array, defvjp, guard_range, op, reduction
 from ._kernel import cast
 from ._matrix import product
 from ._numeric import default_float, is_complex, quotient, unsupported, wide
-from ._order import selected, sort_along
+from ._order import MEDIAN, MEDIAN_OF_NUMBERS, selected, sort_along
 from .reductions import shared_grad
 
 # ---- variance --------------------------------------------------------------------------------------------------------------------
@@ -156,29 +156,18 @@ def _ordered(name: str, input: Array, *, bool_too: bool = False) -> None:
         raise unsupported(name, input)
 
 
-def _median_place(x: Array, axis: int, ignore_nan: bool) -> Array:
-    """The lower middle's place in sorted order, counting only numbers if ``ignore_nan``, else the first NaN's if there is one."""
-    n = x.shape[axis]
-    if category(x.dtype) < dtypes.FLOATING:
-        return jnp.full([1 if d == axis else s for d, s in enumerate(x.shape)], (n - 1) // 2, np.int64)
-    numbers = jnp.sum(~jnp.isnan(x), axis=axis, keepdims=True, dtype=np.int64)
-    if ignore_nan:
-        return jnp.maximum((numbers - 1) // 2, 0)
-    return jnp.where(numbers < n, numbers, (n - 1) // 2)
-
-
 def _median_whole(input: Array, ignore_nan: bool) -> Array:
     if input.size == 0 and not is_complex(input):
         return cast(jnp.full((), np.nan, np.float64), input.dtype)
     _ordered("median_cpu", input)
     x = lax.reshape(input, (input.size,))
-    return lax.reshape(selected(x, 0, _median_place(x, 0, ignore_nan))[0], ())
+    return lax.reshape(selected(x, 0, MEDIAN_OF_NUMBERS if ignore_nan else MEDIAN)[0], ())
 
 
 def _median_along(name: str, input: Array, dim: int, keepdim: bool, ignore_nan: bool) -> tuple[Array, Array]:
     x, axis = one_dim(input, dim, name)
     _ordered("median_out", input)
-    found = selected(x, axis, _median_place(x, axis, ignore_nan))
+    found = selected(x, axis, MEDIAN_OF_NUMBERS if ignore_nan else MEDIAN)
     return tuple([squeezed(a, axis, input.ndim, keepdim) for a in found])  # type: ignore[return-value]
 
 
@@ -264,8 +253,7 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
     if not 1 <= k <= x.shape[axis]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
     _ordered("kthvalue_cpu", input)
-    rank = jnp.full([1 if d == axis else n for d, n in enumerate(x.shape)], k - 1, np.int64)
-    return tuple([squeezed(a, axis, input.ndim, keepdim) for a in selected(x, axis, rank)])  # type: ignore[return-value]
+    return tuple([squeezed(a, axis, input.ndim, keepdim) for a in selected(x, axis, k - 1)])  # type: ignore[return-value]
 
 
 @reduction(

@@ -15,7 +15,20 @@ from jtorch.engine import values
 from jtorch.engine.host import recipes
 from jtorch.engine.host.rules import Equation, load
 from jtorch.engine.host.staging import stage
-from jtorch.ops import _arcs, _order, _remainder, _sincos, bessel, pointwise, reductions, special
+from jtorch.ops import (
+    _arcs,
+    _order,
+    _remainder,
+    _sincos,
+    bessel,
+    cumulative,
+    exponential,
+    pointwise,
+    reductions,
+    rounding,
+    searching,
+    special,
+)
 
 #: The function, units in the last place by which the two may differ, and where it is compared.
 WIDE, UNIT, INSIDE, MIDDLE = (-1e6, 1e6), (-1.0, 1.0), (0.001, 0.999), (-8.0, 12.0)
@@ -27,6 +40,10 @@ CASES: dict[str, tuple[Callable[..., Any], float, tuple[float, float], int]] = {
     "arcsin": (_arcs.asin, 3, UNIT, 1),
     "arccos": (_arcs.acos, 3, UNIT, 1),
     "arctan2": (_arcs.atan2, 4, WIDE, 2),
+    "exp2": (exponential._exp2, 4, (-120.0, 120.0), 1),
+    "hypot": (exponential._hypot, 2, WIDE, 2),
+    "xlogy": (exponential._xlogy, 4, (0.001, 1e6), 2),
+    "xlog1py": (exponential._xlog1py, 300, (-0.9, 1e6), 2),
     "entr": (special.entr, 3, (-1.0, 9.0), 1),
     "ndtri": (special.ndtri, 6, INSIDE, 1),
     "k0e": (bessel.scaled_modified_bessel_k0, 16, (0.01, 90.0), 1),
@@ -38,6 +55,8 @@ ABSOLUTE: dict[str, tuple[Callable[..., Any], float, tuple[float, float]]] = {
     "log_ndtr": (special.log_ndtr, 2e-5, (-9.0, 9.0)),
     "j0": (bessel.bessel_j0, 1e-6, (-30.0, 30.0)),
     "j1": (bessel.bessel_j1, 1e-6, (-30.0, 30.0)),
+    "digamma": (special._digamma, 4e-5, (0.1, 60.0)),
+    "airy_ai": (bessel._airy, 2e-5, (-15.0, 15.0)),
     "y0": (bessel.bessel_y0, 2e-6, (0.1, 30.0)),
     "y1": (bessel.bessel_y1, 2e-5, (0.1, 30.0)),
     "k0": (bessel.modified_bessel_k0, 2e-5, (0.01, 20.0)),
@@ -181,3 +200,79 @@ def test_incomplete_gamma_functions_of_ordinary_numbers() -> None:
     for _ in range(8):
         assert torch.igamma(a, x).tolist() == pytest.approx([0.8427008, 0.5939942], rel=1e-5)
         assert torch.igammac(a, torch.tensor([0.0, float("inf")])).tolist() == [1.0, 0.0]
+
+
+@DTYPES
+@pytest.mark.parametrize("f", [exponential._logaddexp, exponential._logaddexp2])
+def test_logarithms_of_sums(f: Callable[..., Any], dtype: Any) -> None:
+    rng = np.random.default_rng(5)
+    by_xla, on_host = both(f, [rng.uniform(-20, 20, 500).astype(dtype), rng.uniform(-20, 20, 500).astype(dtype)])
+    np.testing.assert_allclose(on_host, by_xla, rtol=4 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).eps)  # near zero they cancel
+
+
+SPECIAL_NUMBERS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, -2.0, 3.0, 1e30, 300.0, -300.0, 0.25]
+
+
+@DTYPES
+@pytest.mark.parametrize(
+    "name", ["_exp2", "_hypot", "_logaddexp", "_logaddexp2", "_xlogy", "_xlog1py", "_digamma", "_airy"]
+)
+def test_limits_are_those_of_the_formulas(name: str, dtype: Any) -> None:
+    home = {"_digamma": special, "_airy": bessel}.get(name, exponential)
+    x = np.array(SPECIAL_NUMBERS, dtype)
+    if name in ("_exp2", "_digamma", "_airy"):
+        operands = [x]
+    else:
+        operands = [np.repeat(x, x.size), np.tile(x, x.size)]
+    by_xla, on_host = both(getattr(home, name), operands)
+    if name == "_airy":  # far from zero the formula has no digit of the angle
+        operands[0][np.abs(operands[0]) > 100] = 1
+        by_xla, on_host = both(getattr(home, name), operands)
+    np.testing.assert_allclose(on_host, by_xla, rtol=3e-5, atol=1e-7 if name == "_logaddexp2" else 1e-37)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32])
+def test_divisors_and_multiples(dtype: Any) -> None:
+    info = np.iinfo(dtype)
+    x = np.array([0, 1, 2, 12, 18, 35, 100, info.max, info.max - 1, *([-1, -12, info.min + 1] if info.min else [])], dtype)
+    for f in (rounding._gcd, rounding._lcm):
+        by_xla, on_host = both(f, [np.repeat(x, x.size), np.tile(x, x.size)])
+        assert on_host.dtype == dtype
+        np.testing.assert_array_equal(on_host, by_xla)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("right", [0, 1])
+def test_places_in_sorted_rows(dtype: Any, right: int) -> None:
+    rng = np.random.default_rng(2)
+    rows, values = np.sort(rng.integers(-5, 5, (3, 7)), -1).astype(dtype), rng.integers(-7, 7, (3, 11)).astype(dtype)
+    if dtype is not np.int64:
+        rows[0, -2:], values[0, :3] = np.nan, [np.nan, np.inf, -np.inf]
+        rows[1, 0], rows[1][rows[1] == 0], values[1, :2] = -np.inf, -0.0, [0.0, -0.0]
+    for boundaries, x in ((rows, values), (rows[0], values), (rows[0], values[0])):
+        by_xla, on_host = both(lambda a, b: searching._ranks(a, b, right=right), [boundaries, x])
+        np.testing.assert_array_equal(on_host, by_xla)
+
+
+@DTYPES
+def test_running_sums_of_exponentials(dtype: Any) -> None:
+    x = np.random.default_rng(1).uniform(-30, 30, (4, 9)).astype(dtype)
+    x[0, 3], x[1, 4], x[2, :3], x[3, 5] = np.inf, np.nan, -np.inf, -np.inf
+    for axis in (0, 1):
+        by_xla, on_host = both(lambda a, axis=axis: cumulative._running_logsumexp(a, axis=axis), [x])
+        assert on_host.dtype == dtype
+        np.testing.assert_allclose(on_host, by_xla, rtol=20 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint8])
+def test_places_of_ranks(dtype: Any) -> None:
+    x = np.random.default_rng(4).integers(0, 5, (5, 6)).astype(dtype)
+    if dtype in (np.float32, np.float64):
+        x[0, 1] = x[1, 2] = x[1, 4] = np.nan
+        x[2] = np.nan
+        x[3, :3] = [-0.0, 0.0, -np.inf]
+    for axis in (0, 1):
+        for rank in (0, 2, x.shape[axis] - 1, _order.MEDIAN, _order.MEDIAN_OF_NUMBERS):
+            by_xla, on_host = both(lambda a, axis=axis, rank=rank: _order._selected_place(a, axis=axis, rank=rank), [x])
+            assert on_host.dtype == np.int64
+            np.testing.assert_array_equal(on_host, by_xla)
