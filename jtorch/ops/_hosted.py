@@ -18,7 +18,8 @@ from ._sizes import fewer
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 #: The real numbers that are NumPy's own, but for halves.
-REALS = (*_FLOATS, *[np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)])
+WHOLE = tuple([np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)])
+REALS = (*_FLOATS, *WHOLE)
 #: Sorting more elements than this is faster as the formula does it.
 FEW = 1 << 12
 
@@ -31,6 +32,9 @@ def hosted(
     dtypes: tuple[np.dtype, ...] = _FLOATS,
     elementwise: bool = True,
     most: int | None = None,
+    kept: bool = False,
+    keeps: bool | None = None,
+    linear: Callable[..., Array] | None = None,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Decorator of a formula on JAX arrays of one dtype and shape: on the host what ``make`` gives computes it.
 
@@ -41,8 +45,11 @@ def hosted(
         make: called when the first kernel with it is staged, so that SciPy is not loaded before. NumPy is silent while what it gives runs.
             The formula's keyword arguments, which must be numbers, are given to it.
         ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see ``rules.by_elements``).
-        elementwise: that it computes element by element, and keeps shape and dtype; otherwise it gives integers.
+        elementwise: that it computes element by element.
+        keeps: that it keeps shape and dtype, as what is elementwise does.
+        linear: the same in another formulation, whose derivative is the better one, for what is linear.
         most: larger operands are left to the formula.
+        kept: that XLA's code for the formula takes longer than what ``make`` gives, however large the operands are.
     """
 
     def declare(formula: Callable[..., Array]) -> Callable[..., Array]:
@@ -50,7 +57,7 @@ def hosted(
         primitive.def_impl(lambda *operands, **params: jax.jit(functools.partial(formula, **params))(*operands))
 
         def described(*avals: Any, **params: Any) -> Any:
-            if elementwise:
+            if elementwise if keeps is None else keeps:
                 return jax.core.ShapedArray(avals[0].shape, avals[0].dtype)
             found = jax.eval_shape(functools.partial(formula, **params), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals])
             return jax.core.ShapedArray(found.shape, found.dtype)
@@ -65,10 +72,12 @@ def hosted(
             return primitive.bind(*moved, **params), 0
 
         def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-            if not elementwise:  # places and orders
+            if described(*primals, **params).dtype.kind in "iub":  # places and orders
                 found = primitive.bind(*primals, **params)
                 return found, ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))
             whole = tuple([ad.instantiate_zeros(t) for t in tangents])
+            if linear is not None:
+                return primitive.bind(*primals, **params), linear(*whole, **params)
             return jax.jvp(functools.partial(formula, **params), tuple(primals), whole)
 
         primitive.def_abstract_eval(described)
@@ -76,7 +85,7 @@ def hosted(
         batching.primitive_batchers[primitive] = batched
         ad.primitive_jvps[primitive] = jvp
 
-        @rule(primitive.name, cost=by_elements(ns, None, calls), broadcasts=elementwise)
+        @rule(primitive.name, cost=by_elements(ns, None, calls), broadcasts=elementwise, kept=kept)
         def _(e: Equation) -> Compute:
             return make(**e.params)
 
