@@ -63,6 +63,8 @@ PATIENCE = 2.0
 HEAD_START = 0.25
 #: How much of the work on arrays a compiled kernel saves, and a compiled trace, which keeps less in memory between ops.
 SAVED, SAVED_TRACE = 0.3, 0.6
+#: How much of the work that NumPy does faster (``Rule.kept``) counts as lost in what is compiled.
+LOST = 0.5
 
 #: Where nothing runs on the host, seconds that compiling what came twice may take: at all, for each time that something ran, and of which
 #: one program may take no more than so many.
@@ -102,7 +104,8 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         shapes.run, shapes.on_host = values.alone or compiled_alone(call, avals, shapes), False
     else:
         calls = CALL * len(program.steps)
-        shapes.estimate = Estimate(calls, max(0.0, program.cost - calls), len(program.steps))
+        work = max(0.0, program.cost - program.kept - calls) - LOST * program.kept
+        shapes.estimate = Estimate(calls, work, len(program.steps))
         shapes.run = _runner(call, avals, shapes, program)
     call.last = None
 
@@ -326,4 +329,3 @@ def moved(array: np.ndarray, place: Any) -> Any:
             sharding = _places[place] = jax.sharding.SingleDeviceSharding(place)
         return _put(jax.core.ShapedArray(array.shape, array.dtype), sharding, [array], [place], True)
     return jax.device_put(array, place)
-

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import jtorch as torch
 from jtorch.utils import _pytree as pytree
 
-from . import _pytree as fx_pytree
 from ._code import CodeGen, Namespace, PythonCode, snake_case
 from .node import Argument, Node, Target, _get_qualified_name, _type_repr, map_arg
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from jtorch import nn
 
-from ._symbolic_trace import Tracer
 from . import traceback as fx_traceback
+from ._symbolic_trace import Tracer
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_aggregate, map_arg

@@ -33,6 +33,9 @@ def hosted(
     elementwise: bool = True,
     alike: bool = True,
     most: int | None = None,
+    kept: bool = False,
+    keeps: bool | None = None,
+    linear: Callable[..., Array] | None = None,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Decorator of a formula on JAX arrays of one dtype and shape: on the host what ``make`` gives computes it.
 
@@ -43,9 +46,12 @@ def hosted(
         make: called when the first kernel with it is staged, so that SciPy is not loaded before. NumPy is silent while what it gives runs.
             The formula's keyword arguments, which must be numbers, are given to it.
         ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see ``rules.by_elements``).
-        elementwise: that it computes element by element, and keeps shape and dtype.
+        elementwise: that it computes element by element.
         alike: that the operands must have one shape.
+        keeps: that it keeps shape and dtype, as what is elementwise does.
+        linear: the same in another formulation, whose derivative is the better one, for what is linear.
         most: larger operands are left to the formula.
+        kept: that XLA's code for the formula takes longer than what ``make`` gives, however large the operands are.
     """
 
     def declare(formula: Callable[..., Array]) -> Callable[..., Array]:
@@ -53,7 +59,7 @@ def hosted(
         primitive.def_impl(lambda *operands, **params: jax.jit(functools.partial(formula, **params))(*operands))
 
         def described(*avals: Any, **params: Any) -> Any:
-            if elementwise:
+            if elementwise if keeps is None else keeps:
                 return jax.core.ShapedArray(avals[0].shape, avals[0].dtype)
             found = jax.eval_shape(functools.partial(formula, **params), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals])
             return jax.core.ShapedArray(found.shape, found.dtype)
@@ -68,10 +74,12 @@ def hosted(
             return primitive.bind(*moved, **params), 0
 
         def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-            if not elementwise and not jnp.issubdtype(described(*primals, **params).dtype, jnp.inexact):  # places and orders
+            if described(*primals, **params).dtype.kind in "iub":  # places and orders
                 found = primitive.bind(*primals, **params)
                 return found, ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))
             whole = tuple([ad.instantiate_zeros(t) for t in tangents])
+            if linear is not None:
+                return primitive.bind(*primals, **params), linear(*whole, **params)
             return jax.jvp(functools.partial(formula, **params), tuple(primals), whole)
 
         primitive.def_abstract_eval(described)
@@ -79,7 +87,7 @@ def hosted(
         batching.primitive_batchers[primitive] = batched
         ad.primitive_jvps[primitive] = jvp
 
-        @rule(primitive.name, cost=by_elements(ns, None, calls), broadcasts=elementwise)
+        @rule(primitive.name, cost=by_elements(ns, None, calls), broadcasts=elementwise, kept=kept)
         def _(e: Equation) -> Compute:
             return make(**e.params)
 

@@ -17,6 +17,7 @@ from jax import lax
 
 from . import _loops
 from ._declare import Array
+from ._hosted import INTEGERS, hosted
 
 #: Smaller arrays are scanned by XLA: there is nothing to gain.
 SMALLEST = 4096
@@ -32,6 +33,26 @@ def running(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], t
     Shapes: (*) -> (*).
     """
 
+    if total is not None and axis == x.ndim - 1 and x.dtype in INTEGERS and type(x.size) is int and x.size >= SMALLEST:
+        return _along_rows(x, product=int(combine is lax.mul), reverse=int(reverse))
+    return _running(x, axis, combine, scan, total, reverse)
+
+
+def _by_numpy(product: int, reverse: int) -> Callable[[np.ndarray], np.ndarray]:
+    accumulate = (np.multiply if product else np.add).accumulate
+    if reverse:
+        return lambda x: accumulate(x[..., ::-1], -1, x.dtype)[..., ::-1]
+    return lambda x: accumulate(x, -1, x.dtype)
+
+
+@hosted(_by_numpy, ns=1.0, calls=2, dtypes=INTEGERS, elementwise=False, keeps=True, kept=True)
+def _along_rows(x: Array, *, product: int, reverse: int) -> Array:
+    """Running sums, or products, of integers along the last dimension: a fifth of the time of XLA's, which turns the array around twice."""
+    combine, scan, total = (lax.mul, lax.cumprod, jnp.prod) if product else (lax.add, lax.cumsum, jnp.sum)
+    return _running(x, x.ndim - 1, combine, scan, total, bool(reverse))
+
+
+def _running(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], total: Any, reverse: bool) -> Array:
     def by_xla(x: Array) -> Array:
         return scan(x, axis=axis, reverse=reverse)
 
@@ -57,10 +78,12 @@ def _by_rows(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], 
     columns = rows.shape[1]
     first = None
     blocks = 1
+    if total is not None:
+        neutral = total(jnp.zeros(0, x.dtype), axis=0, dtype=x.dtype)
+        first = jnp.full(columns, neutral, np.dtype(np.float64) if accurate else x.dtype)
     if total is not None and columns < COLUMNS:
         blocks = min(-(-COLUMNS * 4 // columns), n // 8)
         length = -(-n // blocks)
-        neutral = total(jnp.zeros(0, x.dtype), axis=0, dtype=x.dtype)
         rest = jnp.full((length * blocks - n, columns), neutral, x.dtype)
         rows = jnp.concatenate([rest, rows] if reverse else [rows, rest])
         rows = rows.reshape(blocks, length, columns).swapaxes(0, 1).reshape(length, -1)
@@ -80,6 +103,8 @@ def _by_rows(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], 
 
 def _loop(rows: Array, combine: Combine, first: Array | None, reverse: bool, accurate: bool) -> Array:
     n = rows.shape[0]
+    # Memory of its own, that nothing is copied into first: XLA would merge that copy with what turns the array around, and do both slowly.
+    empty = jnp.zeros(rows.shape, rows.dtype)
 
     def wide(row: Array) -> Array:
         return row.astype(np.float64) if accurate else row
@@ -91,8 +116,9 @@ def _loop(rows: Array, combine: Combine, first: Array | None, reverse: bool, acc
         return accumulated, lax.dynamic_update_index_in_dim(out, accumulated.astype(rows.dtype), place, 0)
 
     if first is None:
-        return _loops.fori_loop(1, n, step, (wide(rows[-1 if reverse else 0]), rows))[1]
-    return _loops.fori_loop(0, n, step, (first, rows))[1]
+        start = rows[-1 if reverse else 0]
+        return _loops.fori_loop(1, n, step, (wide(start), lax.dynamic_update_index_in_dim(empty, start, n - 1 if reverse else 0, 0)))[1]
+    return _loops.fori_loop(0, n, step, (first, empty))[1]
 
 
 def running_extremum(x: Array, axis: int, beats: Combine, elsewhere: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:

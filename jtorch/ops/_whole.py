@@ -1,8 +1,8 @@
 """Products of matrices of integers on the CPU, by way of float64.
 
-XLA and NumPy multiply matrices of integers with plain loops (but for XLA's of int32), 40 times slower than those of floats. Sums of products
-that stay below 2**53 are exact in float64. Whether they do, the operands' largest elements tell; where they do not, numbers of 64 bits are
-taken apart into limbs, whose products do.
+XLA and NumPy multiply matrices of integers with plain loops (but for XLA's of int32), 40 times slower than those of floats. Sums of
+products that stay within 2**53 are exact in float64. Whether they do, the operands' largest elements tell; where they do not, numbers of
+64 bits are taken apart into limbs, whose products do.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ def whole_product(product: Product, a: Array, b: Array, terms: int, results: int
     dtype = a.dtype
     if b.dtype != dtype or type(terms) is not int or type(results) is not int or terms * results < FEW:
         return product(a, b)
-    bits = 8 * dtype.itemsize - (dtype.kind == "i")
+    signed = np.dtype(f"i{dtype.itemsize}")  # modulo the size it is the same, and a bit less
+    bits = 8 * dtype.itemsize - 1
     sums = math.ceil(math.log2(terms))
 
     def through(kind: type) -> Product:
-        return lambda a, b: product(a.astype(kind), b.astype(kind)).astype(np.int64).astype(dtype)
+        return lambda a, b: product(a.astype(signed).astype(kind), b.astype(signed).astype(kind)).astype(np.int64).astype(dtype)
 
     def by_float(a: Array, b: Array) -> Array:
         if 2 * bits + sums <= _EXACT32:

@@ -78,6 +78,14 @@ def test_small_kernels_stay(monkeypatch: pytest.MonkeyPatch) -> None:
         assert {type(array(torch.sub(x, x))) for _ in range(100)} == {np.ndarray}
 
 
+def test_what_numpy_does_faster_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling(monkeypatch, KERNEL=1e-4, EQUATION=0.0)
+    x = torch.arange(90_000).reshape(300, 300) % 37
+    with execution("immediate"):
+        assert {type(array(torch.cumsum(x, 1))) for _ in range(30)} == {np.ndarray}
+        assert np.ndarray is not type([array(torch.bitwise_not(x) * x) for _ in range(60)][-1])  # as other large kernels do not
+
+
 def test_traces_are_compiled_once_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     compiling(monkeypatch, TRACE=2e-3, TRACE_OP=0.0, KERNEL=1e9, LAUNCH_TRACE=15e-6)
     x = torch.linspace(0, 1, 77)

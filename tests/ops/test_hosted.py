@@ -19,10 +19,12 @@ from jtorch.ops import (
     _arcs,
     _order,
     _remainder,
+    _running,
     _sincos,
     bessel,
     cumulative,
     exponential,
+    padding,
     pointwise,
     reductions,
     rounding,
@@ -165,6 +167,58 @@ def test_orders_and_places(dtype: str, axis: int, flag: bool) -> None:
     by_xla, on_host = both(lambda a: reductions._place(a, axis=axis, largest=flag), [x])
     assert np.array_equal(by_xla, on_host)
     assert (on_host.dtype, on_host.shape) == (np.int64, by_xla.shape)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint64", "uint8", "int32"])
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("descending", [False, True])
+def test_orders_of_many(dtype: str, wide: bool, axis: int, descending: bool) -> None:
+    rng = np.random.default_rng(3)
+    if dtype[0] == "f":
+        x = np.round(rng.standard_normal((70, 90)) * 5).astype(dtype) * np.dtype(dtype).type(0.1 if wide else 1)
+        x[rng.random(x.shape) < 0.1] = np.nan
+        x[0, :4] = np.inf, -np.inf, -0.0, -np.nan
+        rank = np.where(np.isnan(x), np.inf, x), np.isnan(x)
+    else:
+        ends = np.iinfo(dtype)
+        x = rng.integers(ends.min if wide else 3, ends.max if wide else 40, (70, 90), dtype, endpoint=True)
+        x[3], x[0, :2] = x[4], (ends.min, ends.max) if wide else (3, 3)
+        rank = (x,)
+    if descending:
+        rank = tuple([~r if r.dtype.kind in "bui" else -r for r in rank])
+    place = np.broadcast_to(np.arange(x.shape[axis]).reshape([-1 if d == axis else 1 for d in range(2)]), x.shape)
+    wanted = np.lexsort((place, *rank), axis=axis)
+    by_xla, on_host = both(lambda a: _order._stable_order(a, axis=axis, descending=descending), [x])
+    assert np.array_equal(by_xla, wanted)
+    assert np.array_equal(on_host, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "int32"])
+@pytest.mark.parametrize("flags", [(0, 0), (0, 1), (1, 0)])
+def test_running_sums_and_products(dtype: str, flags: tuple[int, int]) -> None:
+    x = np.random.default_rng(1).integers(0, 100, (40, 200), dtype)
+    product, reverse = flags
+    by_xla, on_host = both(lambda a: _running._along_rows(a, product=product, reverse=reverse), [x])
+    assert by_xla.dtype == on_host.dtype == dtype
+    assert np.array_equal(by_xla, on_host)
+
+
+@pytest.mark.parametrize("pairs", [((1, 2),), ((3, 0), (0, 7)), ((4, 5), (1, 0), (2, 3)), ((0, 0), (2, 2))])
+@pytest.mark.parametrize("reflect", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_mirrored_edges(pairs: tuple[tuple[int, int], ...], reflect: int, dtype: str) -> None:
+    x = np.random.default_rng(1).integers(0, 100, (3, 9, 10, 11)).astype(dtype)
+    wanted = np.pad(x, [*[(0, 0)] * (4 - len(pairs)), *pairs[::-1]], "reflect" if reflect else "edge")
+    for found in both(lambda a: padding._at_once(a, pairs=pairs, reflect=reflect), [x]):
+        assert np.array_equal(found, wanted)
+    if dtype == "float32":
+        slopes = [
+            jax.grad(lambda a, f=f: (f(a, pairs=pairs, reflect=reflect) ** 2).sum())(x) for f in (padding._at_once, padding._step_by_step)
+        ]
+        assert np.array_equal(*slopes)
+        text = str(jax.make_jaxpr(jax.grad(lambda a: (padding._at_once(a, pairs=pairs, reflect=reflect)).sum()))(x))
+        assert "scatter" not in text  # which takes four times as long as adding up slices
 
 
 @DTYPES

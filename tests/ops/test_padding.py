@@ -21,6 +21,19 @@ def test_modes_follow_numpy(mode: str, shape: tuple[int, ...], pad: tuple[int, .
     np.testing.assert_array_equal(F.pad(x, pad, mode).numpy(), np.pad(x.numpy(), pairs, NUMPY_MODE[mode]))
 
 
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_many_elements(mode: str) -> None:
+    x = torch.arange(3.0 * 80 * 90).reshape(3, 80, 90).requires_grad_()
+    wanted = np.pad(x.detach().numpy(), ((0, 0), (4, 0), (2, 79)), NUMPY_MODE[mode])
+    made = F.pad(x, (2, 79, 4, 0), mode)
+    np.testing.assert_array_equal(made.detach().numpy(), wanted)
+    weight = torch.arange(float(wanted.size)).reshape(wanted.shape) % 7
+    (made * weight).sum().backward()
+    places = np.pad(np.arange(x.numel()).reshape(x.shape), ((0, 0), (4, 0), (2, 79)), NUMPY_MODE[mode])
+    np.testing.assert_array_equal(x.grad.numpy().reshape(-1), np.bincount(places.reshape(-1), weight.numpy().reshape(-1)))
+    np.testing.assert_array_equal(torch.vmap(lambda a: F.pad(a, (2, 79), mode))(x).detach().numpy(), wanted[:, 4:])
+
+
 def test_constant_pads_and_crops() -> None:
     x = torch.tensor([[1, 2, 3]])
     assert F.pad(x, (1, -1), value=9).tolist() == [[9, 1, 2]]

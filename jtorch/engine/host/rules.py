@@ -48,12 +48,14 @@ class Rule(NamedTuple):
         cost: ``cost(equation)``: about how many seconds a call takes. A constant of the rule, not a measurement: tiers are chosen by it.
         broadcasts: that what ``make`` returns broadcasts its operands as ufuncs do.
         quiet: that it moves numbers but computes none, so that NumPy has nothing to complain of.
+        kept: that XLA's code takes longer, so that compiling it is a loss.
     """
 
     make: Callable[[Equation], Compute | None]
     cost: Callable[[Equation], float]
     broadcasts: bool
     quiet: bool = False
+    kept: bool = False
 
 
 class Reordered(NamedTuple):
@@ -121,6 +123,7 @@ def rule(
     weight: float = 1.0,
     broadcasts: bool = False,
     quiet: bool = False,
+    kept: bool = False,
 ) -> Any:
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
@@ -132,7 +135,7 @@ def rule(
 
     def declare(make: Callable[[Equation], Compute | None]) -> Callable[[Equation], Compute | None]:
         for name in names:
-            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, quiet)
+            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, quiet, kept)
         return make
 
     return declare

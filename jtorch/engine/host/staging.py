@@ -29,18 +29,20 @@ class Program:
 
     Attributes:
         cost: about how many seconds a run takes, by the constants of the rules.
+        kept: how many of them go into what XLA would not do faster.
         steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
         specs: shape and dtype of each value.
         quiet: the (first) results of steps in which NumPy has nothing to complain of.
     """
 
-    __slots__ = ("cost", "given", "outs", "quiet", "run", "runs", "specs", "steps", "template")
+    __slots__ = ("cost", "given", "kept", "outs", "quiet", "run", "runs", "specs", "steps", "template")
 
     def __init__(
         self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float, specs: list[Any], quiet: set[int]
     ) -> None:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
         self.specs, self.quiet = specs, quiet
+        self.kept = 0.0
         self.runs = 0
         self.run: Callable[..., list[Any]] = self._walk
 
@@ -117,7 +119,7 @@ class _Stager:
         self.specs: list[Any] = [*recipe.ins, *[specs[-1 - k] for k in range(more)]]
         self.template: list[Any] = list(recipe.constants)
         self.steps: list[list[Any]] = []
-        self.cost = 0.0
+        self.cost = self.kept = 0.0
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
         self.quiet: set[int] = set()
         self.broadcasts: dict[int, tuple[int, Equation]] = {}  # results that only repeat others, by what makes them
@@ -151,6 +153,8 @@ class _Stager:
         self.template += [None] * len(s.outs)
         at.update(zip(numbers, outs, strict=True))
         self.cost += cost
+        if rule.kept:
+            self.kept += cost
         self.steps.append([compute, tuple([at[i] for i in ins]), tuple(outs) if s.several else outs[0], ()])
         self.broadcasting.append(rule.broadcasts)
         if rule.quiet and outs:
@@ -239,7 +243,9 @@ def stage(what: Any) -> Program:
     stager.bare_numbers(steps)
     sizes = [a.size * a.dtype.itemsize for a in stager.specs]
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
-    return Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost, stager.specs, stager.quiet)
+    program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost, stager.specs, stager.quiet)
+    program.kept = stager.kept
+    return program
 
 
 def _needed(steps: list[list[Any]], outs: Sequence[int]) -> list[list[Any]]:
