@@ -16,6 +16,8 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = {
     "accelerators.md": 1, "export.md": 9, "extending.md": 34, "profiling.md": 7, "quantization.md": 3, "tour.md": 12, "with-jax.md": 10,
 }  # fmt: skip
+#: Pages whose blocks need several processes: ``tests/distributed/programs/pages.py`` runs them.
+WORLDS = {"dtensor.md", "processes.md", "sharded-training.md"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -60,7 +62,9 @@ def test_the_page_runs(page):
 
 def test_every_page_with_blocks_is_run():
     with_blocks = {file.name for file in DOCS.glob("*.md") if BLOCK.search(file.read_text())}
-    assert with_blocks == set(PAGES)
+    assert with_blocks == set(PAGES) | WORLDS
+    worlds = (DOCS.parent / "tests" / "distributed" / "programs" / "pages.py").read_text()
+    assert all(f'read("{page}"' in worlds for page in WORLDS)
 
 
 @pytest.mark.parametrize("source", [">>> 1 + 1\n3", ">>> 1 / 0\nTraceback (most recent call last):\nTypeError: no", ">>> undefined"])

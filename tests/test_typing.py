@@ -29,12 +29,21 @@ def project(tmp_path_factory):
     assert "wrote" in run("-m", "jtorch", "typings", cwd=folder)
     for program in PROGRAMS.glob("*.py"):
         (folder / program.name).write_text(program.read_text())
+    (folder / "page.py").write_text("\n".join(["import torch", "from torch import nn", *page_lines()]))
     (folder / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{ROOT}"], "pythonVersion": "3.11"}}')
     return folder
 
 
 def lines_that_say_wrong():
     return {n for n, line in enumerate((PROGRAMS / "mistakes.py").read_text().splitlines(), 1) if "# wrong" in line}
+
+
+def page_lines():
+    """The mistakes that the page shows, each with what pyright says of it."""
+    text = (ROOT / "docs" / "typing.md").read_text()
+    found = re.search(r"(?:^    .*# .*\n|^    x = .*\n)+", text[text.index("    x = torch.rand") :], re.MULTILINE)
+    assert found is not None
+    return [line.removeprefix("    ") for line in found[0].splitlines()]
 
 
 def reported(output: str, program: str) -> set[int]:
@@ -54,8 +63,14 @@ def test_the_ordinary_program_runs(tmp_path):
 
 def test_pyright(project):
     pytest.importorskip("pyright")
-    output = run("-m", "pyright", "--pythonpath", sys.executable, "ordinary.py", "mistakes.py", cwd=project)
+    output = run("-m", "pyright", "--pythonpath", sys.executable, "ordinary.py", "mistakes.py", "page.py", cwd=project)
     assert "errors, " in output
+    lines = page_lines()
+    assert len(lines) >= 6
+    for number, line in enumerate(lines, 3):
+        told = re.findall(rf"page\.py:{number}:\d+ - error: (.*)", output)
+        comment = line.partition("# ")[2]
+        assert bool(told) == bool(comment) and all(comment in t for t in told[:1]), (line, told)
     assert reported(output, "ordinary.py") == set(), output
     assert reported(output, "mistakes.py") == lines_that_say_wrong(), output
 

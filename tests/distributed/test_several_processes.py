@@ -29,3 +29,8 @@ def test_dtensor(name: str) -> None:
 @pytest.mark.parametrize("name", cases("sharded_states"))
 def test_sharded_states(name: str) -> None:
     check("sharded_states", 4, name)
+
+
+@pytest.mark.parametrize("name", cases("pages"))
+def test_pages(name: str) -> None:
+    check("pages", 4, name)
