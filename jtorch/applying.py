@@ -285,7 +285,8 @@ def write_out(
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         fields = getattr(result, "_fields", ("",) * len(result))
-        written = [write_out(r, o, name, operands, whole, field, facts, asked, recorded) for r, o, field in zip(result, out, fields, strict=True)]
+        named = zip(result, out, fields, strict=True)
+        written = [write_out(r, o, name, operands, whole, field, facts, asked, recorded) for r, o, field in named]
         return getattr(type(result), "_written", type(result))(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")

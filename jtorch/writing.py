@@ -30,9 +30,9 @@ def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
     With a function's name as ``idempotent``, such writes are warned of, as deprecated; None says that it is an ``out=``.
     """
     al = t._al
-    if (t._ver if al is None else al.counter.n) < 0 and not MODE.inference:
-        if t._writes < DETACHED or (al is not None and al.base is not None):
-            raise RuntimeError(INFERENCE)
+    count = t._ver if al is None else al.counter.n
+    if count < 0 and not MODE.inference and (count < DETACHED or (al is not None and al.base is not None)):
+        raise RuntimeError(INFERENCE)
     if BIRTHS and idempotent is not None and MODE.starts:
         check_captured(t)
     if t._rg and MODE.enabled:
