@@ -18,13 +18,13 @@ from typing import Any
 import jtorch as torch
 from jtorch.utils import _pytree as pytree
 
+from ._code import WRAPPED
 from .graph import Graph, _PyTreeCodeGen
 from .graph_module import GraphModule
 from .node import Argument, has_side_effect
 from .proxy import ParameterProxy, Proxy, TracerBase
 
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
-_wrapped_functions: set[Any] = set()
 _proxyable_classes: dict[type, None] = {}
 _is_fx_tracing_flag = False
 
@@ -35,11 +35,6 @@ def is_fx_tracing() -> bool:
 
 
 is_fx_symbolic_tracing = is_fx_tracing
-
-
-def is_wrapped(target: Any) -> bool:
-    """Whether generated code must wrap a function again, so that it can itself be traced."""
-    return target in _wrapped_functions or getattr(target, "__module__", None) == "math"
 
 
 class ProxyableClassMeta(type):
@@ -122,7 +117,7 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
     found = fn_or_name if callable(fn_or_name) else frame.f_globals.get(name)
     if found is not None:
-        _wrapped_functions.add(found)
+        WRAPPED.add(found)
     return fn_or_name
 
 
