@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import jtorch as torch
 
+from . import devices, dtypes, hooks
 from ._saved_storage import DTYPE_OF, brief
 
 _blocklisted_modules = ("sys", "os", "posix", "nt")
@@ -89,7 +90,7 @@ _allowed: dict[str, Any] = {}
 
 def _get_allowed_globals() -> dict[str, Any]:
     if not _allowed:
-        from . import _utils, devices, dtypes, serialization
+        from . import _utils
         from .nested._internal import nested_tensor
         from .wrappers.nested import StridedNestedTensor
         from .wrappers.quantized import Int8Tensor, UInt4Tensor
@@ -98,7 +99,7 @@ def _get_allowed_globals() -> dict[str, Any]:
             "collections.OrderedDict": OrderedDict,
             "collections.Counter": Counter,
             "torch.nn.parameter.Parameter": torch.nn.Parameter,
-            "torch.serialization._get_layout": serialization._get_layout,
+            "torch.serialization._get_layout": hooks.serialization.get()._get_layout,
             "torch.Size": torch.Size,
             "torch.Tensor": torch.Tensor,
             "torch.device": devices.device,

@@ -84,17 +84,25 @@ walking = Hook("walking")
 vmap = Hook("vmap")
 #: Has a tensor keep its gradient.
 retain = Hook("retain")
+#: ``torch.autograd.Function``.
+function_class = Hook("function_class")
 #: A custom function's own rule for batches.
 own_rule = Hook("own_rule")
 #: What is raised by ``backward`` of an operation without a derivative.
 refuse_gradients = Hook("refuse_gradients")
 #: The handle that removes a hook of a user's.
 removable_handle = Hook("removable_handle")
+#: The node where the gradients of a leaf end.
+end_of = Hook("end_of")
+#: What nodes show of the values that they save: the module.
+saved = Hook("saved")
 #: The modes by which a profiler sees operators and functions: the module.
 profiler_modes = Hook("profiler_modes")
 
 # ---- memory and files ------------------------------------------------------------------------------------------------------------
 
+#: The steps that look at memory under given sizes and strides.
+memory_steps = Hook("memory_steps")
 #: A class of storages by its name.
 storage_class = Hook("storage_class")
 #: ``torch.save`` and ``torch.load`` with all that pickles need: the module.

@@ -603,6 +603,13 @@ def set_default_tensor_type(t: Any, /) -> None:
     dtypes.set_default_dtype(found)
 
 
+def _anomalies() -> Any:
+    """What looks for anomalies, loaded when it is first asked for."""
+    from .autograd import anomaly_mode
+
+    return anomaly_mode
+
+
 def is_anomaly_enabled() -> bool:
     """Whether ``backward`` looks for anomalies.
 
@@ -611,9 +618,7 @@ def is_anomaly_enabled() -> bool:
         >>> torch.is_anomaly_enabled()
         False
     """
-    from .autograd import anomaly_mode
-
-    return anomaly_mode.is_anomaly_enabled()
+    return _anomalies().is_anomaly_enabled()
 
 
 def is_anomaly_check_nan_enabled() -> bool:
@@ -624,9 +629,7 @@ def is_anomaly_check_nan_enabled() -> bool:
         >>> torch.is_anomaly_check_nan_enabled()
         True
     """
-    from .autograd import anomaly_mode
-
-    return anomaly_mode._state["nan"]
+    return _anomalies()._state["nan"]
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
@@ -639,9 +642,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
         True
         >>> torch.set_anomaly_enabled(False)
     """
-    from .autograd import anomaly_mode
-
-    anomaly_mode._set(enabled, check_nan)
+    _anomalies()._set(enabled, check_nan)
 
 
 #: What PyTorch was built with; here, what its place is taken by.

@@ -240,8 +240,6 @@ class ForeignStorage(Storage):
 
 def follow(alias: Alias) -> None:
     """Has an alias look at the memory where it is since it was given another size."""
-    from .steps import memory_steps
-
     before = now = alias.storage
     while now.moved is not None:
         now = now.moved
@@ -252,7 +250,7 @@ def follow(alias: Alias) -> None:
     else:
         shape, strides = before.aval.shape, before.strides or contiguous_strides(before.aval.shape)
     if base.shape != shape or base.dtype != before.aval.dtype or strides != (1,):
-        chain = (*memory_steps(base, None, shape, strides, 0, before.aval.dtype), *chain)
+        chain = (*hooks.memory_steps(base, None, shape, strides, 0, before.aval.dtype), *chain)
     alias.direct = False
     alias.chain = chain
     alias.version = -1
@@ -271,11 +269,9 @@ def writable(alias: Alias, chain: Sequence[Step]) -> Sequence[Step]:
     """The chain, or where a step of it repeats elements, the strided look at the memory that comes to the same."""
     if all(step.put is not None for step in chain):
         return chain
-    from .steps import memory_steps
-
     storage = alias.storage
     base = storage.aval if storage.value is None else storage.value.aval
-    return memory_steps(base, storage.strides, alias.aval.shape, alias.strides, alias.offset, alias.aval.dtype, bits_of(chain))
+    return hooks.memory_steps(base, storage.strides, alias.aval.shape, alias.strides, alias.offset, alias.aval.dtype, bits_of(chain))
 
 
 def put_through(base: Value, chain: Sequence[Step], value: Value) -> Value:

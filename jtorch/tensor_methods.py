@@ -222,7 +222,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     return device, dtype, bool(copy), memory_format
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), implicit=True)
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The tensor in another dtype and on another device; itself if nothing changes and ``copy`` is false.
 
@@ -302,7 +302,7 @@ for _name, _dtype in {
     _conversion(_name, _dtype)
 
 
-@composite(namespace="Tensor", operands=("self", "other"))
+@composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 def type_as(self: Any, other: Any) -> Any:
     """The tensor in the dtype and on the device of ``other``.
 
@@ -602,7 +602,7 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) ->
     return handle
 
 
-@composite(namespace="Tensor", operands=("self",), dispatched="never")
+@composite(namespace="Tensor", operands=("self",), dispatched="never", implicit=True)
 def retain_grad(self: Any) -> Any:
     """Makes a tensor that is no leaf keep its gradient in ``grad``.
 

@@ -44,7 +44,7 @@ def _number(t: Tensor) -> Any:
     return found
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), implicit=True)
 def item(self: Any) -> Any:
     """The only element as a Python number.
 

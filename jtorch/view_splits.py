@@ -259,7 +259,7 @@ def tensor_split(
     return tuple([slice_at(input, d, a, max(a, b), 1) for a, b in itertools.pairwise(edges)])
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), implicit=True)
 def hsplit(
     input: Any,
     indices_or_sections: int | tuple[int, ...] | None = None,
@@ -284,7 +284,7 @@ def hsplit(
     return _even_split("hsplit", input, _parts("hsplit", indices_or_sections, sections, indices), 0 if input.dim() == 1 else 1)
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), implicit=True)
 def vsplit(
     input: Any,
     indices_or_sections: int | tuple[int, ...] | None = None,
@@ -309,7 +309,7 @@ def vsplit(
     return _even_split("vsplit", input, _parts("vsplit", indices_or_sections, sections, indices), 0)
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), implicit=True)
 def dsplit(
     input: Any,
     indices_or_sections: int | tuple[int, ...] | None = None,

@@ -469,7 +469,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return reshape(input, (*shape[:a], joined, *shape[b + 1 :]))
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), implicit=True)
 def ravel(input: Any) -> Any:
     """All elements in one dimension; a view where possible.
 
@@ -522,7 +522,7 @@ def unflatten(input: Any, dim: int, sizes: tuple[int, ...]) -> Any:
 view_._core = view_  # type: ignore[attr-defined]
 
 
-@composite(method=True, operands=("input",), varargs="size")
+@composite(method=True, operands=("input",), varargs="size", implicit=True)
 def broadcast_to(input: Any, size: tuple[int, ...]) -> Any:
     """``input`` repeated along dimensions of size 1 to ``size``; a view.
 
@@ -541,7 +541,7 @@ def broadcast_to(input: Any, size: tuple[int, ...]) -> Any:
     return make_view(_EXPAND, input, (_size("broadcast_to", (size,)), False))
 
 
-@composite(namespace="Tensor", operands=("self", "other"))
+@composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 def expand_as(self: Any, other: Any) -> Any:
     """``self.expand(other.size())``.
 
@@ -562,7 +562,7 @@ def expand_as(self: Any, other: Any) -> Any:
     return make_view(_EXPAND, self, (tuple(other._aval.shape), False))
 
 
-@composite(namespace="Tensor", operands=("self", "other"))
+@composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 def view_as(self: Any, other: Any) -> Any:
     """``self.view(other.size())``.
 
@@ -583,7 +583,7 @@ def view_as(self: Any, other: Any) -> Any:
     return view_(self, tuple(other._aval.shape))
 
 
-@composite(namespace="Tensor", operands=("self", "other"))
+@composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 def reshape_as(self: Any, other: Any) -> Any:
     """``self.reshape(other.size())``.
 
@@ -679,7 +679,7 @@ def _whole(al: Any) -> Tensor:
     return r
 
 
-@composite(namespace="torch", method=False, operands=("input",))
+@composite(namespace="torch", method=False, operands=("input",), implicit=True)
 def real(input: Any) -> Any:
     """The real parts: a view of a complex tensor, the tensor itself if it is real.
 
@@ -697,7 +697,7 @@ def real(input: Any) -> Any:
     return make_view(_V["_C._real"], input, ()) if input.dtype.is_complex else input
 
 
-@composite(namespace="torch", method=False, operands=("input",))
+@composite(namespace="torch", method=False, operands=("input",), implicit=True)
 def imag(input: Any) -> Any:
     """The imaginary parts of a complex tensor, as a view.
 
@@ -773,7 +773,7 @@ def with_bits(t: Tensor, bits: tuple[bool, bool]) -> Tensor:
     return t
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), implicit=True)
 def adjoint(input: Any) -> Any:
     """The conjugate transpose of the last two dimensions; a view.
 

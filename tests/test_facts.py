@@ -73,3 +73,13 @@ def test_all_files_of_the_package_are_installed():
     data = {p.relative_to(root) for p in root.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")}
     assert Path("aten/schemas.txt") in data
     assert data <= {p.relative_to(root) for g in globs for p in root.glob(g)}
+
+
+def test_operators_that_are_written_with_others_are_so_under_all_names():
+    from jtorch.aten.routes_whole import is_composite
+
+    ops = torch.ops.aten
+    implicit = (ops.softmax.int, *[o.default for o in (ops.special_softmax, ops.outer, ops.ger, ops.vstack, ops.row_stack, ops.matrix_exp)])
+    of_their_own = [o.default for o in (ops._softmax, ops.linalg_matrix_exp, ops.prelu, ops.pixel_shuffle, ops.addmm)]
+    assert [o for o in implicit if not is_composite(o)] == []
+    assert [o for o in of_their_own if is_composite(o)] == []

@@ -190,16 +190,27 @@ def test_what_serves_all_functions_knows_none_by_name(file: str, spread: dict[st
 def test_what_is_known_of_a_function_is_not_spread(spread: dict[str, set[str]]) -> None:
     """Bounds that are to fall: the mean number of files beside its home that write a function's name, and the greatest."""
     counts = [len(files) for files in spread.values()]
-    assert sum(counts) / len(counts) <= 1.95
+    assert sum(counts) / len(counts) <= 1.8
     assert max(counts) <= 12
+
+
+#: Modules that import each other, inside functions too, and why.
+CYCLES = {
+    "engine.calls engine.checks engine.room engine.tiers engine.trie": "the way of a call, in which each step may lead back to the first",
+    "engine.record engine.run": "running records what is run again, recording runs what is due",
+    "wrappers.masked.functions wrappers.masked.handlers wrappers.masked.tensor": "the class asks its table of functions, which make it",
+    "wrappers.nested.custom wrappers.nested.tensor": "the class hands custom functions on, which make it",
+    "fx._symbolic_trace fx.graph_module": "a graph module is traced again from its code, tracing makes one",
+    "distributed.checkpoint.state_dict distributed.fsdp._wrapper": "the older wrapper is written with the newer functions, which know it",
+    "_refused _refused_more": "one list in two files",
+    "_box_muller _sampling": "one computation in two forms, the compiled one loaded for large tensors",
+}
 
 
 def test_imports_inside_functions_and_cycles_do_not_grow(trees: dict[Path, ast.Module]) -> None:
     edges, inside = structure.graph(trees)
-    groups = structure.cycles(edges)
-    assert inside <= 150
-    assert sum(map(len, groups)) <= 57
-    assert max(map(len, groups)) <= 5
+    assert inside <= 120
+    assert {" ".join(group) for group in structure.cycles(edges)} == CYCLES.keys()
 
 
 def test_nothing_is_imported_upward_inside_functions(trees: dict[Path, ast.Module]) -> None:

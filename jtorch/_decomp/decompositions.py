@@ -6,7 +6,7 @@ from typing import Any
 
 import jtorch as torch
 
-from . import register_decomposition
+from ._tables import register_decomposition
 
 aten = torch.ops.aten
 #: Operators that PyTorch's core set leaves out; the others of the table are taken apart only where they are asked for.

@@ -18,11 +18,11 @@ import sys
 import threading
 import traceback
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
-from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, _leaves
 from jtorch.aten.wrapping import become
 from jtorch.compiler import Unsupported, config, exporting
 from jtorch.fx.graph import Graph
@@ -372,19 +372,6 @@ def _target(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[s
             return "call_function", _OPERATORS[name], args
         return "call_method", name, args
     return "call_function", func, args
-
-
-def _leaves(x: Any) -> Iterator[Any]:
-    if isinstance(x, (list, tuple)):
-        for i in x:
-            yield from _leaves(i)
-    elif isinstance(x, dict):
-        for i in x.values():
-            yield from _leaves(i)
-    elif isinstance(x, slice):
-        yield from (x.start, x.stop, x.step)
-    else:
-        yield x
 
 
 def _mapped(f: Callable[[Any], Any], x: Any) -> Any:

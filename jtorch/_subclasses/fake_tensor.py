@@ -209,6 +209,8 @@ def _leaves(x: Any) -> Iterator[Any]:
     elif isinstance(x, dict):
         for i in x.values():
             yield from _leaves(i)
+    elif isinstance(x, slice):
+        yield from (x.start, x.stop, x.step)
     else:
         yield x
 

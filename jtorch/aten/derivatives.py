@@ -12,7 +12,7 @@ from ..ops._declare import OPS
 from .functions import flat
 from .generic import generic_rule
 from .overloads import OpOverload
-from .recording import Rule
+from .rules import Rule
 
 RULES: dict[str, Rule] = {}
 #: Operators of no public function, and one without a formula, that no gradient goes through; the others' declarations say it.

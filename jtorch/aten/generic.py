@@ -16,7 +16,7 @@ from ..engine.values import default_device
 from .calling import invoke
 from .kernels import kernel_of
 from .overloads import OpOverload, jtorch
-from .recording import Rule
+from .rules import Rule
 from .schema import _split
 
 _steps: dict[Any, OpOverload] = {}

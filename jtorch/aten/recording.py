@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd.grad_mode import MODE
@@ -12,8 +12,10 @@ from ..core import Tensor, contiguous_strides
 from ..devices import of_placement
 from ..writing import assign
 from .calling import requires_grad
+from .derivatives import find
 from .kernels import functional_of
 from .overloads import NO_DEFAULT, OpOverload, aten
+from .rules import Rule
 from .state import Below
 from .values import Look
 from .viewing import rebase
@@ -57,27 +59,10 @@ class About:
         return list(self.strides or contiguous_strides(self.aval.shape))
 
 
-class Rule:
-    """The derivative of an operator.
-
-    Attributes:
-        parts: ``(names of operands, function, names of what it takes)``; the function gives the gradient of its operand, or a tuple of
-            gradients if it serves several.
-        results: the numbers of the results that have a gradient, or None for all floating point ones.
-    """
-
-    __slots__ = ("parts", "results")
-
-    def __init__(self, parts: list[tuple[tuple[str, ...], Callable[..., Any], tuple[str, ...]]], results: Any) -> None:
-        self.parts, self.results = parts, results
-
-
 def rule_of(func: OpOverload) -> Rule | None:
     """The derivative of an operator; None if it has none."""
     found = func.derivative
     if found is NO_DEFAULT:
-        from .derivatives import find
-
         found = func.derivative = find(func, functional_of)
     return found
 

@@ -10,6 +10,7 @@ from .. import dtypes, hooks
 from ..autograd.grad_mode import no_grad
 from ..errors import broadcast_shapes
 from ..layouts import contiguous_format, strided
+from .attending import as_added, attention
 from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, reshape
@@ -503,15 +504,11 @@ def scaled_dot_product_attention(
     if dropout_p or enable_gqa or (attn_mask is not None and is_causal):
         return NotImplemented
     if not fits or (attn_mask is not None and attn_mask._rg):
-        from .routes_recurrent import attention
-
         return attention(query, key, value, attn_mask, is_causal, scale)
     if query._aval.shape[:2] != key._aval.shape[:2]:
         return NotImplemented
     if attn_mask is not None:
-        from .routes_recurrent import _added
-
-        attn_mask = _added(attn_mask, query)
+        attn_mask = as_added(attn_mask, query)
     return A._scaled_dot_product_flash_attention_for_cpu.default(
         query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
     )[0]

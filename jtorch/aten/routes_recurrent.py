@@ -7,13 +7,10 @@ from typing import Any
 
 from .. import dtypes
 from ..core import Tensor
-from ..functional import PUBLIC
-from ..layouts import strided
 from .functions import route
 from .overloads import aten
-from .routes_math import linear, matmul
+from .routes_math import linear
 from .routes_nn import _reduced, _reduction
-from .state import Kernel
 
 A = aten
 
@@ -55,36 +52,6 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
     update = A.sigmoid_.default(A.add_.Tensor(of_hidden[1], of_input[1]))
     new = A.tanh_.default(A.add.Tensor(of_input[2], A.mul_.Tensor(of_hidden[2], reset)))
     return A.add_.Tensor(A.mul_.Tensor(A.sub.Tensor(hx, new), update), new)
-
-
-# ---- attention -------------------------------------------------------------------------------------------------------------------
-
-
-def attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: Any) -> Any:
-    """Attention by two products and a softmax."""
-    factor = math.sqrt(1 / math.sqrt(query._aval.shape[-1]) if scale is None else scale)
-    query = A.mul.Scalar(query, factor)
-    if is_causal:
-        attn_mask = _lower(query._aval.shape[-2], key._aval.shape[-2], query)
-    turned = A.mul.Scalar(A.transpose.int(key, -2, -1), factor)
-    scores = matmul(query, turned)
-    if attn_mask is not None:
-        scores = A.add.Tensor(scores, _added(attn_mask, query))
-    return matmul(A._safe_softmax.default(scores, -1), value)
-
-
-def _lower(rows: int, columns: int, like: Any) -> Any:
-    with Kernel():
-        return PUBLIC["tril"](PUBLIC["ones"](rows, columns, dtype=dtypes.bool_, device=like.device))
-
-
-def _added(mask: Any, like: Any) -> Any:
-    """A mask as what is added to the scores."""
-    if mask._aval.torch_dtype is not dtypes.bool_:
-        return mask
-    dtype, device = like._aval.torch_dtype, like.device
-    absent = A.scalar_tensor.default(-math.inf, dtype=dtype, device=device)
-    return A.where.self(mask, A.scalar_tensor.default(0.0, dtype=dtype, layout=strided, device=device), absent)
 
 
 # ---- losses of several parts -----------------------------------------------------------------------------------------------------

@@ -12,9 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..binding import COMPOSITES
 from ..core import contiguous_strides
 from ..functional import PUBLIC
 from ..layouts import preserve_format
+from ..ops._declare import OPS
+from ..public_forms import paths_of
 from ..tensor_methods import _parse_to
 from .functions import DECOMPOSED, IN_PARTS, flat
 from .kernels import kernel
@@ -514,28 +517,19 @@ def attention(
 WHOLE["nn.functional.multi_head_attention_forward"] = attention
 
 
-#: Operators that PyTorch takes apart, besides those of which declarations say so.
-_IMPLICIT = frozenset(
-    """to cross_entropy_loss nll_loss_nd log_sigmoid mT mH numpy_T feature_dropout alpha_dropout feature_alpha_dropout mse_loss_nd
-    batch_norm layer_norm group_norm instance_norm rms_norm expand_as type_as max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d
-    adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adjoint argsort argwhere atleast_1d atleast_2d atleast_3d avg_pool1d
-    bilinear broadcast_tensors broadcast_to cdist chain_matmul column_stack conj_physical conv_transpose1d conv_transpose2d
-    conv_transpose3d corrcoef cov cross cumulative_trapezoid diag diff dsplit dstack einsum fft_fft fft_fft2 fft_fftn fft_fftshift
-    fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ifftshift fft_ihfft fft_irfft fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn fliplr
-    flipud get_device grid_sampler gru_cell hsplit hstack imag inner is_complex is_conj is_floating_point is_inference is_neg is_signed
-    isfinite item kron l1_loss linalg_cholesky linalg_det linalg_diagonal linalg_eigh linalg_eigvalsh linalg_inv linalg_matmul
-    linalg_matrix_norm linalg_matrix_power linalg_multi_dot linalg_norm linalg_slogdet linalg_solve linalg_svd linalg_svdvals
-    linalg_vecdot log_softmax logdet lstm_cell matrix_exp matrix_power meshgrid nanmean nanquantile nll_loss numel outer pad
-    pairwise_distance positive qr quantile ravel real relu6 reshape_as retain_grad rnn_relu_cell rnn_tanh_cell
-    scaled_dot_product_attention slogdet softmax special_ndtr square sum_to_size svd tensordot tile trapezoid trapz unsafe_chunk view_as
-    vsplit vstack""".split()
-)
+#: Operators that PyTorch takes apart and that no public function has the name of.
+_IMPLICIT = frozenset(("cross_entropy_loss", "log_sigmoid", "mH", "mT", "mse_loss_nd", "nll_loss_nd", "numpy_T"))
 
 
 @functools.cache
 def _taken_apart() -> frozenset[str]:
     """Operators of which declarations and routes say that PyTorch takes them apart."""
-    return frozenset([*DECOMPOSED, *[flat(path) for path in IN_PARTS]])
+    said = {
+        name
+        for record in (*OPS.values(), *COMPOSITES)
+        for name in ((flat(path) for path in paths_of(record)) if record.implicit is True else record.implicit or ())
+    }
+    return frozenset([*DECOMPOSED, *[flat(path) for path in IN_PARTS], *said])
 
 
 def is_composite(func: Any) -> bool:

@@ -11,6 +11,7 @@ from ..applying import UNSAVED, converted
 from ..core import Tensor, detached, from_value
 from ..dispatch import disabled_torch_dispatch_impl
 from ..engine import Value, record
+from ..hooks import function_class
 from ..ops._declare import OPS
 from ..ops._kernel import Fixed, call_of
 from .engine import _item, _tensor
@@ -333,14 +334,13 @@ def _with_history(t: Tensor, edge: Edge) -> Tensor:
 
 def _backward_of(function: Any) -> Any:
     """``backward`` of a ``Function``, or ``vjp`` in its place."""
-    from .function import Function, overrides
-
-    backward, vjp = overrides(function, "backward"), overrides(function, "vjp")
+    base = function_class.get()
+    backward, vjp = (getattr(function, name) is not getattr(base, name) for name in ("backward", "vjp"))
     if backward and vjp:
         raise RuntimeError(
             "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
         )
-    return function.vjp if vjp else function.backward if backward else Function.backward
+    return function.vjp if vjp else function.backward if backward else base.backward
 
 
 def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from ..hooks import removable_handle
+from ..hooks import end_of, removable_handle, saved
 from ..ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
 
 _classes: dict[tuple[type, str], type] = {}
@@ -68,8 +68,6 @@ class Shown:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that gradients go to, each with its output number; leaves appear as ``AccumulateGrad``."""
-        from .accumulate import end_of
-
         found: list[tuple[Any, int]] = []
         for i, (e, counted, _) in enumerate(self._operands()):
             if not counted:
@@ -126,13 +124,9 @@ class Shown:
         return self.seq
 
     def __dir__(self) -> list[str]:
-        from .saved import saved_names
-
-        return [*super().__dir__(), *saved_names(self)]
+        return [*super().__dir__(), *saved.get().saved_names(self)]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("_saved_", "_raw_saved_")):
-            from .saved import saved_attribute
-
-            return saved_attribute(self, name)
+            return saved.get().saved_attribute(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

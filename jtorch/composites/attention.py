@@ -14,7 +14,7 @@ from ..ops.attention import BOTH
 from ..warned_once import outside
 
 
-@composite(namespace="nn.functional", operands=("query", "key", "value", "attn_mask"), autocast="lower")
+@composite(namespace="nn.functional", operands=("query", "key", "value", "attn_mask"), autocast="lower", implicit=True)
 def scaled_dot_product_attention(
     query: Any,
     key: Any,

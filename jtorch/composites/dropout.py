@@ -68,7 +68,7 @@ def dropout(input: Any, p: float, train: bool) -> Any:
     return _dropped(input, p, train)
 
 
-@composite(operands=("input",), dispatched="in parts")
+@composite(operands=("input",), dispatched="in parts", implicit=True)
 def feature_dropout(input: Any, p: float, train: bool) -> Any:
     """``dropout`` of whole channels: the first two dimensions are batch and channels.
 
@@ -88,7 +88,7 @@ def feature_dropout(input: Any, p: float, train: bool) -> Any:
     return _dropped(input, p, train, feature=True)
 
 
-@composite(operands=("input",), dispatched="in parts")
+@composite(operands=("input",), dispatched="in parts", implicit=True)
 def alpha_dropout(input: Any, p: float, train: bool) -> Any:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
 
@@ -108,7 +108,7 @@ def alpha_dropout(input: Any, p: float, train: bool) -> Any:
     return _dropped(input, p, train, alpha=True)
 
 
-@composite(operands=("input",), dispatched="in parts")
+@composite(operands=("input",), dispatched="in parts", implicit=True)
 def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
     """``alpha_dropout`` of whole channels.
 

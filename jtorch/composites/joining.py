@@ -22,7 +22,7 @@ def _tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     return found
 
 
-@composite(lists=("tensors",), native=False, home="functional")
+@composite(lists=("tensors",), native=False, home="functional", implicit=True)
 def broadcast_tensors(*tensors: Any) -> Any:
     """Views of all tensors in the shape that they broadcast to; those that have it already themselves.
 
@@ -43,7 +43,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     return tuple(t if tuple(t.shape) == tuple(shape) else t.expand(shape) for t in found)
 
 
-@composite(operands=("tensors",), native=False, home="functional")
+@composite(operands=("tensors",), native=False, home="functional", implicit=True)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """Coordinate grids of vectors: tensor ``i`` varies along dimension ``i``; with ``indexing="xy"`` the first two are exchanged.
 

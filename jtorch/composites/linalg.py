@@ -29,7 +29,7 @@ def _check_floating(A: Any, function: str) -> None:
         raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
 
 
-@composite(namespace="linalg", operands=("input",), out_dtype="expected", castable="matrix_power", autocast="lower")
+@composite(namespace="linalg", operands=("input",), out_dtype="expected", castable="matrix_power", autocast="lower", implicit=True)
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """The ``n``-th powers of square matrices; for a negative ``n`` of their inverses.
 
@@ -51,7 +51,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     return found if out is None else write_out(found, out, "linalg_matrix_power", facts=facts_of(matrix_power))
 
 
-@composite(name="matrix_power", method=True, operands=("input",), autocast="lower")
+@composite(name="matrix_power", method=True, operands=("input",), autocast="lower", implicit=True)
 def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """``linalg.matrix_power``.
 
@@ -69,7 +69,7 @@ def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     return PUBLIC["linalg.matrix_power"](input, n, out=out)
 
 
-@composite(namespace="linalg", operands=("input",))
+@composite(namespace="linalg", operands=("input",), implicit=True)
 def norm(
     input: Any, ord: Any = None, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
 ) -> Any:
@@ -339,7 +339,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     return found if out is None else write_out(found, out, "linalg_ldl_solve", facts=facts_of(ldl_solve))
 
 
-@composite(namespace="linalg", operands=("A",))
+@composite(namespace="linalg", operands=("A",), implicit=True)
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """``torch.diagonal`` with the last two dimensions by default.
 

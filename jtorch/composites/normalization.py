@@ -19,7 +19,7 @@ def _swap(old: list[Any], new: list[Any]) -> None:
     hooks.internals.get()._swap_(old, new)
 
 
-@composite(namespace="nn.functional", operands=_PARAMS, native=False)
+@composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True)
 def batch_norm(
     input: Any,
     running_mean: Any,
@@ -138,7 +138,7 @@ def _torch_batch_norm(
     return PUBLIC["nn.functional.batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
 
 
-@composite(namespace="nn.functional", operands=_PARAMS, native=False)
+@composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True)
 def instance_norm(
     input: Any,
     running_mean: Any = None,

@@ -82,7 +82,7 @@ def _labels(term: str, where: str, start: int) -> list[str]:
     return found
 
 
-@composite(lists=("args",), native=False, home="functional", autocast="lower")
+@composite(lists=("args",), native=False, home="functional", autocast="lower", implicit=True)
 def einsum(*args: Any) -> Any:
     """Sums products of elements, as an equation over the operands' dimensions says: ``einsum("ij,jk->ik", a, b)``.
 
@@ -199,7 +199,7 @@ def _output(output: list[str] | None, terms: list[list[str]], covered: int) -> t
     return tuple(names)
 
 
-@composite(lists=("matrices",), native=False, home="functional", autocast="lower")
+@composite(lists=("matrices",), native=False, home="functional", autocast="lower", implicit=True)
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of matrices; deprecated in favour of ``linalg.multi_dot``.
 
@@ -234,7 +234,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     return PUBLIC["linalg.multi_dot"](list(matrices), out=out)
 
 
-@composite(namespace="nn.functional", operands=("x1", "x2"), aliases=("pairwise_distance",))
+@composite(namespace="nn.functional", operands=("x1", "x2"), aliases=("pairwise_distance",), implicit=True)
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Any:
     """The ``p``-norms over the last dimension of ``x1 - x2 + eps``.
 

@@ -430,7 +430,7 @@ def _area(kernel: str, name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     return getattr(_C, f"_{kernel}_x")(y, x, dim)
 
 
-@composite(operands=("y", "x"))
+@composite(operands=("y", "x"), implicit=True)
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points ``dx`` (by default 1) apart.
 
@@ -449,7 +449,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     return _area("trapezoid", "trapezoid", y, x, dx, dim)
 
 
-@composite(operands=("y", "x"))
+@composite(operands=("y", "x"), implicit=True)
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Another name of ``trapezoid``.
 
@@ -466,7 +466,7 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     return _area("trapezoid", "trapz", y, x, dx, dim)
 
 
-@composite(operands=("y", "x"))
+@composite(operands=("y", "x"), implicit=True)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The running areas under ``y`` along ``dim`` by the trapezoid rule; see ``trapezoid``.
 

@@ -25,7 +25,7 @@ def _each(name: str, tensors: tuple[Any, ...], raise_to: Any) -> Any:
     return raise_to(tensors[0]) if len(tensors) == 1 else tuple([raise_to(t) for t in tensors])
 
 
-@composite(operands=("tensors",), native=False, home="functional")
+@composite(operands=("tensors",), native=False, home="functional", implicit=True)
 def atleast_1d(*tensors: Any) -> Any:
     """Tensors with at least one dimension; 0-dim ones become vectors of one element. Several give a tuple.
 
@@ -39,7 +39,7 @@ def atleast_1d(*tensors: Any) -> Any:
     return _each("atleast_1d", tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
 
 
-@composite(operands=("tensors",), native=False, home="functional")
+@composite(operands=("tensors",), native=False, home="functional", implicit=True)
 def atleast_2d(*tensors: Any) -> Any:
     """Tensors with at least two dimensions; vectors become rows. Several give a tuple.
 
@@ -61,7 +61,7 @@ def _three(t: Any) -> Any:
     return t.unsqueeze(-1) if t.dim() == 2 else t
 
 
-@composite(operands=("tensors",), native=False, home="functional")
+@composite(operands=("tensors",), native=False, home="functional", implicit=True)
 def atleast_3d(*tensors: Any) -> Any:
     """Tensors with at least three dimensions: a vector of n becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1).
 
@@ -97,7 +97,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
         raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), implicit=True)
 def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
     """The tensor summed over the dimensions along which ``size`` would have to be repeated.
 
@@ -128,7 +128,7 @@ def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
     return found.reshape(wanted) if lead else found
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), implicit=True)
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     """``chunk`` whose parts are no views, so that they may be changed in place without rules.
 

@@ -39,7 +39,7 @@ def _check_weights(name: str, w: Any, observations: int, floating: bool) -> None
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
-@composite(method=True, operands=("input", "fweights", "aweights"), autocast="cpu result")
+@composite(method=True, operands=("input", "fweights", "aweights"), autocast="cpu result", implicit=True)
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariance matrix of the variables in the rows of ``input``, whose columns are observations.
 
@@ -89,7 +89,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     return (centred @ (centred * weights).mT.conj() / freedom.clamp_min(0)).squeeze()
 
 
-@composite(method=True, operands=("input",), autocast="cpu result")
+@composite(method=True, operands=("input",), autocast="cpu result", implicit=True)
 def corrcoef(input: Any) -> Any:
     """Pearson's correlation of the variables in the rows of ``input``, whose columns are observations; see ``cov``.
 

@@ -44,7 +44,7 @@ def storage(self: Any) -> Any:
     return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
 
 
-@composite(method=True, operands=("input",), dispatched="never")
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
 def is_floating_point(input: Any) -> Any:
     """Whether the dtype is a real floating-point type.
 
@@ -61,7 +61,7 @@ def is_floating_point(input: Any) -> Any:
     return input.dtype.is_floating_point
 
 
-@composite(method=True, operands=("input",), dispatched="never")
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
 def is_complex(input: Any) -> Any:
     """Whether the dtype is complex.
 
@@ -75,7 +75,7 @@ def is_complex(input: Any) -> Any:
     return input.dtype.is_complex
 
 
-@composite(method=True, operands=("input",), dispatched="never")
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
 def is_signed(input: Any) -> Any:
     """Whether the dtype holds negative numbers.
 
@@ -89,7 +89,7 @@ def is_signed(input: Any) -> Any:
     return input.dtype.is_signed
 
 
-@composite(operands=("input",), dispatched="never")
+@composite(operands=("input",), dispatched="never", implicit=True)
 def numel(input: Any) -> Any:
     """The number of elements.
 
@@ -134,7 +134,7 @@ def is_distributed(input: Any) -> Any:
     return False
 
 
-@composite(method=True, operands=("input",), dispatched="never")
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
 def is_conj(input: Any) -> Any:
     """Whether the tensor is a view that shows the conjugates of the numbers in memory.
 
@@ -149,7 +149,7 @@ def is_conj(input: Any) -> Any:
     return lazy_bits(input)[0]
 
 
-@composite(method=True, operands=("input",), dispatched="never")
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
 def is_neg(input: Any) -> Any:
     """Whether the tensor is a view that shows the negatives of the numbers in memory.
 
@@ -192,7 +192,7 @@ def resolve_neg(input: Any) -> Any:
     return PUBLIC["clone"](input) if lazy_bits(input)[1] else input
 
 
-@composite(method=True, operands=("input",), dispatched="never")
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
 def is_inference(input: Any) -> Any:
     """Whether the tensor was made in inference mode.
 
@@ -236,7 +236,7 @@ def is_same_size(input: Any, other: Any) -> Any:
     return tuple(input.shape) == tuple(other.shape)
 
 
-@composite(method=True, operands=("input",), dispatched="never")
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
 def get_device(input: Any) -> Any:
     """The index of the accelerator, or -1 on the CPU.
 

@@ -11,10 +11,13 @@ from .. import _refusals
 from .. import devices as _devices
 from .. import engine as _engine
 from .. import hooks as _hooks
+from .. import interop as _interop
+from .. import random as _all_random
 from ..engine import OutOfMemoryError as OutOfMemoryError
 from ..errors import not_offered
 from .streams import Event as Event
 from .streams import Stream as Stream
+from .streams import need as _need
 
 
 def is_available() -> bool:
@@ -48,11 +51,6 @@ def set_device(device: Any) -> None:
     _devices.set_current_index("cuda", index or 0)
 
 
-def _need() -> None:
-    if not is_available():
-        raise AssertionError("Torch not compiled with CUDA enabled")
-
-
 def _device(device: Any = None) -> Any:
     _need()
     if device is None:
@@ -63,9 +61,7 @@ def _device(device: Any = None) -> Any:
 def synchronize(device: Any = None) -> None:
     """Runs what is pending and waits for the GPU."""
     _need()
-    from .. import interop
-
-    interop.synchronize()
+    _interop.synchronize()
 
 
 def get_device_name(device: Any = None) -> str:
@@ -99,10 +95,8 @@ def empty_cache() -> None:
 
 def manual_seed(seed: int) -> None:
     """Seeds the generator; one generator serves all devices here."""
-    from ..random import manual_seed as seed_all
-
     if is_available():
-        seed_all(seed)
+        _all_random.manual_seed(seed)
 
 
 manual_seed_all = manual_seed
@@ -110,10 +104,8 @@ manual_seed_all = manual_seed
 
 def seed() -> None:
     """Seeds the generator from the operating system."""
-    from ..random import seed as seed_all
-
     if is_available():
-        seed_all()
+        _all_random.seed()
 
 
 seed_all = seed
@@ -121,26 +113,20 @@ seed_all = seed
 
 def initial_seed() -> int:
     """The seed that the generator started from."""
-    from ..random import initial_seed as found
-
     _need()
-    return found()
+    return _all_random.initial_seed()
 
 
 def get_rng_state(device: Any = "cuda") -> Any:
     """The generator's state: one serves all devices."""
-    from ..random import get_rng_state as found
-
     _need()
-    return found()
+    return _all_random.get_rng_state()
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
     """Gives the generator a state."""
-    from ..random import set_rng_state as give
-
     if is_available():
-        give(new_state)
+        _all_random.set_rng_state(new_state)
 
 
 def get_rng_state_all() -> list[Any]:
@@ -353,9 +339,7 @@ def __getattr__(name: str) -> Any:
         if name in classes:
             return classes[name]
     if name == "default_generators":
-        from ..random import default_generator
-
-        return (default_generator,) * device_count()
+        return (_all_random.default_generator,) * device_count()
     if not name.startswith("_"):
         state = importlib.import_module(f"{__name__}._state")
         if name in state.NAMES:

@@ -9,6 +9,12 @@ from .. import devices as _devices
 from ..interop import synchronize
 
 
+def need() -> None:
+    """Raises where JAX found no GPU."""
+    if not _devices.jax_devices("cuda"):
+        raise RuntimeError("No CUDA GPUs are available: JAX found none")
+
+
 def _wait() -> None:
     synchronize()
 
@@ -17,9 +23,7 @@ class Stream:
     """The only order in which work is done on a device."""
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
-        from . import _need
-
-        _need()
+        need()
         self.device = _devices.device("cuda", _devices.current_index("cuda")) if device is None else _devices.as_device(device)
         self.priority = priority
 

@@ -12,6 +12,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor, inf
 
+from ._kl_table import _infinite_like, _x_log_x, register_kl
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
@@ -19,7 +20,6 @@ from .continuous_bernoulli import ContinuousBernoulli
 from .exponential import Exponential
 from .gamma import Gamma
 from .gumbel import Gumbel
-from .kl import _infinite_like, _x_log_x, register_kl
 from .laplace import Laplace
 from .normal import Normal
 from .pareto import Pareto

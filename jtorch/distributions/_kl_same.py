@@ -8,6 +8,7 @@ import jtorch as torch
 from jtorch import Tensor, inf
 from jtorch.nn.functional import softplus
 
+from ._kl_table import _batch_trace_XXT, kl_divergence, register_kl
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
@@ -22,7 +23,6 @@ from .geometric import Geometric
 from .gumbel import Gumbel
 from .half_normal import HalfNormal
 from .independent import Independent
-from .kl import _batch_trace_XXT, kl_divergence, register_kl
 from .laplace import Laplace
 from .lowrank_multivariate_normal import LowRankMultivariateNormal, _batch_lowrank_mahalanobis
 from .multivariate_normal import MultivariateNormal, _batch_mahalanobis

@@ -318,9 +318,15 @@ def _call(node: Node, kind: str, table: Globals) -> str:
     else:
         hint = qualified.replace("operator.", "_operator.") if qualified.startswith("operator.") else qualified
         called = table.add(hint, target)
-        if getattr(target, "__module__", "") and called in table.names and called != "torch":
-            from ._symbolic_trace import is_wrapped
-
-            if is_wrapped(target):
-                table.wrapped.append(called)
+        if getattr(target, "__module__", "") and called in table.names and called != "torch" and _is_wrapped(target):
+            table.wrapped.append(called)
     return f"{node!r}{kind} = {called}({_arguments(node.args, node.kwargs, table)})"
+
+
+#: Functions that ``wrap`` was given, which tracing takes as one step.
+WRAPPED: set[Any] = set()
+
+
+def _is_wrapped(target: Any) -> bool:
+    """Whether generated code must wrap a function again, so that it can itself be traced."""
+    return target in WRAPPED or getattr(target, "__module__", None) == "math"

@@ -19,13 +19,13 @@ from typing import Any
 import jtorch as torch
 from jtorch.utils import _pytree as pytree
 
+from ._code import WRAPPED
 from .graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from .graph_module import GraphModule
 from .node import Argument, has_side_effect
 from .proxy import ParameterProxy, Proxy, TracerBase
 
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
-_wrapped_functions: set[Any] = set()
 #: Classes and names of their methods whose calls are nodes if one of the arguments is traced.
 _wrapped_methods_to_patch: list[tuple[type, str]] = []
 _proxyable_classes: dict[type, None] = {}
@@ -38,11 +38,6 @@ def is_fx_tracing() -> bool:
 
 
 is_fx_symbolic_tracing = is_fx_tracing
-
-
-def is_wrapped(target: Any) -> bool:
-    """Whether generated code must wrap a function again, so that it can itself be traced."""
-    return target in _wrapped_functions or getattr(target, "__module__", None) == "math"
 
 
 class ProxyableClassMeta(type):
@@ -140,7 +135,7 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
     found = fn_or_name if callable(fn_or_name) else frame.f_globals.get(name)
     if found is not None:
-        _wrapped_functions.add(found)
+        WRAPPED.add(found)
     return fn_or_name
 
 

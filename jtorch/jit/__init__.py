@@ -255,7 +255,7 @@ def wait(future: Any) -> Any:
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
     """Not offered: there is no program to write. ``torch.save(module.state_dict(), f)`` writes what can be read everywhere."""
-    raise not_offered("torch.jit.save", f"{_script.NO_PROGRAM}; use torch.export.save or torch.export.stablehlo, or save the state_dict")
+    raise _script.not_saved()
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> NoReturn:

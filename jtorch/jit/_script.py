@@ -17,6 +17,12 @@ from jtorch.nn.parameter import is_lazy
 from ..errors import not_offered
 
 NO_PROGRAM = "TorchScript is a program format of its own; functions and modules run as the Python that they are"
+
+
+def not_saved() -> NotImplementedError:
+    """What ``torch.jit.save`` and the methods of its name raise."""
+    return not_offered("torch.jit.save", f"{NO_PROGRAM}; use torch.export.save or torch.export.stablehlo, or save the state_dict")
+
 #: Names of modules that hold others or tensors, of which each copy needs its own.
 _HELD = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
 
@@ -62,9 +68,8 @@ class ScriptModule(nn.Module):
 
     def save(self, f: Any, **kwargs: Any) -> None:
         """``torch.jit.save(self, f)``: not offered."""
-        from . import save
-
-        save(self, f, **kwargs)
+        del f, kwargs
+        raise not_saved()
 
     def save_to_buffer(self, **kwargs: Any) -> NoReturn:
         """Not offered."""
@@ -219,9 +224,8 @@ class ScriptFunction:
 
     def save(self, f: Any, **kwargs: Any) -> None:
         """``torch.jit.save(self, f)``: not offered."""
-        from . import save
-
-        save(self, f, **kwargs)
+        del f, kwargs
+        raise not_saved()
 
     @property
     def code(self) -> NoReturn:

@@ -129,7 +129,7 @@ def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_v
 defvjp(hardtanh, _hardtanh_rule)
 
 
-@_activation(saves=("input",), aten="relu6", native=False, node="HardtanhBackward0")
+@_activation(saves=("input",), aten="relu6", native=False, node="HardtanhBackward0", implicit=True)
 def relu6(input: Array, inplace: bool = False) -> Array:
     """Moves elements into [0, 6]. ``inplace`` writes the result into ``input``.
 

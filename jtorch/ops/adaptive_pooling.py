@@ -169,7 +169,10 @@ def _adaptive_avg_rule(function: str, n: int):  # type: ignore[no-untyped-def]
     return rule
 
 
-@op(namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d", strides="signal", node="SqueezeBackward1")
+@op(
+    namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d", strides="signal", node="SqueezeBackward1",
+    implicit=True,
+)
 def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Array:
     """Averages a sequence over ``output_size`` windows that cover it evenly.
 
@@ -192,7 +195,7 @@ def _node_of_average(n: int) -> Rule:
     return lambda made: "MeanBackward1" if made.given("output_size") in whole else f"AdaptiveAvgPool{n}DBackward0"
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image", native=False, node=_node_of_average(2))
+@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image", native=False, node=_node_of_average(2), implicit=True)
 def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages an image over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -211,7 +214,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] 
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3), autocast="cpu float32")
+@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3), autocast="cpu float32", implicit=True)
 def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages a volume over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -300,7 +303,7 @@ def _tap_of(places: Array, tiles: Windows) -> Array:
     return tap
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal", native=False, node="SqueezeBackward1")
+@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal", native=False, node="SqueezeBackward1", implicit=True)
 def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return_indices: bool = False) -> Array | tuple[Array, Array]:
     """The maxima of a sequence over ``output_size`` windows that cover it evenly, with ``return_indices`` also their places.
 

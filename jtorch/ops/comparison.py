@@ -200,7 +200,7 @@ def isinf(input: Array) -> Array:
     return _never(input) if is_integral(input) else jnp.isinf(input)
 
 
-@unary(promote=None, differentiable=False, out=False, aten="isfinite")
+@unary(promote=None, differentiable=False, out=False, aten="isfinite", implicit=True)
 def isfinite(input: Array) -> Array:
     """Whether elements are neither infinite nor NaN.
 

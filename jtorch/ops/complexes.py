@@ -68,7 +68,10 @@ def _neg_view(input: Array) -> Array:
     return neg(input)
 
 
-@unary(promote=None, inplace="both", saves=(), itself=_is_real, aten="conj_physical", out_dtype="found", through="_conj_physical")
+@unary(
+    promote=None, inplace="both", saves=(), itself=_is_real, aten="conj_physical", out_dtype="found", through="_conj_physical",
+    implicit=True,
+)
 def conj_physical(input: Array) -> Array:
     """The complex conjugate; a real tensor itself, not a copy, unless ``out`` is given.
 

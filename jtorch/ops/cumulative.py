@@ -304,7 +304,7 @@ def _check_neighbour(input: Array, other: Array | None, axis: int) -> None:
             )
 
 
-@op(promote="common", out=True, saves=(), aten="diff", strides="order", out_apart="wholly", node="SubBackward0")
+@op(promote="common", out=True, saves=(), aten="diff", strides="order", out_apart="wholly", node="SubBackward0", implicit=True)
 def diff(input: Array, n: int = 1, dim: int = -1, prepend: Array | None = None, append: Array | None = None) -> Array:
     """The ``n``-th differences of neighbours along ``dim``; those of bool are ``!=``.
 

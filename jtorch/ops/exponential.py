@@ -161,7 +161,7 @@ def _float_power_rule(g: Array, _: None, input: Array | Number, exponent: Array 
 defvjp(float_power, _float_power_rule)
 
 
-@unary(promote=None, inplace="both", saves=("input",), aten="square", node="PowBackward0")
+@unary(promote=None, inplace="both", saves=("input",), aten="square", node="PowBackward0", implicit=True)
 def square(input: Array) -> Array:
     """``input * input``.
 

@@ -177,7 +177,8 @@ def _over_xla(norm: str | None, inverse: bool, points: int) -> float:
 
 
 @transform(
-    aten="fft_fft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "FftR2CBackward0", autocast="cpu float32"
+    aten="fft_fft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "FftR2CBackward0", autocast="cpu float32",
+    implicit=True
 )
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points.
@@ -200,7 +201,8 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
 
 
 @transform(
-    aten="fft_ifft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "ConjBackward0", autocast="cpu float32"
+    aten="fft_ifft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "ConjBackward0", autocast="cpu float32",
+    implicit=True
 )
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``.
@@ -219,7 +221,7 @@ def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _along("ifft", input, n, dim, norm, True)
 
 
-@transform(aten="fft_rfft", strides="rfft", node="FftR2CBackward0", autocast="cpu float32")
+@transform(aten="fft_rfft", strides="rfft", node="FftR2CBackward0", autocast="cpu float32", implicit=True)
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative.
 
@@ -237,7 +239,7 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _real_along("rfft", input, n, dim, norm, False)
 
 
-@transform(aten="fft_irfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32")
+@transform(aten="fft_irfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``rfft``; ``n``, by default ``2 * (m - 1)`` for m frequencies, is the size of the real result.
 
@@ -255,7 +257,7 @@ def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = 
     return _to_real_along(input, n, dim, norm, True)
 
 
-@transform(aten="fft_hfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32")
+@transform(aten="fft_hfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half.
 
@@ -275,7 +277,7 @@ def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return _to_real_along(input, n, dim, norm, False)
 
 
-@transform(aten="fft_ihfft", strides="ihfft", node="ConjBackward0", autocast="cpu float32")
+@transform(aten="fft_ihfft", strides="ihfft", node="ConjBackward0", autocast="cpu float32", implicit=True)
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``.
 
@@ -339,7 +341,7 @@ def _node_of_transform(real: str, dims: str = "dim") -> Rule:
     return rule
 
 
-@transform(aten="fft_fftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32")
+@transform(aten="fft_fftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32", implicit=True)
 def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``.
 
@@ -358,7 +360,7 @@ def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32")
+@transform(aten="fft_ifftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32", implicit=True)
 def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``.
 
@@ -377,7 +379,7 @@ def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfftn", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32")
+@transform(aten="fft_rfftn", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32", implicit=True)
 def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative.
 
@@ -395,7 +397,7 @@ def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfftn", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32")
+@transform(aten="fft_irfftn", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
 def irfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
@@ -456,7 +458,7 @@ def ihfftn(
     return _real_nd("ihfftn", input, s, dim, norm, True)
 
 
-@transform(aten="fft_fft2", strides="fftn", node=_node_of_transform("FftR2CBackward0"), autocast="cpu float32")
+@transform(aten="fft_fft2", strides="fftn", node=_node_of_transform("FftR2CBackward0"), autocast="cpu float32", implicit=True)
 def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``fftn`` over two dimensions.
 
@@ -475,7 +477,7 @@ def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
     return _complex_nd(input, s, dim, norm, False)
 
 
-@transform(aten="fft_ifft2", strides="fftn", node=_node_of_transform("ConjBackward0"), autocast="cpu float32")
+@transform(aten="fft_ifft2", strides="fftn", node=_node_of_transform("ConjBackward0"), autocast="cpu float32", implicit=True)
 def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``ifftn`` over two dimensions.
 
@@ -494,7 +496,7 @@ def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _complex_nd(input, s, dim, norm, True)
 
 
-@transform(aten="fft_rfft2", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32")
+@transform(aten="fft_rfft2", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32", implicit=True)
 def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``rfftn`` over two dimensions.
 
@@ -513,7 +515,7 @@ def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
     return _real_nd("rfftn", input, s, dim, norm, False)
 
 
-@transform(aten="fft_irfft2", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32")
+@transform(aten="fft_irfft2", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
 def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``irfftn`` over two dimensions.
 
@@ -635,7 +637,7 @@ def _shift(input: Array, dim: int | tuple[int, ...] | None, halves: str) -> Arra
     return jnp.roll(input, shifts, dims)
 
 
-@op(namespace="fft", saves=(), family="fft", aten="fft_fftshift", node="RollBackward0")
+@op(namespace="fft", saves=(), family="fft", aten="fft_fftshift", node="RollBackward0", implicit=True)
 def fftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """Brings the zero frequency to the middle of ``dim`` (all dimensions by default).
 
@@ -650,7 +652,7 @@ def fftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     return _shift(input, dim, "down")
 
 
-@op(namespace="fft", saves=(), family="fft", aten="fft_ifftshift", node="RollBackward0")
+@op(namespace="fft", saves=(), family="fft", aten="fft_ifftshift", node="RollBackward0", implicit=True)
 def ifftshift(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """The inverse of ``fftshift``.
 

@@ -137,7 +137,7 @@ def _bicubic(input: Array, places: list[Array], padding: int, align_corners: boo
     return total
 
 
-@op(method=False, aten="grid_sampler", node=lambda made: f"GridSampler{made.ndims[0] - 2}DBackward0", autocast="cpu float32")
+@op(method=False, aten="grid_sampler", node=lambda made: f"GridSampler{made.ndims[0] - 2}DBackward0", autocast="cpu float32", implicit=True)
 def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
     """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first.
 

@@ -340,7 +340,7 @@ def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.nd
     return tuple(i.astype(np.int64) for i in np.nonzero(np.atleast_1d(input)))
 
 
-@op(host=True, differentiable=False, aten="argwhere", strides="positions")
+@op(host=True, differentiable=False, aten="argwhere", strides="positions", implicit=True)
 def argwhere(input: Array) -> np.ndarray:
     """The positions of all elements that are not zero, one a row. Reads the values on the host.
 

@@ -151,7 +151,7 @@ def _stacked(name: str, tensors: list[Array], ndim: int, dim: int) -> Array:
     return cat([_at_least(t, ndim) for t in tensors], dim)
 
 
-@shape(out=True, aten="hstack", node="CatBackward0")
+@shape(out=True, aten="hstack", node="CatBackward0", implicit=True)
 def hstack(tensors: list[Array]) -> Array:
     """Joins tensors along the second dimension, or the first if they are one-dimensional. 0-dim tensors count as one element.
 
@@ -169,7 +169,7 @@ def hstack(tensors: list[Array]) -> Array:
     return _stacked("hstack", tensors, 1, 0 if tensors and tensors[0].ndim <= 1 else 1)
 
 
-@shape(aliases=("row_stack",), out=True, aten="vstack", node="CatBackward0")
+@shape(aliases=("row_stack",), out=True, aten="vstack", node="CatBackward0", implicit=True)
 def vstack(tensors: list[Array]) -> Array:
     """Joins tensors along the first dimension; vectors are rows, 0-dim tensors rows of one element.
 
@@ -189,7 +189,7 @@ def vstack(tensors: list[Array]) -> Array:
     return _stacked("vstack", tensors, 2, 0)
 
 
-@shape(out=True, aten="dstack", node="CatBackward0")
+@shape(out=True, aten="dstack", node="CatBackward0", implicit=True)
 def dstack(tensors: list[Array]) -> Array:
     """Joins tensors along the third dimension, which is appended where missing.
 
@@ -208,7 +208,7 @@ def dstack(tensors: list[Array]) -> Array:
     return _stacked("dstack", tensors, 3, 2)
 
 
-@shape(out=True, aten="column_stack", node="CatBackward0")
+@shape(out=True, aten="column_stack", node="CatBackward0", implicit=True)
 def column_stack(tensors: list[Array]) -> Array:
     """Joins tensors along the second dimension; one-dimensional ones are columns.
 
@@ -365,7 +365,7 @@ def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(input, spread, axes).reshape(result)
 
 
-@shape(varargs="dims", aten="tile", node="RepeatBackward0")
+@shape(varargs="dims", aten="tile", node="RepeatBackward0", implicit=True)
 def tile(input: Array, dims: tuple[int, ...]) -> Array:
     """Copies the tensor ``dims[i]`` times along dimension ``i``, counted from the last one; missing counts are 1.
 

@@ -81,7 +81,7 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     saves=("result",),
     strides="columns",
     out_dtype="expected",
-    node="LinalgCholeskyExBackward0", autocast="cpu float32", spelled={"A": "input"})
+    node="LinalgCholeskyExBackward0", autocast="cpu float32", spelled={"A": "input"}, implicit=True)
 def cholesky(A: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
 
@@ -233,7 +233,7 @@ defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
     strides="columns",
     out_dtype="expected",
     node="LinalgQrBackward0",
-    through="linalg_qr",
+    through="linalg_qr", implicit=True,
 )
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     """The factors of ``linalg.qr``, complete unless ``some``.

@@ -49,7 +49,7 @@ def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
 @op(
     namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns", out_dtype="expected",
     node="LinalgInvExBackward0",
-    autocast="cpu float32")
+    autocast="cpu float32", implicit=True)
 def inv(A: Array) -> Array:
     """The inverses of square matrices.
 
@@ -135,7 +135,7 @@ def _check_det(a: Array, function: str) -> None:
     check_float(a, function, kernel="lu_cpu" if function == "linalg.det" else None)
 
 
-@op(namespace="linalg", out=True, aten="linalg_det", out_dtype="expected", node="LinalgDetBackward0")
+@op(namespace="linalg", out=True, aten="linalg_det", out_dtype="expected", node="LinalgDetBackward0", implicit=True)
 def det(A: Array) -> Array:
     """The determinants of square matrices.
 
@@ -184,7 +184,7 @@ def _slogdet(a: Array) -> tuple[Array, Array]:
     fields=("sign", "logabsdet"),
     aten="linalg_slogdet",
     out_dtype="expected",
-    node="LinalgSlogdetBackward0",
+    node="LinalgSlogdetBackward0", implicit=True,
 )
 def slogdet(A: Array) -> tuple[Array, Array]:
     """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes.
@@ -213,7 +213,7 @@ def slogdet(A: Array) -> tuple[Array, Array]:
     fields=("sign", "logabsdet"),
     aten="slogdet",
     out_dtype="expected",
-    node="LinalgSlogdetBackward0",
+    node="LinalgSlogdetBackward0", implicit=True,
 )
 def torch_slogdet(input: Array) -> tuple[Array, Array]:
     """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``.
@@ -232,7 +232,7 @@ def torch_slogdet(input: Array) -> tuple[Array, Array]:
     return slogdet(input)
 
 
-@op(aten="logdet", node=lambda made: "AddBackward0" if made.is_complex else "WhereBackward0")
+@op(aten="logdet", node=lambda made: "AddBackward0" if made.is_complex else "WhereBackward0", implicit=True)
 def logdet(input: Array) -> Array:
     """The logarithms of the determinants; nan where one is negative.
 
@@ -290,7 +290,7 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     strides="columns if left",
     out_dtype="expected",
     node="LinalgSolveExBackward0",
-    autocast="cpu float32",
+    autocast="cpu float32", implicit=True,
 )
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
@@ -612,7 +612,7 @@ def exponential(a: Array) -> Array:
     out=True,
     aten="linalg_matrix_exp",
     node="LinalgMatrixExpBackward0",
-    spelled={"matrix_exp": {"A": "input", "out": ""}, "linalg.matrix_exp": {"A": "input"}})
+    spelled={"matrix_exp": {"A": "input", "out": ""}, "linalg.matrix_exp": {"A": "input"}}, implicit=("matrix_exp",))
 def matrix_exp(A: Array) -> Array:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation.
 

@@ -59,7 +59,7 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
 
 @op(
     namespace="linalg", out=True, returns="linalg_eigh", fields=("eigenvalues", "eigenvectors"), aten="linalg_eigh", saves=("result",),
-    strides="columns:1", out_dtype="expected", node="LinalgEighBackward0", autocast="cpu float32", spelled={"A": "input"})
+    strides="columns:1", out_dtype="expected", node="LinalgEighBackward0", autocast="cpu float32", spelled={"A": "input"}, implicit=True)
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
 
@@ -94,7 +94,7 @@ def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]
     out_dtype="expected",
     node="LinalgEighBackward0",
     autocast="cpu float32",
-    spelled={"A": "input"},
+    spelled={"A": "input"}, implicit=True,
 )
 def eigvalsh(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle.
@@ -247,7 +247,7 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
 
 @op(
     namespace="linalg", out=True, returns="linalg_svd", fields=("U", "S", "Vh"), aten="linalg_svd", saves=("result",),
-    strides="columns:0,2", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32")
+    strides="columns:0,2", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32", implicit=True)
 def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors.
 
@@ -284,7 +284,10 @@ def _svdvals_fwd(A: Array, *, driver: str | None = None) -> tuple[Array, tuple[A
     return s, (u, s, vh)
 
 
-@op(namespace="linalg", out=True, aten="linalg_svdvals", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32")
+@op(
+    namespace="linalg", out=True, aten="linalg_svdvals", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32",
+    implicit=True,
+)
 def svdvals(A: Array, *, driver: str | None = None) -> Array:
     """The singular values in descending order.
 
@@ -324,7 +327,7 @@ defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None
     aten="svd",
     saves=("result",),
     strides="columns:0 if compute_uv",
-    out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32")
+    out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32", implicit=True)
 def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple[Array, Array, Array]:
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros.
 
@@ -582,7 +585,7 @@ def _node_of_norm(made: Made) -> str:
     out=True,
     aten="linalg_matrix_norm",
     out_dtype="linalg.matrix_norm expected out tensor dtype {its} but got: {mine}",
-    node=_node_of_norm, spelled={"A": "input"})
+    node=_node_of_norm, spelled={"A": "input"}, implicit=True)
 def matrix_norm(
     A: Array, ord: float | str = "fro", dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:

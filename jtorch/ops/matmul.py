@@ -56,7 +56,7 @@ def _node_of_product(made: Made) -> str:
     aten="matmul",
     saves=("input", "other"),
     out_dtype="expected",
-    node=_node_of_product, autocast="lower")
+    node=_node_of_product, autocast="lower", implicit=True)
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of two tensors, over the broadcast of their leading dimensions.
 
@@ -366,7 +366,7 @@ def _node_of_inner(made: Made) -> str:
     saves=("input", "other"),
     strides="pointwise if not (input._aval.ndim and other._aval.ndim)",
     out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}", node=_node_of_inner,
-    autocast="cpu matrices, cuda lower")
+    autocast="cpu matrices, cuda lower", implicit=True)
 def inner(input: Array, other: Array) -> Array:
     """The inner products over the last dimension of both; with a scalar, the product.
 
@@ -401,7 +401,7 @@ def inner(input: Array, other: Array) -> Array:
     return lax.dot_general(input, other, (((input.ndim - 1,), (other.ndim - 1,)), ((), ())))
 
 
-@op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"), node="MulBackward0")
+@op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"), node="MulBackward0", implicit=True)
 def outer(input: Array, vec2: Array) -> Array:
     """All products of an element of one vector and one of another.
 

@@ -125,7 +125,7 @@ def _layer_norm_rule(
     saves=("input", "weight"),
     native=False,
     node="NativeLayerNormBackward0",
-    autocast="cuda float32",
+    autocast="cuda float32", implicit=True,
 )
 def layer_norm(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
@@ -187,7 +187,10 @@ def _rms_norm_rule(
     return cast(grad_input, input.dtype), _param_grads(g, normal, weight, None)[0]
 
 
-@op(namespace="nn.functional", aten="rms_norm", aliases=("rms_norm",), saves=("input", "weight"), native=("rms_norm",), node="MulBackward0")
+@op(
+    namespace="nn.functional", aten="rms_norm", aliases=("rms_norm",), saves=("input", "weight"), native=("rms_norm",), node="MulBackward0",
+    implicit=True,
+)
 def rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, eps: float | None = None) -> Array:
     """Divides the last dimensions, which must be ``normalized_shape``, by their root mean square, then multiplies by ``weight``.
 
@@ -340,7 +343,7 @@ def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array |
     strides="image",
     native=False,
     node="NativeGroupNormBackward0",
-    autocast="cuda float32",
+    autocast="cuda float32", implicit=True,
 )
 def group_norm(input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05) -> Array:
     """Normalises each sample's channels in ``num_groups`` groups to mean 0 and (biased) variance 1, then applies the channels' parameters.

@@ -70,7 +70,7 @@ def _node_of_pad(made: Made) -> str:
     )
 
 
-@shape(namespace="nn.functional", aten="pad", strides="image if mode != 'circular'", native=False, node=_node_of_pad)
+@shape(namespace="nn.functional", aten="pad", strides="image if mode != 'circular'", native=False, node=_node_of_pad, implicit=True)
 def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Number | None = None) -> Array:
     """Pads the last dimensions: with ``value`` (``"constant"``), mirrored (``"reflect"``), by the edge (``"replicate"``), or around
     (``"circular"``).

@@ -178,7 +178,7 @@ def _not_bool(dtype: np.dtype) -> bool:
     return dtype.kind != "b"
 
 
-@unary(promote=None, operators="pos", saves=(), out=False, itself=_not_bool, aten="positive")
+@unary(promote=None, operators="pos", saves=(), out=False, itself=_not_bool, aten="positive", implicit=True)
 def positive(input: Array) -> Array:
     """Returns ``input`` itself.
 

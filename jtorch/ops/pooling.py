@@ -196,7 +196,7 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
     aten="max_pool1d",
     strides="signal if return_indices",
     native=("max_pool1d",),
-    node="SqueezeBackward1", spelled={"max_pool1d": {"return_indices": ""}})
+    node="SqueezeBackward1", spelled={"max_pool1d": {"return_indices": ""}}, implicit=True)
 def max_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -236,7 +236,7 @@ def max_pool1d(
     aten="max_pool2d",
     strides="image",
     native=("max_pool2d",),
-    node="MaxPool2DWithIndicesBackward0", spelled={"max_pool2d": {"return_indices": ""}})
+    node="MaxPool2DWithIndicesBackward0", spelled={"max_pool2d": {"return_indices": ""}}, implicit=True)
 def max_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -277,7 +277,7 @@ def max_pool2d(
     aten="max_pool3d",
     strides="image",
     native=("max_pool3d",),
-    node="MaxPool3DWithIndicesBackward0", autocast="cpu float32", spelled={"max_pool3d": {"return_indices": ""}})
+    node="MaxPool3DWithIndicesBackward0", autocast="cpu float32", spelled={"max_pool3d": {"return_indices": ""}}, implicit=True)
 def max_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -459,7 +459,7 @@ def _avg_gradient(kernel, function: str, n: int) -> None:  # type: ignore[no-unt
     defvjp(kernel, rule, saves=())
 
 
-@op(namespace="nn.functional", aliases=("avg_pool1d",), aten="avg_pool1d", strides="signal", node="SqueezeBackward1")
+@op(namespace="nn.functional", aliases=("avg_pool1d",), aten="avg_pool1d", strides="signal", node="SqueezeBackward1", implicit=True)
 def avg_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],

@@ -145,7 +145,7 @@ def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool =
     return _averaged(to_dtype(input, _mean_dtype(input, dtype)), reduced_dims(input, dim), keepdim)
 
 
-@reduction(saves=("input",), aten="nanmean", node="DivBackward0")
+@reduction(saves=("input",), aten="nanmean", node="DivBackward0", implicit=True)
 def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Averages over ``dim`` the elements that are not NaN; where there is none, the result is NaN.
 

@@ -255,7 +255,7 @@ def _one_step(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -> 
     return step(CELLS[mode], affine(input, w.ih, w.b_ih), state, w)[0]
 
 
-@op(method=False, node="MulBackward0", autocast="cpu state, cuda lower")
+@op(method=False, node="MulBackward0", autocast="cpu state, cuda lower", implicit=True)
 def lstm_cell(
     input: Array, hx: list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
 ) -> tuple[Array, Array]:
@@ -282,7 +282,7 @@ def lstm_cell(
     return h, c
 
 
-@op(method=False, node="AddBackward0", autocast="cpu state, cuda lower")
+@op(method=False, node="AddBackward0", autocast="cpu state, cuda lower", implicit=True)
 def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of a GRU: the hidden state that follows ``hx``.
 
@@ -303,7 +303,7 @@ def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | No
     return _one_step("GRU", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
-@op(method=False, node="TanhBackward0", autocast="lower")
+@op(method=False, node="TanhBackward0", autocast="lower", implicit=True)
 def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of an Elman network with tanh: the hidden state that follows ``hx``.
 
@@ -325,7 +325,7 @@ def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array
     return _one_step("RNN_TANH", input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh, None))[0]
 
 
-@op(method=False, node="ReluBackward0", autocast="lower")
+@op(method=False, node="ReluBackward0", autocast="lower", implicit=True)
 def rnn_relu_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of an Elman network with relu: the hidden state that follows ``hx``.
 

@@ -45,7 +45,7 @@ def flip(input: Array, dims: tuple[int, ...]) -> Array:
     return lax.rev(input, canonical_dims(tuple(dims), input.ndim, empty_is_all=False))
 
 
-@shape(aten="fliplr", strides="preserve", node="FlipBackward0")
+@shape(aten="fliplr", strides="preserve", node="FlipBackward0", implicit=True)
 def fliplr(input: Array) -> Array:
     """Reverses the second dimension.
 
@@ -67,7 +67,7 @@ def fliplr(input: Array) -> Array:
     return lax.rev(input, (1,))
 
 
-@shape(aten="flipud", strides="preserve", node="FlipBackward0")
+@shape(aten="flipud", strides="preserve", node="FlipBackward0", implicit=True)
 def flipud(input: Array) -> Array:
     """Reverses the first dimension.
 
@@ -286,7 +286,8 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 @shape(
-    out=True, aten="diag", out_dtype="expected", node=lambda made: "DiagEmbedBackward0" if made.ndims[0] == 1 else "DiagonalBackward0_copy"
+    out=True, aten="diag", out_dtype="expected", node=lambda made: "DiagEmbedBackward0" if made.ndims[0] == 1 else "DiagonalBackward0_copy",
+    implicit=True
 )
 def diag(input: Array, diagonal: int = 0) -> Array:
     """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix ``input`` as a new vector.
@@ -335,7 +336,7 @@ def diagflat(input: Array, offset: int = 0) -> Array:
     return diag_embed(input.reshape(-1), offset)
 
 
-@op(promote="expanded", out=True, aten="kron", out_apart="partly", node="UnsafeViewBackward0")
+@op(promote="expanded", out=True, aten="kron", out_apart="partly", node="UnsafeViewBackward0", implicit=True)
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product: every element of ``input`` multiplies a copy of ``other``.
 

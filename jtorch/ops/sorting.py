@@ -74,7 +74,7 @@ def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | N
     return sort_along(input, axis, descending)
 
 
-@op(out=True, differentiable=False, aten="argsort.stable", strides="preserve")
+@op(out=True, differentiable=False, aten="argsort.stable", strides="preserve", implicit=True)
 def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
     """The places of the elements along ``dim`` in sorted order. Always stable; see ``sort``.
 

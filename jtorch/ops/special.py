@@ -125,7 +125,7 @@ def _erfcx_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
 defvjp(erfcx, _erfcx_rule)
 
 
-@_special(saves=("input",), aten="special_ndtr", node="MulBackward1")
+@_special(saves=("input",), aten="special_ndtr", node="MulBackward1", implicit=True)
 def ndtr(input: Array) -> Array:
     """The normal distribution's cumulative probability.
 

@@ -373,7 +373,7 @@ def _quantile(input: Array, q: Array | float, dim: int | None, keepdim: bool, in
 @reduction(
     saves=("input", "q"), aten="quantile", out_dtype="quantile() out tensor must be same dtype as the input tensor",
     node="SqueezeBackward4",
-    autocast="cpu float32")
+    autocast="cpu float32", implicit=True)
 def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one.
 
@@ -402,7 +402,7 @@ def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bo
     saves=("input", "q"),
     aten="nanquantile",
     out_dtype="quantile() out tensor must be same dtype as the input tensor",
-    node="SqueezeBackward4", autocast="cpu float32")
+    node="SqueezeBackward4", autocast="cpu float32", implicit=True)
 def nanquantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The quantiles of the elements that are not NaN; see ``quantile``.
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import hooks, overridable
+from .. import _C, hooks, overridable, steps, storages
+from ..autograd import accumulate
 from ..autograd import engine as autograd_engine
 
 # What is loaded anyway.
 hooks.overridable.fill(lambda: overridable)
+hooks.end_of.fill(lambda: accumulate.end_of)
+hooks.internals.fill(lambda: _C)
+hooks.memory_steps.fill(lambda: steps.memory_steps)
 hooks.retain.fill(lambda: autograd_engine.retain)
 
 
@@ -57,6 +61,13 @@ def _vmap() -> Any:
     return vmap
 
 
+@hooks.function_class.fill
+def _function_class() -> Any:
+    from ..autograd.function import Function
+
+    return Function
+
+
 @hooks.own_rule.fill
 def _own_rule() -> Any:
     from ..func.levels import own_rule
@@ -78,6 +89,13 @@ def _removable_handle() -> Any:
     return RemovableHandle
 
 
+@hooks.saved.fill
+def _saved() -> Any:
+    from ..autograd import saved
+
+    return saved
+
+
 @hooks.profiler_modes.fill
 def _profiler_modes() -> Any:
     from ..autograd import _profiler_modes as modes
@@ -90,7 +108,7 @@ def _profiler_modes() -> Any:
 
 @hooks.storage_class.fill
 def _storage_class() -> Any:
-    from .. import legacy_storages, storages, typed_storages
+    from .. import legacy_storages, typed_storages
 
     def find(name: str) -> Any:
         if name == "UntypedStorage":
@@ -246,10 +264,3 @@ def _stream_class() -> Any:
     from ..streams import Stream
 
     return Stream
-
-
-@hooks.internals.fill
-def _internals() -> Any:
-    from .. import _C
-
-    return _C

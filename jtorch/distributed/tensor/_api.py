@@ -11,7 +11,7 @@ from jtorch import nn
 
 from ..device_mesh import DeviceMesh, current_mesh, known_mesh
 from ..objects import all_gather_object
-from . import _dispatch
+from . import _dispatch, _rules, _rules_math, _rules_nn, _rules_shape  # noqa: F401  (the last four state their rules)
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import Redistribute, redistribute_local_tensor
 from ._utils import (

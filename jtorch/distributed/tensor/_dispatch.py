@@ -474,6 +474,3 @@ def _cost(a: Placement, b: Placement, spec: DTensorSpec, d: int) -> tuple[float,
     if _is_shard_like(a) and _is_shard_like(b) and a != b:
         return min(direct, (step(a, Replicate(), n, held)[0], 2))
     return direct
-
-
-from . import _rules, _rules_math, _rules_nn, _rules_shape  # noqa: E402, F401  (declare rules, which use what is above)

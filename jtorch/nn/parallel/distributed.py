@@ -18,6 +18,13 @@ _MIB = 1 << 20
 _FIRST, _OTHERS = _MIB, 25 * _MIB
 
 
+def _joining() -> Any:
+    """What gives processes different numbers of batches; not loaded with ``torch.nn``."""
+    from jtorch.distributed.algorithms import join
+
+    return join
+
+
 class DistributedDataParallel(Module):
     """``module`` under the name ``module``, whose gradients are averaged over the processes at the end of each backward pass.
 
@@ -188,12 +195,10 @@ class DistributedDataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Calls the module."""
-        from jtorch.distributed.algorithms.join import Join
-
         if torch.is_grad_enabled() and self.require_backward_grad_sync:
             self.reducer.check_finished()
             if self._join_config is not None:
-                Join.notify_join_context(self)
+                _joining().Join.notify_join_context(self)
         if self.will_sync_module_buffers():
             self._sync_buffers(self._authority(True) if self._join_config is not None else 0)
         outputs = self.module(*inputs, **kwargs)
@@ -236,17 +241,13 @@ class DistributedDataParallel(Module):
 
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False) -> Any:
         """A block in which processes may have different numbers of batches: those that are through go on to average with zeros."""
-        from jtorch.distributed.algorithms.join import Join
-
-        return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
+        return _joining().Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
 
     def join_hook(self, **kwargs: Any) -> Any:
         """What a process does in place of a pass when it has no batch."""
-        from jtorch.distributed.algorithms.join import JoinHook
-
         ddp, divide = self, kwargs.get("divide_by_initial_world_size", True)
 
-        class Hook(JoinHook):
+        class Hook(_joining().JoinHook):
             def main_hook(self) -> None:
                 if ddp.will_sync_module_buffers():
                     ddp._sync_buffers(ddp._authority(False))

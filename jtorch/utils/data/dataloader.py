@@ -16,9 +16,10 @@ import jtorch as torch
 from jtorch._utils import ExceptionWrapper
 
 from . import _utils
-from ._utils import fetch, pipes
+from ._utils import pipes
 from ._utils.collate import default_collate as default_collate
 from ._utils.collate import default_convert as default_convert
+from ._utils.fetch import _DatasetKind
 from ._utils.worker import RESUME, Job, NotLoaded, _IterableDatasetStopIteration
 from ._utils.worker import get_worker_info as get_worker_info
 from .dataset import Dataset, IterableDataset
@@ -29,16 +30,6 @@ __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"
 _collate_fn_t = Callable[[list[Any]], Any]
 
 _T_co = TypeVar("_T_co", covariant=True)
-
-
-class _DatasetKind:
-    Map = 0
-    Iterable = 1
-
-    @staticmethod
-    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> fetch._BaseDatasetFetcher:
-        cls = fetch._MapDatasetFetcher if kind == _DatasetKind.Map else fetch._IterableDatasetFetcher
-        return cls(dataset, auto_collation, collate_fn, drop_last)
 
 
 class _InfiniteConstantSampler(Sampler[None]):

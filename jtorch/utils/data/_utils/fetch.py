@@ -104,3 +104,16 @@ def _take(tensor: torch.Tensor, at: np.ndarray) -> torch.Tensor:
     hosted = alias is not None and not alias.storage.adopt()
     found = (tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]  # type: ignore
     return torch.from_jax(jax.device_put(found, jax.local_devices(backend="cpu")[0]))  # type: ignore
+
+
+class _DatasetKind:
+    Map = 0
+    Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> _BaseDatasetFetcher:
+        cls = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
+        return cls(dataset, auto_collation, collate_fn, drop_last)
+
+
+_DatasetKind.__module__ = "jtorch.utils.data.dataloader"  # where PyTorch has it

@@ -34,11 +34,16 @@ def wrapped(dataset: Any) -> Any:
     return kind(dataset)
 
 
+def _settings() -> Any:
+    """What sets all pipes of a graph, loaded when a loader first has one."""
+    from .. import graph_settings
+
+    return graph_settings
+
+
 def switch_shuffling(dataset: Any, shuffle: bool | None) -> None:
     """Switches the pipes of a graph that shuffle on or off."""
-    from ..graph_settings import apply_shuffle_settings
-
-    apply_shuffle_settings(dataset, shuffle=shuffle)
+    _settings().apply_shuffle_settings(dataset, shuffle=shuffle)
 
 
 def place() -> tuple[int, int]:
@@ -57,13 +62,9 @@ def shared_seed(generator: torch.Generator | None) -> int:
 
 def sow(dataset: Any, seed: int) -> None:
     """Gives the random pipes of a graph their seeds."""
-    from ..graph_settings import apply_random_seed
-
-    apply_random_seed(dataset, torch.Generator().manual_seed(seed))
+    _settings().apply_random_seed(dataset, torch.Generator().manual_seed(seed))
 
 
 def shard(dataset: Any, count: int, which: int) -> None:
     """Tells the pipes of a graph that shard which of ``count`` parts is theirs."""
-    from ..graph_settings import apply_sharding
-
-    apply_sharding(dataset, count, which)
+    _settings().apply_sharding(dataset, count, which)

@@ -20,6 +20,7 @@ from typing import Any
 from jtorch._utils import ExceptionWrapper
 
 from . import pipes, transport
+from .fetch import _DatasetKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,6 @@ def seed_everything(base_seed: int, worker_id: int) -> int:
 def run_job(connection: Connection, payload: bytes | Job) -> bool:
     """Serves one iterator; False when the main process is gone."""
     global _worker_info
-    from jtorch.utils.data.dataloader import _DatasetKind
-
     job: Any = None
     failure = fetcher = None
     kind, worker_id = -1, "?"
