@@ -121,12 +121,28 @@ def slope_near_zero(t):
     return x.grad
 
 
+def least_squares(t):
+    tall, square = t.tensor([[2.0], [1.0]], dtype=t.double), t.eye(3, dtype=t.double) * 2
+    found = []
+    for driver in ("gelsd", "gelss", "gelsy"):
+        for rcond in (None, 0.5, 1.0, *((2.0,) if driver != "gelsy" else ()), -1):
+            for a in (tall, square):
+                r = t.linalg.lstsq(a, t.ones(a.shape[0], 1, dtype=t.double), rcond=rcond, driver=driver)
+                found.append([r.rank.item(), r.solution.round(decimals=6).tolist(), tuple(r.residuals.shape)])
+    return found
+
+
 RANDOM = ("cauchy_", "log_normal_", "normal_", "uniform_", "exponential_", "bernoulli_", "random_")
 CALLS |= {
     "tangent of copy_": lambda t: forward(t, lambda x: x.copy_(t.ones(3))),
     "tangents of drawn numbers": lambda t: [forward(t, lambda x, n=n: getattr(x, n)()) for n in RANDOM],
     "tangent of geometric_": lambda t: forward(t, lambda x: x.geometric_(0.5)),
     "rows looked up twice": twice,
+    "least squares": least_squares,
+    "two ellipses": lambda t: t.einsum("i->......", t.ones(2)),
+    "a dot": lambda t: t.einsum("i->.", t.ones(2)),
+    "a dot of an operand": lambda t: t.einsum("i.->i", t.ones(2)),
+    "two ellipses of an operand": lambda t: t.einsum("...i...->i", t.ones(2)),
     "sinc": slope_near_zero,
     "unique_consecutive of nothing": lambda t: t.unique_consecutive(t.zeros(3, 0), dim=0),
     "fftfreq": lambda t: t.fft.fftfreq(4, out=t.empty(3)),
