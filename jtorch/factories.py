@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from .ops._kernel import Fixed, T, caches, call_of
 from .ops.indexing import too_large
 from .overridable import specialise
 from .size import Size
+from .warned_once import outside
 
 #: What says that the elements lie in memory by strides.
 _STRIDED = (None, layouts.strided)
@@ -233,6 +235,13 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         if out is not None:
             if op.sequence and isinstance(out, Tensor) and out.numel() == result.numel():
                 result = result.reshape(out.shape)  # type: ignore[attr-defined]
+            elif op.sequence == "counted" and isinstance(out, Tensor) and out.numel():
+                warnings.warn(
+                    f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the "
+                    f"computed number of elements {result.numel()}. Note that this may occur as a result of rounding error. The out tensor "
+                    f"will be resized to a tensor of shape ({result.numel()},).",
+                    stacklevel=outside(),
+                )
             return write_out(result, out, op.name, asked=True)
         if memory_format is not None:
             strides = format_strides(result._aval.shape, memory_format)

@@ -118,12 +118,15 @@ def _plain_tensor(index: Tensor) -> Any:
         return int(numbers_of(v))
     if dtype not in (np.int64, np.int32, np.bool_, np.uint8):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    if dtype == np.uint8:
-        warnings.warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=outside()
-        )
-        return BOUND["ne"].core(index, 0)
-    return index
+    return mask_of_bytes(index) if dtype == np.uint8 else index
+
+
+def mask_of_bytes(index: Tensor) -> Tensor:
+    """What a mask of bytes selects, with torch's warning."""
+    warnings.warn(
+        "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=outside()
+    )
+    return BOUND["ne"].core(index, 0)
 
 
 def _numbers(items: Any) -> np.ndarray:

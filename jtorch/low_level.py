@@ -38,6 +38,8 @@ def _aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 def _compute_linear_combination(input: Any, coefficients: Any, *, out: Any = None) -> Any:
     """Sums of the slices along the first dimension, each with the coefficients of one row: ``(n, *)``, ``(m, n)`` -> ``(m, *)``. They are
     added to ``out``."""
+    if input.is_complex() and not coefficients.is_complex():
+        coefficients = coefficients.to(input.dtype)
     found = PUBLIC["tensordot"](coefficients, input, dims=1)
     return found if out is None else out.add_(found)
 

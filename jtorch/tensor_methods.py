@@ -441,7 +441,7 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
         both = broadcast_shapes(mine.shape, shape)
         if both != mine.shape:
             raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(both)}")
-    if not src._rg and not self._rg and v.aval is mine and self._al is None:
+    if not src._rg and not self._rg and v.aval is mine and self._al is None and self._v.trace is not SPECIAL:
         result = apply(call_of(OPS["clone"], (T,)), (src,), (v,))
     else:
         me = self._v or self._read()

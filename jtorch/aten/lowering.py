@@ -34,7 +34,11 @@ functions.load()
 # ---- public calls ----------------------------------------------------------------------------------------------------------------
 
 
-def wrappers(operands: Iterable[Any]) -> bool:
+#: How deep lists of operands are looked into; data may be nested deeper, and without end.
+_NESTED = 3
+
+
+def wrappers(operands: Iterable[Any], depth: int = 0) -> bool:
     """Whether an operand, also inside lists and tuples, is of a class with ``__torch_dispatch__``."""
     for x in operands:
         kind = type(x)
@@ -43,7 +47,7 @@ def wrappers(operands: Iterable[Any]) -> bool:
         if isinstance(x, Tensor):
             if handles(kind):
                 return True
-        elif kind in (list, tuple) and wrappers(x):
+        elif kind in (list, tuple) and depth < _NESTED and wrappers(x, depth + 1):
             return True
     return False
 
@@ -62,13 +66,13 @@ def below(caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _named(path, caller, args, kwargs)
 
 
-def _stand_ins(operands: Iterable[Any]) -> bool:
+def _stand_ins(operands: Iterable[Any], depth: int = 0) -> bool:
     """Whether there are tensors that stand for others among the operands."""
     for x in operands:
         if type(x) is Tensor:
             if type(x._v) is Held:
                 return True
-        elif type(x) in (list, tuple) and _stand_ins(x):
+        elif type(x) in (list, tuple) and depth < _NESTED and _stand_ins(x, depth + 1):
             return True
     return False
 

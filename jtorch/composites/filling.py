@@ -15,6 +15,7 @@ import numpy as np
 from .. import _key_sampling, _sampling, devices, dtypes
 from .._mt19937 import Twister
 from ..applying import inplace
+from ..autograd.dual import has_tangent
 from ..autograd.grad_mode import MODE
 from ..autograd.names import camel, written
 from ..binding import composite
@@ -251,7 +252,7 @@ def _put(name: str, self: Any, fresh: Tensor) -> Any:
     if self._rg and MODE.enabled:
         number = {"bernoulli_": 2, "random_": 2}.get(name, 0)
         return written(self.copy_(fresh), f"{camel(name)}Backward{number}")  # type: ignore[attr-defined]
-    return inplace(self, fresh)
+    return self.copy_(fresh) if has_tangent(self) else inplace(self, fresh)  # type: ignore[attr-defined]
 
 
 def _np(t: Tensor) -> np.dtype:

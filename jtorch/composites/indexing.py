@@ -11,7 +11,7 @@ from ..binding import composite, facts_of
 from ..core import Tensor, alias_of
 from ..errors import broadcast_shapes, type_name
 from ..functional import _C
-from ..indexing import as_positions
+from ..indexing import as_positions, mask_of_bytes
 from ..views import _slice
 
 
@@ -105,9 +105,9 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
         if not isinstance(index, Tensor):
             raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(index).__name__}")
     advanced, dim = [], 0
-    for index in indices:
+    for index in [mask_of_bytes(i) if i.dtype is dtypes.uint8 else i for i in indices]:
         advanced.append((dim, index))
-        dim += max(index.dim(), 1) if index.dtype in (dtypes.bool_, dtypes.uint8) else 1
+        dim += max(index.dim(), 1) if index.dtype is dtypes.bool_ else 1
     if dim > input.dim():
         raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {dim})")
     positions = as_positions(input, advanced)

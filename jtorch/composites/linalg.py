@@ -103,6 +103,17 @@ def norm(
     return PUBLIC["linalg.vector_norm"](input, 2 if ord is None else ord, dims, keepdim, **options)
 
 
+def _tolerance(driver: str, eps: float, larger: int, rcond: float | None) -> float:
+    """Up to which part of the largest singular value others count as 0, as LAPACK's drivers understand ``rcond``."""
+    if rcond is None or driver == "gels":  # which ignores it
+        return eps * larger
+    if driver == "gelsd":
+        return rcond if 0 < rcond < 1 else eps
+    if driver == "gelss":
+        return eps if rcond < 0 else rcond
+    return min(max(rcond, 0.0), 1.0) * (1 - 4 * eps)  # gelsy keeps those that are as large, and the first
+
+
 @composite(namespace="linalg", operands=("input", "b"), castable="torch.linalg.lstsq", autocast="cpu float32")
 def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
     """The least squares solution of ``input X = b``, the one of least norm if there are many; by the pseudoinverse for every ``driver``.
@@ -143,7 +154,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
     batch = broadcast_shapes(input.shape[:-2], right.shape[:-2])
     if input.dtype.to_real() not in (dtypes.float32, dtypes.float64):
         raise RuntimeError("This function doesn't handle types other than float and double")
-    rtol = dtypes.finfo(input.dtype).eps * max(m, n) if rcond is None else rcond
+    rtol = _tolerance(driver, dtypes.finfo(input.dtype).eps, max(m, n), rcond)
     solution = PUBLIC["linalg.pinv"](input, rtol=rtol) @ right
     rank = input.new_empty((0,), dtype=dtypes.int64) if driver == "gels" else PUBLIC["linalg.matrix_rank"](input, rtol=rtol).expand(batch)
     values = PUBLIC["linalg.svdvals"](input) if driver in ("gelsd", "gelss") else input.new_empty((0,), dtype=input.dtype.to_real())

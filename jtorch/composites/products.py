@@ -56,7 +56,7 @@ def _terms(equation: str) -> tuple[list[list[str]], list[str] | None]:
     for i, term in enumerate(inputs.split(",")):
         terms.append(_labels(term, f"for operand {i}", start))
         start += len(term) + 1
-    return terms, _labels(output, "in the output", len(inputs) + 2) if arrow else None
+    return terms, _labels(output, "for output", len(inputs) + 2) if arrow else None
 
 
 def _labels(term: str, where: str, start: int) -> list[str]:
@@ -66,10 +66,12 @@ def _labels(term: str, where: str, start: int) -> list[str]:
         if term[i] == " ":
             i += 1
         elif term[i] == ".":
-            if term[i : i + 3] != "...":
-                raise RuntimeError(f"einsum(): found '.' {where} that is not part of any ellipsis")
+            output = where == "for output"
             if "..." in found:
-                raise RuntimeError(f"einsum(): found '.' {where} for which an ellipsis was already found")
+                again = "but an ellipsis (...) was already found" if output else "for which an ellipsis was already found"
+                raise RuntimeError(f"einsum(): found '.' {where} {again}")
+            if term[i : i + 3] != "...":
+                raise RuntimeError(f"einsum(): found '.' {where} that is not part of any ellipsis{' (...)' if output else ''}")
             found.append("...")
             i += 3
         elif term[i] in _LETTERS:

@@ -104,7 +104,7 @@ class Op(Facts):
     fits: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
     computes_out: bool = False
-    sequence: bool = False
+    sequence: bool | str = False
     strides: str | None = None
     aten: str | None = None
     bounds: Callable[..., Any] | None = None

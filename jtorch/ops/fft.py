@@ -588,7 +588,7 @@ def _frequencies(name: str, n: int, numbers: np.ndarray, d: float, dtype: Dtype 
     return jnp.asarray(numbers, wanted) * jnp.asarray(step, wanted)
 
 
-@factory(namespace="fft", aten="fft_fftfreq")
+@factory(namespace="fft", sequence="counted", aten="fft_fftfreq")
 def fftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
     """The frequencies of the ``n`` points of ``fft`` for samples that are ``d`` apart: from 0 up, then the negative ones.
 
@@ -609,7 +609,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
     return _frequencies("fftfreq", n, np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]), d, dtype)
 
 
-@factory(namespace="fft", aten="fft_rfftfreq")
+@factory(namespace="fft", sequence="counted", aten="fft_rfftfreq")
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
     """The frequencies of the ``n // 2 + 1`` points of ``rfft`` for samples that are ``d`` apart.
 

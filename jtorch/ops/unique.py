@@ -25,7 +25,7 @@ def _check_rows(name: str, input: Any, axis: int) -> None:
     if input.shape[axis] == 0 and sum(n == 0 for n in input.shape) == 1:
         return
     if 0 in input.shape and input.shape[axis] != 0:
-        raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied")
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
 
 
 def _lexical_order(rows: Any) -> Any:

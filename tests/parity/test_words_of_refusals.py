@@ -1,5 +1,6 @@
 """Calls that PyTorch refuses, or takes in an unusual form: the same answer or the same error here."""
 
+import importlib
 import warnings
 
 import pytest
@@ -99,13 +100,70 @@ CALLS = {
 }
 
 
+def forward(module, write):
+    ad = importlib.import_module(f"{module.__name__}.autograd.forward_ad")
+    with ad.dual_level():
+        x = ad.make_dual(module.full((3,), 0.5), module.ones(3))
+        write(x)
+        return ad.unpack_dual(x).tangent
+
+
+def twice(t):
+    table = t.nn.Embedding(10, 3, sparse=True)
+    for _ in range(2):
+        table(t.tensor([7, 1, 3])).sum().backward()
+    return table.weight.grad._indices(), table.weight.grad._values()
+
+
+def slope_near_zero(t):
+    x = t.tensor([0.0, t.finfo(t.double).tiny, 1e-200, 1.0], dtype=t.double, requires_grad=True)
+    t.sinc(x).sum().backward()
+    return x.grad
+
+
+def least_squares(t):
+    tall, square = t.tensor([[2.0], [1.0]], dtype=t.double), t.eye(3, dtype=t.double) * 2
+    found = []
+    for driver in ("gelsd", "gelss", "gelsy"):
+        for rcond in (None, 0.5, 1.0, *((2.0,) if driver != "gelsy" else ()), -1):
+            for a in (tall, square):
+                r = t.linalg.lstsq(a, t.ones(a.shape[0], 1, dtype=t.double), rcond=rcond, driver=driver)
+                found.append([r.rank.item(), r.solution.round(decimals=6).tolist(), tuple(r.residuals.shape)])
+    return found
+
+
+RANDOM = ("cauchy_", "log_normal_", "normal_", "uniform_", "exponential_", "bernoulli_", "random_")
+CALLS |= {
+    "tangent of copy_": lambda t: forward(t, lambda x: x.copy_(t.ones(3))),
+    "tangents of drawn numbers": lambda t: [forward(t, lambda x, n=n: getattr(x, n)()) for n in RANDOM],
+    "tangent of geometric_": lambda t: forward(t, lambda x: x.geometric_(0.5)),
+    "rows looked up twice": twice,
+    "least squares": least_squares,
+    "two ellipses": lambda t: t.einsum("i->......", t.ones(2)),
+    "a dot": lambda t: t.einsum("i->.", t.ones(2)),
+    "a dot of an operand": lambda t: t.einsum("i.->i", t.ones(2)),
+    "two ellipses of an operand": lambda t: t.einsum("...i...->i", t.ones(2)),
+    "sinc": slope_near_zero,
+    "unique_consecutive of nothing": lambda t: t.unique_consecutive(t.zeros(3, 0), dim=0),
+    "fftfreq": lambda t: t.fft.fftfreq(4, out=t.empty(3)),
+    "rfftfreq of as many": lambda t: t.fft.rfftfreq(6, out=t.empty(2, 2)),
+    "arange": lambda t: t.arange(4, out=t.empty(3)),
+    "linspace": lambda t: t.linspace(0, 1, 4, out=t.empty(3)),
+    "a mask of bytes": lambda t: t.arange(3).index_put_((t.tensor([1, 0, 1], dtype=t.uint8),), t.tensor([5, 6])),
+    "two masks of bytes": lambda t: t.ones(2, 2).index_put_((t.tensor([1, 0], dtype=t.uint8),) * 2, t.ones(1), accumulate=True),
+}
+
+
 def answer(module, call):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
         try:
-            return repr(call(module))
+            found = repr(call(module))
         except Exception as e:
-            return f"{type(e).__name__}: {e}"
+            found = f"{type(e).__name__}: {e}"
+    texts = [str(w.message) for w in given]  # some of PyTorch's are given once in a process
+    told = [t.partition(" (Triggered")[0] for t in texts if t.startswith(("The number of elements", "indexing with dtype"))]
+    return found, told
 
 
 @pytest.mark.parametrize("name", CALLS)
