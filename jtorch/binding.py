@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from . import _code_cache, hooks, result_strides, return_types
+from . import _code_cache, devices, hooks, result_strides, return_types
 from .applying import apply, inplace, keep_layout, write_out
 from .arguments import KINDS, NAMES_OF_KINDS, NONE, check_numbers, checked_static, coerce, number, static, unsigned
 from .autograd.grad_mode import MODE
 from .autograd.names import camel
-from .core import BIRTHS, Tensor, born, from_host
+from .core import BIRTHS, Tensor, born, from_host, from_value
 from .dispatch import TENSORS
-from .engine import SPECIAL, Lifted, Value, limits, numbers_of, record, record_one, record_two
+from .engine import SPECIAL, Lifted, Value, limits, numbers_of, put, record, record_one, record_two
+from .engine.values import on_host
 from .errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
 from .ops import _kernel
 from .ops._declare import (
@@ -512,13 +513,13 @@ def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
             kwargs[p.name] = found
         else:
             args.append(found)
-    device = tensors[0].device if tensors else None
+    place = tensors[0]._aval.device if tensors else None
     try:
         out = op.body(*args, **kwargs)
     except (MemoryError, ValueError) as error:
         raise limits.translated(error) or error from None
     several = isinstance(out, (tuple, list))
-    made = tuple([_on(x, device, from_host) for x in (out if several else (out,))])
+    made = tuple([_on(x, place) for x in (out if several else (out,))])
     if op.refusal is not None and MODE.enabled and any(t._rg for t in tensors):
         name = "NotImplemented" if type(op.refusal) is RuntimeError else f"{camel(op.aten or op.name)}Backward0"
         hooks.refuse_gradients(tensors, made, name, op.refusal)
@@ -527,8 +528,12 @@ def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
     return bound.returns(made) if bound.returns is not None else made
 
 
-def _on(x: Any, device: Any, from_host: Any) -> Any:
-    return from_host(x, device) if isinstance(x, (np.ndarray, np.generic)) else x
+def _on(x: Any, place: Any) -> Any:
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x
+    if place is not None and on_host(place):
+        return from_value(put(np.array(x), place))
+    return from_host(x, None if place is None else devices.of_placement(place))
 
 
 def signature_of(op: Op, first: str | None = None) -> inspect.Signature:

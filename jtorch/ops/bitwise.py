@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, binary, unary
+from ._hosted import INTEGERS, hosted
 from ._numeric import is_bool, require
 
 
@@ -86,7 +88,13 @@ def bitwise_left_shift(input: Array | Number, other: Array | Number) -> Array:
         tensor([16,  6])
     """
     require("lshift_cpu", input, "i")
-    x, by, outside = _shift(input, other)
+    return _shift_left(*jnp.broadcast_arrays(input, other))
+
+
+# NumPy, too, gives zero, or all bits the sign, for amounts that are negative or beyond the width.
+@hosted(lambda: np.left_shift, ns=1, dtypes=INTEGERS)
+def _shift_left(x: Array, by: Array) -> Array:
+    x, by, outside = _shift(x, by)
     return jnp.where(outside, jnp.zeros((), x.dtype), lax.shift_left(x, by))
 
 
@@ -103,7 +111,12 @@ def bitwise_right_shift(input: Array | Number, other: Array | Number) -> Array:
         tensor([ 4, -5])
     """
     require("rshift_cpu", input, "i")
-    x, by, outside = _shift(input, other)
+    return _shift_right(*jnp.broadcast_arrays(input, other))
+
+
+@hosted(lambda: np.right_shift, ns=1, dtypes=INTEGERS)
+def _shift_right(x: Array, by: Array) -> Array:
+    x, by, outside = _shift(x, by)
     if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
         return jnp.where(outside, jnp.zeros((), x.dtype), lax.shift_right_logical(x, by))
     # XLA's own result for too many places is not the sign on every platform.
@@ -113,6 +126,5 @@ def bitwise_right_shift(input: Array | Number, other: Array | Number) -> Array:
 
 def _shift(x: Array, by: Array) -> tuple[Array, Array, Array]:
     assert not is_bool(x)
-    x, by = jnp.broadcast_arrays(x, by)
     outside = (by < 0) | (by >= x.dtype.itemsize * 8)
     return x, jnp.where(outside, jnp.zeros((), by.dtype), by), outside

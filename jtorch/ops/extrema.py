@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import broadcast_shapes
 from ._declare import Array, Number, defvjp, pointwise
+from ._hosted import REALS, hosted
 from ._nodes import Made, by_operand
 from ._numeric import is_bool, is_complex, require, scalar_name, zeros_where
 
@@ -94,7 +95,12 @@ def fmax(input: Array, other: Array) -> Array:
         tensor([2., 0.])
     """
     _refuse_complex("fmax", input)
-    return jnp.fmax(input, other)
+    return _fmax(*jnp.broadcast_arrays(input, other))
+
+
+@hosted(lambda: np.fmax, ns=1, dtypes=REALS)
+def _fmax(x: Array, y: Array) -> Array:
+    return jnp.fmax(x, y)
 
 
 @pointwise(saves=("input", "other"), aten="fmin")
@@ -114,7 +120,12 @@ def fmin(input: Array, other: Array) -> Array:
         tensor([1., 0.])
     """
     _refuse_complex("fmin", input)
-    return jnp.fmin(input, other)
+    return _fmin(*jnp.broadcast_arrays(input, other))
+
+
+@hosted(lambda: np.fmin, ns=1, dtypes=REALS)
+def _fmin(x: Array, y: Array) -> Array:
+    return jnp.fmin(x, y)
 
 
 def _fmax_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:

@@ -606,7 +606,12 @@ def copysign(input: Array, other: Array | Number) -> Array:
         tensor([-1.,  2.])
     """
     require("copysign_cpu", input)
-    return jnp.copysign(input, other)
+    return _copysign(*jnp.broadcast_arrays(input, other))
+
+
+@hosted(lambda: np.copysign, ns=1)
+def _copysign(x: Array, y: Array) -> Array:
+    return jnp.copysign(x, y)
 
 
 def _copysign_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, None]:

@@ -406,7 +406,7 @@ def _along(name: str, input: Array, dim: int, keepdim: bool, largest: bool) -> t
     if is_complex(input):
         raise RuntimeError(f"{name}(): does not support complex input")
     value = _extremum(x, (axis,), True, largest)
-    index = first_position(x, value, axis)
+    index = in_range(_place(x, axis=axis, largest=largest), 0, x.shape[axis] - 1)
     return squeezed(value, axis, input.ndim, keepdim), squeezed(index, axis, input.ndim, keepdim)
 
 

@@ -72,7 +72,12 @@ def trunc(input: Array) -> Array:
         tensor([ 1., -1.])
     """
     _check_roundable("trunc", input)
-    return input if is_integral(input) else jnp.trunc(input)
+    return input if is_integral(input) else _trunc(input)
+
+
+@hosted(lambda: np.trunc, ns=1)
+def _trunc(x: Array) -> Array:
+    return jnp.trunc(x)
 
 
 def _check_roundable(name: str, x: Array) -> None:
@@ -139,7 +144,7 @@ def frac(input: Array) -> Array:
         tensor([ 0.2500, -0.7500])
     """
     require("frac_cpu", input)
-    return input - jnp.trunc(input)
+    return input - _trunc(input)
 
 
 def _pass_rule(g: Array, *_: object) -> tuple[Array]:

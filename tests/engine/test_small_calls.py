@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import LOCAL, execution, flush, record_one, tiers, values
+from jtorch.engine import LOCAL, array_of, execution, flush, record_one, tiers, values
 from jtorch.engine.record import AT_ONCE
 from jtorch.engine.tiers import FEW
 from jtorch.engine.trie import ROOT
@@ -340,3 +340,21 @@ def test_one_operand_is_recorded_as_any_other() -> None:
     assert made.array is None
     flush()
     assert np.asarray(made.array).tolist() == [[2.0] * 23] * 2
+
+
+@MODES
+def test_results_of_the_same_numbers_are_each_callers_own(mode: str) -> None:
+    with execution(mode):
+        for _ in range(12):
+            made = torch.linspace(0, 1, 5)
+            assert made.tolist() == [0, 0.25, 0.5, 0.75, 1]
+            made.numpy()[:] = 7
+            made += 1
+            filled = torch.full((2,), 2.5)
+            filled.numpy()[0] = 0
+            assert filled.tolist() == [0, 2.5]
+        assert torch.linspace(0, 2, 5).tolist() == [0, 0.5, 1, 1.5, 2]
+        assert torch.linspace(0, 1, 5).tolist() == [0, 0.25, 0.5, 0.75, 1]
+        assert torch.full((), 2.5).item() == 2.5
+        one, other = torch.full((2,), 2.5), torch.full((2,), 2.5)
+        assert not np.shares_memory(array_of(one._read()), array_of(other._read()))

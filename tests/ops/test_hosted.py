@@ -22,8 +22,10 @@ from jtorch.ops import (
     _running,
     _sincos,
     bessel,
+    bitwise,
     cumulative,
     exponential,
+    extrema,
     padding,
     pointwise,
     reductions,
@@ -269,12 +271,29 @@ SPECIAL_NUMBERS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, -2.0, 3.0, 1e3
 
 @DTYPES
 @pytest.mark.parametrize(
-    "name", ["_exp2", "_hypot", "_logaddexp", "_logaddexp2", "_xlogy", "_xlog1py", "_digamma", "_airy"]
+    "name",
+    [
+        "_trunc",
+        "_copysign",
+        "_fmax",
+        "_fmin",
+        "_lower",
+        "_upper",
+        "_exp2",
+        "_hypot",
+        "_logaddexp",
+        "_logaddexp2",
+        "_xlogy",
+        "_xlog1py",
+        "_digamma",
+        "_airy",
+    ],
 )
 def test_limits_are_those_of_the_formulas(name: str, dtype: Any) -> None:
-    home = {"_digamma": special, "_airy": bessel}.get(name, exponential)
+    homes = {"_digamma": special, "_airy": bessel, "_trunc": rounding, "_copysign": pointwise}
+    home = {**homes, "_fmax": extrema, "_fmin": extrema}.get(name, exponential)
     x = np.array(SPECIAL_NUMBERS, dtype)
-    if name in ("_exp2", "_digamma", "_airy"):
+    if name in ("_exp2", "_digamma", "_airy", "_trunc"):
         operands = [x]
     else:
         operands = [np.repeat(x, x.size), np.tile(x, x.size)]
@@ -291,6 +310,17 @@ def test_divisors_and_multiples(dtype: Any) -> None:
     x = np.array([0, 1, 2, 12, 18, 35, 100, info.max, info.max - 1, *([-1, -12, info.min + 1] if info.min else [])], dtype)
     for f in (rounding._gcd, rounding._lcm):
         by_xla, on_host = both(f, [np.repeat(x, x.size), np.tile(x, x.size)])
+        assert on_host.dtype == dtype
+        np.testing.assert_array_equal(on_host, by_xla)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint16])
+def test_shifts(dtype: Any) -> None:
+    info = np.iinfo(dtype)
+    x = np.array([0, 1, 5, 100, info.max, info.max - 1, *([-1, -12, info.min] if info.min else [])], dtype)
+    by = np.array([0, 1, 3, 7, 8, 15, 16, 31, 63, 64, 100, info.max % 128, *([-1, -64, info.min] if info.min else [])]).astype(dtype)
+    for f in (bitwise._shift_left, bitwise._shift_right):
+        by_xla, on_host = both(f, [np.repeat(x, by.size), np.tile(by, x.size)])
         assert on_host.dtype == dtype
         np.testing.assert_array_equal(on_host, by_xla)
 

@@ -75,10 +75,12 @@ class _Writer:
         #: Values that are known to be small and in row-major order; and of these, what nobody else has.
         self.ordered = {i for i in range(form.given) if form.sizes[0][i] <= SMALL}
         self.fresh: set[int] = set()
+        self.kept: set[int] = set()  # results that are computed anew only when there are other numbers than last time
 
     def function(self) -> Callable[..., Any]:
         program, form = self.program, self.form
         early = self._early()
+        self.kept = {program.steps[k][2] for k in early} & set(program.outs)
         steps = [(k, step) for k, step in enumerate(program.steps) if k not in early]
         for _, step in steps:
             self._learn(step)
@@ -104,10 +106,11 @@ class _Writer:
         program, given = self.program, self.form.given
         if not self.form.scalars:
             return []
+        whole = not given and not self.form.view and all(n <= SMALL for n in self.form.sizes[1])  # then results are copied from
         known = set(range(given, program.given))
         found = []
         for k, (_, ins, out, dead) in enumerate(program.steps):
-            if type(out) is not int or dead or out in program.outs or known.isdisjoint(ins):
+            if type(out) is not int or dead or (out in program.outs and not whole) or known.isdisjoint(ins):
                 continue
             if all(i in known or (i >= program.given and program.template[i - program.given] is not None) for i in ins):
                 known.add(out)
@@ -168,6 +171,9 @@ class _Writer:
     def _results(self) -> list[str]:
         lines = []
         for k, i in enumerate(self.program.outs):
+            if i in self.kept:
+                lines.append(f"    r{k} = v{i}.copy() if type(v{i}) is ndarray else asarray(v{i})")
+                continue
             lines.append(f"    r{k} = v{i}")
             if i in self.fresh and self.program.outs.count(i) == 1:
                 continue

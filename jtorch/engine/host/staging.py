@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import types
 from collections.abc import Callable, Collection, Sequence
@@ -122,6 +123,7 @@ class _Stager:
         self.cost = self.kept = 0.0
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
         self.quiet: set[int] = set()
+        self.seen: dict[Any, range] = {}  # the results of equations that may come again
         self.broadcasts: dict[int, tuple[int, Equation]] = {}  # results that only repeat others, by what makes them
         at = {i: i for i in range(given)} | {-1 - k: given + k for k in range(more)}
         for s in recipe.steps:
@@ -132,6 +134,11 @@ class _Stager:
         rule = self.rules.get(s.name)
         if rule is None:
             raise Unstaged(s.name)
+        numbers = range(s.out, s.out + len(s.outs))
+        key = _key(s, at)
+        if key is not None and (before := self.seen.get(key)) is not None:
+            at.update(zip(numbers, before, strict=True))
+            return
         equation = Equation(s.name, tuple([specs[i] for i in s.ins]), s.outs, s.params, self.stage)
         try:
             compute = rule.make(equation)
@@ -140,7 +147,6 @@ class _Stager:
             raise Unstaged(f"{s.name} with parameters {', '.join(s.params)}: {error!r}") from error
         if compute is None:
             raise Unstaged(f"{s.name} of {', '.join(map(str, equation.ins))}")
-        numbers = range(s.out, s.out + len(s.outs))
         if compute is same:
             at.update(zip(numbers, [at[i] for i in s.ins], strict=True))
             return
@@ -152,6 +158,8 @@ class _Stager:
         self.specs += s.outs
         self.template += [None] * len(s.outs)
         at.update(zip(numbers, outs, strict=True))
+        if key is not None:
+            self.seen[key] = outs
         self.cost += cost
         if rule.kept:
             self.kept += cost
@@ -224,6 +232,21 @@ class _Stager:
         """Whether a step has another operand with the shape of its result, which no broadcast has given it up to now."""
         _, ins, out, _ = self.steps[k]
         return type(out) is int and any(j != i and j not in left and self.specs[j].shape == self.specs[out].shape for j in ins)
+
+
+def _key(s: Step, at: dict[int, int]) -> Any:
+    """Of equations with the same key one is enough; None where that cannot be told."""
+    if not s.ins or not all(map(_is_plain, s.params.values())):
+        return None
+    params = tuple([(name, type(x), x) for name, x in s.params.items()])
+    return s.name, tuple([at[i] for i in s.ins]), tuple([(out.shape, out.dtype) for out in s.outs]), params
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether a parameter is hashable, and equal to no other (as 0.0 is to -0.0)."""
+    if isinstance(x, tuple):
+        return type(x) is not Recipe and all(map(_is_plain, x))
+    return x is None or isinstance(x, (int, str, np.dtype, enum.Enum))
 
 
 def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from jax import lax
 
 import jtorch as torch
-from jtorch.engine.host import Unstaged, recipes, stage
+from jtorch.engine.host import Unstaged, recipes, stage, staging
 from jtorch.engine.host.rules import Rule, load
 
 
@@ -93,3 +93,35 @@ def test_the_branch_of_a_platform_is_taken_beforehand() -> None:
     program = stage(jax.make_jaxpr(f)(x))
     assert [step[0] for step in program.steps] == [np.add]
     assert program(x)[0].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_equal_equations_are_computed_once() -> None:
+    def fn(x: jax.Array) -> list[jax.Array]:
+        return [lax.add(lax.sin(x), lax.cos(x)), lax.mul(lax.sin(x), x), lax.sub(lax.neg(x), lax.exp(lax.neg(x)))]
+
+    x = np.linspace(0, 1, 6, dtype=np.float32)
+    program = stage(jax.make_jaxpr(fn)(x))
+    made = [step[0] for step in program.steps]
+    assert (made.count(np.sin), made.count(np.negative), len(made)) == (1, 1, 7)
+    for found, wanted in zip(program(x), fn(x), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_equations_that_only_seem_equal_are_both_computed() -> None:
+    def fn(x: jax.Array, y: jax.Array) -> list[jax.Array]:
+        powers = [lax.integer_pow(x, 2), lax.integer_pow(x, 3)]
+        kinds = [lax.convert_element_type(x, np.int32), lax.convert_element_type(x, np.float64)]
+        loops = [lax.fori_loop(0, 3, lambda _, c, low=low: lax.max(c, low), x) for low in (np.float32(0.0), np.float32(-0.0))]
+        return [*powers, *kinds, *loops, lax.sub(x, y), lax.sub(y, x), lax.reduce_sum(x, (0,)), lax.reduce_max(x, (0,))]
+
+    x, y = np.linspace(-2, 3, 6, dtype=np.float32), np.ones(6, np.float32)
+    for found, wanted in zip(stage(jax.make_jaxpr(fn)(x, y))(x, y), fn(x, y), strict=True):
+        assert np.asarray(found).dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("one", "other"), [((0.0,), (-0.0,)), (1.5, 1.5), ([1], [1])])
+def test_parameters_that_could_be_mistaken_are_not_compared(one: Any, other: Any) -> None:
+    assert one == other
+    assert not staging._is_plain(one)
+    assert staging._is_plain((1, None, "a", np.dtype(np.float32), (2, 3)))
