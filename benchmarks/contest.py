@@ -11,6 +11,7 @@ import dataclasses
 import gc
 import importlib.util
 import inspect
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,11 @@ class Step:
 
 
 Builder = Callable[[], Step]
+
+
+def by_cores(one: float, more: float) -> float:
+    """A limit on one core, and on more."""
+    return one if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) == 1 else more
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +82,8 @@ class Contest:
     apart: bool = False
 
 
+#: The variable that says what is measured: ``cpu`` for the time of processors, else that of a clock. Contestants apart inherit it.
+CLOCK = "JTORCH_BENCHMARK_CLOCK"
 #: Seconds of one contestant's turn in a round.
 TURN = 0.1
 #: A step is called so often, or for so many seconds, before it is timed: what repeats is compiled by then.
@@ -224,10 +232,11 @@ def _turn(step: Step, calls: int, warm: bool) -> float:
     if warm:  # threads that the contestant before kept spinning have come to rest after this
         _call(step)
     spent = []
+    clock = time.process_time if os.environ.get(CLOCK) == "cpu" else time.perf_counter
     for _ in range(calls):
-        begun = time.perf_counter()
+        begun = clock()
         step.run()
-        spent.append(time.perf_counter() - begun)
+        spent.append(clock() - begun)
         if step.after is not None:
             step.after()
     return statistics.median(spent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from .contest import CONTESTANTS, Bar, Contest, Result
@@ -111,7 +112,7 @@ def cold_start(rounds: int = 1) -> Result:
 _MEMORY = """
 import ctypes, gc, json, sys
 from benchmarks import contest
-from benchmarks.programs import gpt
+from importlib import import_module
 
 def status(field):
     with open("/proc/self/status") as lines:
@@ -124,7 +125,7 @@ def trim():
     except OSError:
         pass
 
-who = sys.argv[1]
+who, program = sys.argv[1:]
 with contest.mode_of(who):
     if who == "torch":
         import torch
@@ -136,7 +137,7 @@ with contest.mode_of(who):
         jnp.ones(8).sum().item()
     trim()
     before = status("VmRSS")
-    step = gpt.contest().builders[who]()
+    step = import_module("benchmarks.programs." + program).contest().builders[who]()
     for _ in range(5):
         step.run()
     trim()
@@ -149,13 +150,15 @@ with contest.mode_of(who):
 """
 
 
-def peak_memory(who: Sequence[str] = CONTESTANTS) -> dict[str, tuple[int, int]]:
-    """Bytes of the process before the model is made, and at most during steps of the GPT after warming up; one process each."""
+def peak_memory(who: Sequence[str] = CONTESTANTS, program: str = "gpt") -> dict[str, tuple[int, int]]:
+    """Bytes of the process before the model is made, and at most during its steps after warming up; one process each."""
     found = {}
     for name in who:
         if name == "torch" and importlib.util.find_spec("torch") is None:
             continue
-        done = subprocess.run([sys.executable, "-c", _MEMORY, name], env=_environment(), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", _MEMORY, name, program], env=_environment(), capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise RuntimeError(f"peak memory of {name} failed:\n{done.stderr[-2000:]}")
         figures = json.loads(done.stdout.strip().splitlines()[-1])
@@ -163,12 +166,69 @@ def peak_memory(who: Sequence[str] = CONTESTANTS) -> dict[str, tuple[int, int]]:
     return found
 
 
-#: Peak memory of the GPT step, deferred by jit, at most.
-MEMORY_BAR = 1.3
+# ---- runs of whole loops in fresh processes -----------------------------------------------------------------------------------------
+
+
+def _loops(name: str, module: str, second: bool, limit: float) -> Callable[[], Result]:
+    """A module that prints the seconds of its loop, under each contestant in a process of its own; of jtorch the run with empty caches or
+    the one after it. By time of processors."""
+
+    def run(rounds: int = 2) -> Result:
+        from . import fresh
+
+        fresh.as_installed()
+        found: dict[str, list[float]] = {"deferred": [], "torch": []}
+        if importlib.util.find_spec("torch") is None:
+            del found["torch"]
+        results: set[str] = set()
+        for _ in range(rounds):
+            with fresh.empty_folders() as (cache, scratch):
+                for who, times in found.items():
+                    for again in range(1 + second):
+                        _, text = fresh.run([sys.executable, "-m", module, who], fresh.environment(cache), scratch)
+                        _, used, *more = json.loads(text.splitlines()[-1])
+                        if again == second:
+                            times.append(used)
+                            results.update(f"{x:.4g}" for x in more)
+        if len(results) > 1:
+            raise AssertionError(f"{name}: results differ: {results}")
+        return Result(Contest(name, {}, [Bar("deferred", limit, "torch")]), {w: statistics.median(t) for w, t in found.items()}, found)
+
+    return run
+
+
+@contextlib.contextmanager
+def neighbours(busy: bool) -> Iterator[None]:
+    """While another process, if ``busy``, computes on each core that this one may use, with a working set as large as a cache."""
+    if not busy:
+        yield
+        return
+    program = "x = bytearray(1 << 22)\nwhile True:\n    x = x[1:] + x[:1]\n    sum(range(50000))"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    started = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(cores)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+#: Peak memory deferred by the others', at most.
+MEMORY_BARS = {"jit": 1.3, "torch": 1.2}
 
 ROWS: dict[str, Callable[[], Result]] = {
     "import": import_time,
     FIRST_IMPORT: first_import,
     "cold start of digits_cnn.py, second run": cold_start,
+    **{
+        name: _loops(name, module, second, limit)
+        for name, module, second, limit in (
+            ("generation, second run of a process", "benchmarks.programs.generation", True, 1.0),
+            ("inference over 64 lengths, each twice, first run", "benchmarks.programs.inference", False, 1.2),
+            ("inference over 64 lengths, each twice, second run", "benchmarks.programs.inference", True, 1.2),
+        )
+    },
 }
-MEMORY_ROW = "peak memory of the GPT step"
+#: Rows, and the programs whose step they are about.
+MEMORY_ROWS = {"peak memory of the GPT step": "gpt", "peak memory of the ResNet step": "resnet"}

@@ -91,7 +91,7 @@ def _contest(name: str, sizes: Sequence[int], batch: int, bars: Sequence[Bar]) -
 
 CONTESTS: dict[str, Callable[[], Contest]] = {
     "MLP 784-256-256-10, batch 32": lambda: _contest(
-        "MLP 784-256-256-10, batch 32", (784, 256, 256, 10), 32, [Bar("deferred", 1.0, "torch"), Bar("deferred", 1.6, "jit")]
+        "MLP 784-256-256-10, batch 32", (784, 256, 256, 10), 32, [Bar("deferred", 0.85, "torch"), Bar("deferred", 1.15, "jit")]
     ),
     "MLP 12 layers of 64, batch 16": lambda: _contest(
         "MLP 12 layers of 64, batch 16", (64,) * 12 + (4,), 16, [Bar("deferred", 1.0, "torch")]

@@ -29,7 +29,7 @@ def program(torch: Any) -> Step:
 
 def contest() -> Contest:
     """The optimiser's row."""
-    return Contest("AdamW.step of 200 parameters", same_program(program), [Bar("deferred", 1.0, "torch")], apart=True)
+    return Contest("AdamW.step of 200 parameters", same_program(program), [Bar("deferred", 0.8, "torch")], apart=True)
 
 
 CONTESTS: dict[str, Callable[[], Contest]] = {"AdamW.step of 200 parameters": contest}

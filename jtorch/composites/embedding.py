@@ -135,6 +135,7 @@ def embedding_bag(
         )
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    width = 0
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError(
@@ -143,6 +144,7 @@ def embedding_bag(
             )
         offsets = PUBLIC["arange"](0, max(input.numel(), 1), max(input.size(1), 1), dtype=input.dtype, device=input.device)
         offsets = offsets[: input.size(0)] if input.numel() else input.new_zeros(input.size(0))
+        width = input.size(1) if all(type(n) is int and n for n in input.shape) else 0
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
@@ -185,4 +187,5 @@ def embedding_bag(
         return hooks.sparse_gradients.get().EmbeddingBag.apply(
             weight, input, offsets, per_sample_weights, scale_grad_by_freq, mode, include_last_offset, padding_idx
         )
-    return _C._embedding_bag(weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx)
+    options = scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx
+    return _C._embedding_bag(weight, input, offsets, *options, width)

@@ -78,6 +78,7 @@ def _by_rows(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], 
     columns = rows.shape[1]
     first = None
     blocks = 1
+    neutral: Any = None
     if total is not None:
         neutral = total(jnp.zeros(0, x.dtype), axis=0, dtype=x.dtype)
         first = jnp.full(columns, neutral, np.dtype(np.float64) if accurate else x.dtype)

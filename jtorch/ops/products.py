@@ -106,7 +106,8 @@ def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: 
         name: max(x.shape[i] for x, names in zip(operands, labels, strict=True) for i, n in enumerate(names) if n == name) for name in used
     }
     results = math.prod([sizes[name] for name in output])
-    return whole_product(multiply, *operands, math.prod([n for name, n in sizes.items() if name not in output]), results)
+    terms = math.prod([n for name, n in sizes.items() if name not in output])
+    return whole_product(multiply, operands[0], operands[1], terms, results)
 
 
 @op(

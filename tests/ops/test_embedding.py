@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch.ops import embedding
 
 F = torch.nn.functional
 
@@ -93,3 +95,32 @@ def test_tables_that_a_function_captured_are_not_renormalised(look_up):
 def test_an_empty_table_has_no_rows():
     with pytest.raises(RuntimeError, match="self indexing axis dim should be positive"):
         torch.nn.functional.embedding(torch.tensor([0]), torch.ones(0, 2))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding_idx", [None, 2])
+def test_equal_bags_are_bags_like_others(mode: str, padding_idx: int | None) -> None:
+    indices = torch.tensor(np.random.default_rng(0).integers(0, 6, (5, 4)))
+    indices[3] = 2  # nothing counts there
+    table = np.random.default_rng(1).standard_normal((6, 3)).astype(np.float32)
+    found = []
+    for given in ((indices, None), (indices.reshape(-1), torch.arange(0, 20, 4))):
+        weight = torch.tensor(table, requires_grad=True)
+        made = F.embedding_bag(given[0], weight, given[1], mode=mode, padding_idx=padding_idx)
+        (made * torch.arange(15.0).reshape(5, 3)).sum().backward()
+        found.append((made.detach().numpy(), weight.grad.numpy()))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5, atol=1e-6)
+
+
+def test_equal_bags_are_reduced() -> None:
+    indices, offsets = np.zeros(12, np.int64), np.arange(0, 12, 4)
+    text = [
+        str(
+            jax.make_jaxpr(lambda w, width=width: embedding._embedding_bag(w, indices, offsets, False, "mean", None, False, -1, width))(
+                np.ones((3, 2))
+            )
+        )
+        for width in (4, 0)
+    ]
+    assert ["scatter" in t for t in text] == [False, True]
