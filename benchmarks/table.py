@@ -92,11 +92,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; medians over them are shown")
     parser.add_argument("--turn", type=float, default=0.1, help="seconds of one contestant's turn")
     parser.add_argument("--json", metavar="FILE", help="also write all times there")
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor time, for machines that others use")
     parser.add_argument("--list", action="store_true", help="only list the rows")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a bar is missed")
     args = parser.parse_args(argv)
     if args.threads:
         pin(args.threads)
+    os.environ["BENCHMARKS_CLOCK"] = args.clock
     with tempfile.TemporaryDirectory() as folder:
         # What an earlier run compiled must not help this one.
         os.environ.setdefault("JTORCH_CACHE_DIR", folder)
