@@ -82,8 +82,8 @@ class Contest:
     apart: bool = False
 
 
-#: The variable that says what is measured: ``cpu`` for the time of processors, else that of a clock. Contestants apart inherit it.
-CLOCK = "JTORCH_BENCHMARK_CLOCK"
+#: What time is: that of the clock on the wall, or with ``BENCHMARKS_CLOCK=cpu`` that of the processor, for machines that others use.
+CLOCK = time.process_time if os.environ.get("BENCHMARKS_CLOCK") == "cpu" else time.perf_counter
 #: Seconds of one contestant's turn in a round.
 TURN = 0.1
 #: A step is called so often, or for so many seconds, before it is timed: what repeats is compiled by then.
@@ -217,26 +217,25 @@ def _call(step: Step) -> Any:
 
 
 def _calls(step: Step, turn: float) -> int:
-    until = time.perf_counter() + WARM
+    until = CLOCK() + WARM
     for k in range(WARM_CALLS):
         _call(step)
-        if k >= 3 and time.perf_counter() > until:
+        if k >= 3 and CLOCK() > until:
             break
-    begun = time.perf_counter()
+    begun = CLOCK()
     for _ in range(3):
         _call(step)
-    return max(3, min(1000, round(turn / max((time.perf_counter() - begun) / 3, 1e-6))))
+    return max(3, min(1000, round(turn / max((CLOCK() - begun) / 3, 1e-6))))
 
 
 def _turn(step: Step, calls: int, warm: bool) -> float:
     if warm:  # threads that the contestant before kept spinning have come to rest after this
         _call(step)
     spent = []
-    clock = time.process_time if os.environ.get(CLOCK) == "cpu" else time.perf_counter
     for _ in range(calls):
-        begun = clock()
+        begun = CLOCK()
         step.run()
-        spent.append(clock() - begun)
+        spent.append(CLOCK() - begun)
         if step.after is not None:
             step.after()
     return statistics.median(spent)

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from .contest import CONTESTANTS, Bar, Contest, Result
+from .contest import CLOCK, CONTESTANTS, Bar, Contest, Result
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "digits_cnn.py"
@@ -26,9 +27,11 @@ def _environment(**more: str) -> dict[str, str]:
 
 
 def _seconds(arguments: Sequence[str], env: dict[str, str], cwd: str | None = None) -> float:
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, *arguments], env=env, cwd=cwd, capture_output=True, text=True, check=False)
-    spent = time.perf_counter() - begun
+    spent, now = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if CLOCK is time.process_time:
+        spent = now.ru_utime - used.ru_utime + now.ru_stime - used.ru_stime
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
     return spent

@@ -89,18 +89,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rows", nargs="+", metavar="TEXT", help="only rows whose names contain one of these")
     parser.add_argument("--who", nargs="+", choices=list(_HEADERS), default=list(_HEADERS), help="contestants")
     parser.add_argument("--threads", type=int, default=0, help="cores that everybody may use (default: all)")
-    parser.add_argument("--cpu", action="store_true", help="time of processors instead of that of a clock, for machines that others use")
     parser.add_argument("--busy", action="store_true", help="while another process computes on each of these cores")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; medians over them are shown")
     parser.add_argument("--turn", type=float, default=0.1, help="seconds of one contestant's turn")
     parser.add_argument("--json", metavar="FILE", help="also write all times there")
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: processor time, for machines that others use")
     parser.add_argument("--list", action="store_true", help="only list the rows")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a bar is missed")
     args = parser.parse_args(argv)
     if args.threads:
         pin(args.threads)
-    if args.cpu:
-        os.environ["JTORCH_BENCHMARK_CLOCK"] = "cpu"
+    os.environ["BENCHMARKS_CLOCK"] = args.clock
     from . import processes
 
     with tempfile.TemporaryDirectory() as folder:

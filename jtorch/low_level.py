@@ -113,7 +113,7 @@ def _int_mm(self: Any, mat2: Any) -> Any:
 def _by_floats(a: Any, b: Any) -> Any:
     """The product in int32 by products of float32, for which processors have fast routines where XLA loops over integers.
 
-    All sums of ``most`` products are whole numbers of at most 2**24 in magnitude, which float32 has exactly, in whatever order they are added.
+    All sums of ``most`` products are whole numbers of at most 2**24 in magnitude, which float32 has exactly, in any order of adding.
     """
     largest = [255 if x.dtype is BY_NAME["uint8"] else 128 for x in (a, b)]
     most = (1 << 24) // (largest[0] * largest[1])

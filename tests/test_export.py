@@ -245,7 +245,7 @@ def test_functional_form_has_no_writes_and_writes_the_same() -> None:
 
 def test_decompositions_can_be_chosen() -> None:
     program = export(nn.Sequential(nn.Linear(2, 3), nn.GELU()), (torch.ones(4, 2),))
-    assert _targets(program.run_decompositions({})) == ["aten.t.default", "aten.addmm.default", "aten.gelu.default"]
+    assert _targets(program.run_decompositions({})) == ["aten.linear.default", "aten.gelu.default"]
     assert "aten.permute.default" in _targets(program.run_decompositions())
     table = get_decompositions([torch.ops.aten.gelu, torch.ops.aten.addmm])
     assert "aten.erf.default" in _targets(program.run_decompositions(table))
@@ -253,7 +253,10 @@ def test_decompositions_can_be_chosen() -> None:
     torch.testing.assert_close(program.run_decompositions(table).module()(x), program.module()(x))
 
 
-@pytest.mark.parametrize("op", sorted(map(str, decomposition_table)))
+WRITTEN = sorted(str(op) for op, f in decomposition_table.items() if f.__module__.endswith("decompositions"))
+
+
+@pytest.mark.parametrize("op", WRITTEN)
 def test_decompositions_compute_what_their_operators_do(op: str) -> None:
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     examples = {

@@ -140,6 +140,21 @@ def test_links_to_other_sites_are_checked_by_a_command(tmp_path, capsys):
     assert f"{root}/gone: 404 Not Found (in page.md)\n2 of 3" in capsys.readouterr().out
 
 
+def test_the_plots_show_what_was_measured():
+    """Each row of the plots has bars as long as its times, and is shown on a page."""
+    import json
+
+    from tools import figures
+
+    measured = json.loads((DOCS / "figures" / "measured.json").read_text())
+    assert len(set(figures.SPEED) & set(measured)) >= 5 and set(figures.START) <= set(measured)
+    drawn = figures.bars("A plot", {"one": {"deferred": 1.0, "torch": 2.0}, "two": {"jit": 4.0, "unknown": 9.0}}, "{:.1f}".format, "")
+    assert [float(w) for w in re.findall(r'<rect x="262" y="\d+" width="([\d.]+)"', drawn)] == [82.5, 165.0, 330.0]
+    assert "jtorch: 1.0" in drawn and "unknown" not in drawn
+    pages = "".join(f.read_text() for f in DOCS.glob("*.md"))
+    assert all(f"figures/{f.name}" in pages for f in (DOCS / "figures").glob("*.svg"))
+
+
 def test_the_figures_are_as_they_are_drawn():
     assert subprocess.run([sys.executable, str(ROOT / "tools" / "figures.py"), "--check"], check=False).returncode == 0
 

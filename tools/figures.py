@@ -1,7 +1,7 @@
 """Draws the figures of the documents into ``docs/figures``: ``python tools/figures.py`` (``--check`` tells whether they are stale).
 
-The plots show what the benchmarks measured, which is kept beside them: ``python -m benchmarks.table --rows ... --json
-docs/figures/measured.json``, with the rows that ``SPEED`` and ``START`` name, measures it anew.
+The plots show what the benchmarks measured, which is kept beside them. With the rows that ``SPEED`` and ``START`` name,
+``python -m benchmarks.table --clock cpu --threads 1 --rows ... --json docs/figures/measured.json`` measures it anew.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def arrow(x1: int, y1: int, x2: int, y2: int, label: str = "") -> str:
     return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="#64748b" stroke-width="1.5" marker-end="url(#a)"/>{text}\n'
 
 
-def note(x: int, y: int, text: str) -> str:
+def note(x: int | str, y: int, text: str) -> str:
     """A line of small text."""
     return f'<text x="{x}" y="{y}" fill="#475569" font-size="12">{text}</text>\n'
 
@@ -92,8 +92,14 @@ SPEED = {
     "LSTM T 64 h 256 b 32": "LSTM, training step",
     "AdamW.step of 200 parameters": "AdamW, 200 parameters",
 }
-START = {"import": "import", "cold start of digits_cnn.py, second run": "examples/digits_cnn.py, second run"}
-_WHO = {"deferred": ("jtorch", "#2563eb"), "torch": ("PyTorch", "#ea580c"), "jit": ("jax.jit by hand", "#94a3b8"), "jnp": ("import jax", "#94a3b8")}
+START = {"import": "import", "cold start of digits_cnn.py, second run": "examples/digits_cnn.py"}
+_WHO = {
+    "deferred": ("jtorch", "#2563eb"),
+    "torch": ("PyTorch", "#ea580c"),
+    "jit": ("jax.jit by hand", "#94a3b8"),
+    "jnp": ("import jax", "#94a3b8"),
+    "empty cache": ("jtorch, empty caches", "#93c5fd"),
+}
 
 
 def _measured() -> dict[str, dict[str, float]]:
@@ -110,12 +116,11 @@ def bars(title: str, rows: dict[str, dict[str, float]], shown: Callable[[float],
     y = 30
     for name, times in kept.items():
         parts.append(f'<text x="250" y="{y + 10 * len(times) + 4}" text-anchor="end" fill="#334155">{name}</text>\n')
-        for who in _WHO:
+        for who, (label, colour) in _WHO.items():
             if who in times:
-                label, colour = _WHO[who]
                 width = 330 * times[who] / longest
                 parts.append(f'<rect x="262" y="{y}" width="{width:.1f}" height="16" rx="2" fill="{colour}"/>')
-                parts.append(f'<text x="{268 + width:.1f}" y="{y + 13}" fill="#475569" font-size="12">{label}: {shown(times[who])}</text>\n')
+                parts.append(note(f"{268 + width:.1f}", y + 13, f"{label}: {shown(times[who])}"))
                 y += 20
         y += 16
     parts.append(note(20, height - 12, remark))
@@ -131,15 +136,16 @@ def speed() -> str:
         if "torch" not in times:
             continue  # not measured
         rows[name] = {who: times[who] / times["torch"] for who in ("deferred", "torch", "jit") if who in times}
-    remark = "By PyTorch's time (shorter is faster). Medians of interleaved rounds on two processor cores."
+    remark = "By PyTorch's time (shorter is faster). Processor time on one core, medians of interleaved rounds."
     return bars("Time of training steps, by PyTorch's", rows, lambda t: f"{t:.2f}", remark)
 
 
 def start() -> str:
     """Import, and a whole short program whose programs were compiled before."""
     measured = _measured()
-    rows = {name: {who: t for who, t in measured[row].items() if who != "empty cache"} for row, name in START.items() if row in measured}
-    return bars("Seconds until a program has begun, and is done", rows, lambda t: f"{t:.1f} s", "Fresh processes, medians, on two processor cores.")
+    rows = {name: measured[row] for row, name in START.items() if row in measured}
+    remark = "Processor time of fresh processes on one core."
+    return bars("Seconds until a program has begun, and is done", rows, lambda t: f"{t:.1f} s", remark)
 
 
 def main() -> int:

@@ -5,10 +5,18 @@ The functions are ordinary ones on tensors. PyTorch's tables are longer: what is
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from jtorch import _refusals
+from jtorch.aten.calling import parts_of
+from jtorch.aten.kernels import kernel_of
+from jtorch.aten.overloads import OpOverload, aten
+from jtorch.aten.routes_whole import is_composite
+from jtorch.aten.schema import texts
+from jtorch.aten.state import STATE
+from jtorch.symbols import exact, visible
 
 from ._tables import _overloads as _overloads
 from ._tables import decomposition_table as decomposition_table
@@ -20,6 +28,7 @@ __all__ = ["core_aten_decompositions", "decomposition_table", "get_decomposition
 def get_decompositions(aten_ops: Iterable[Any], type: str = "post_autograd") -> dict[Any, Callable[..., Any]]:
     """The entries of the table for some operators; packets stand for all their overloads. Those without are left out."""
     _load()
+    _composites()
     table = global_decomposition_table[type]
     return {overload: table[overload] for op in aten_ops for overload in _overloads(op) if overload in table}
 
@@ -36,7 +45,42 @@ def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
     _load()
     from .decompositions import NOT_CORE
 
-    return {op: decomposition_table[op] for op in NOT_CORE}
+    return {op: decomposition_table[op] for op in (*NOT_CORE, *_composites())}
+
+
+def is_taken_apart(func: Any) -> bool:
+    """Whether PyTorch writes an operator with others before anybody sees it."""
+    return is_composite(func) or parts_of(func) is not None
+
+
+def taken_apart(func: Any) -> Callable[..., Any]:
+    """The function that writes such an operator with others."""
+
+    def parts(*args: Any, **kwargs: Any) -> Any:
+        before, STATE.whole = STATE.whole, False
+        try:
+            run = parts_of(func)
+            if run is None:
+                return visible(kernel_of(func)(exact(func.complete(args, kwargs))))
+            given, named = func.trimmed(func.complete(args, kwargs))
+            return run(*exact(given), **{k: exact(x) for k, x in named.items()})
+        finally:
+            STATE.whole = before
+
+    return parts
+
+
+@functools.cache
+def _composites() -> tuple[OpOverload, ...]:
+    """The operators that are taken apart, which enter the table."""
+    found = []
+    for name in texts():
+        for op in getattr(aten, name).all():
+            schema = op._schema
+            if op not in decomposition_table and not schema.writes and not schema.outs and not schema.is_view and is_taken_apart(op):
+                decomposition_table[op] = taken_apart(op)
+                found.append(op)
+    return tuple(found)
 
 
 def _load() -> None:

@@ -10,14 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
-from jtorch._decomp import core_aten_decompositions
+from jtorch._decomp import core_aten_decompositions, is_taken_apart, taken_apart
 from jtorch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
-from jtorch.aten.kernels import functional_of, kernel_of
-from jtorch.aten.routes_whole import is_composite
+from jtorch.aten.kernels import functional_of
 from jtorch.errors import not_offered
-from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _running
+from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
 from jtorch.fx.node import Node, map_arg
-from jtorch.symbols import exact, hint_of, visible
+from jtorch.symbols import exact, hint_of
 
 from ._trace import GradTracer, _sizes_first, _without_dead, subgraphs
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
@@ -45,12 +44,14 @@ class FunctionalMode(ProxyTorchDispatchMode):
             return func(*args, **kwargs)
         if func in _BATCH_NORMS:
             return self._batch_norm(func.complete(args, kwargs))
-        if func in self.decompositions:
+        found = self.decompositions.get(func)
+        if found is None and is_taken_apart(func) and (func._schema.writes or func._schema.is_view):
+            found = taken_apart(func)  # others are kept whole where the table does not have them
+        if found is not None:
             with self:
-                return self.decompositions[func](*args, **kwargs)
-        if is_composite(func):
-            with self:
-                return visible(kernel_of(func)(exact(func.complete(args, kwargs))))
+                out = found(*args, **kwargs)
+            if out is not NotImplemented:
+                return out
         if func._schema.writes:
             return self._written(func, args, kwargs)
         out = super().__torch_dispatch__(func, types, args, kwargs)
@@ -159,7 +160,7 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
     results: tuple[Any, ...] = ()
     _running.append(mode)
     try:
-        with torch.set_grad_enabled(torch.is_grad_enabled()), fake, mode:
+        with torch.set_grad_enabled(torch.is_grad_enabled()), fake, mode, _composites_whole():
             for node in program.graph.nodes:
                 if node.op == "placeholder":
                     value = node.meta["val"]

@@ -208,7 +208,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         decomposed = self.decompositions.get(func)
         if decomposed is not None:
             with self:
-                return decomposed(*args, **kwargs)
+                out = decomposed(*args, **kwargs)
+            if out is not NotImplemented:
+                return out
         tracked = any(isinstance(x, torch.Tensor) and self.tracer.proxy_of(x) is not None for x in pytree.tree_leaves((args, kwargs)))
         if func is torch.ops.aten._local_scalar_dense.default and id(args[0]) in self.fixed:
             return func(*args)  # the same whatever the arguments are
