@@ -98,7 +98,7 @@ def _running(templates: set[str], rng: random.Random) -> set[str]:
     for template in sorted(templates):
         try:
             exec(template.format_map(Fields(rng, {k: v for k, v in env.items() if k[0] == "t" and k[1:].isdigit()}, "t")), env)
-        except (Unfilled, RuntimeError, IndexError, TypeError, ValueError, NotImplementedError):
+        except (Unfilled, RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, AttributeError):
             continue
         found.add(template)
     return found
