@@ -116,7 +116,8 @@ torch.func.grad(lambda v: (torch.zeros_like(v).add_(2) * v).sum())({f}.detach())
 torch.trapezoid({q1}, dim={d})|torch.signbit({f}.nan_to_num())|torch.copysign({f}, {fy}.nan_to_num())|torch.logaddexp2({f}, {fy})
 {r1}.contiguous().median({d}).values|{f1}.contiguous().nanmedian({d}).values|{r1}.topk(1, {d}).values|{r1}.kthvalue(1, {d}).values
 {f1}.nan_to_num().mode({d}).values|{f1}.logcumsumexp({d})|{f1}.nanmean({d})|{f1}.norm({n}, {d})|torch.var_mean({q1}, {d})[0]
-{f}.frexp().mantissa|{r1}.cummin({d}).indices|{r1}.max({d}).indices|{r}.unique(return_counts=True)[1]|{r}.unique_consecutive()|{x1}.rot90(1, [0, -1])
+{f}.frexp().mantissa|{r1}.cummin({d}).indices
+{r1}.max({d}).indices|{r}.unique(return_counts=True)[1]|{r}.unique_consecutive()|{x1}.rot90(1, [0, -1])
 {x}.tile((2,))|torch.diag_embed({x1})|torch.combinations({x}.flatten())|torch.meshgrid({x}.flatten(), torch.arange(2), indexing="ij")[0]
 torch.vander({x}.flatten(), 3)|torch.cov({f2})|torch.cdist({f2}, {f2})|torch.renorm({f2}, 2, 0, 1.0)
 torch.bucketize({r}, torch.tensor([0, 1, 2]))|torch.histc({f}.float().nan_to_num(0, 1, -1), 4, -2, 2)
