@@ -880,6 +880,9 @@ def view(
     t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Value | None = None, edge: Any = None, source: Value | None = None
 ) -> Tensor:
     """The view of ``t`` that ``step`` describes. Where one op makes several views, ``value`` and ``edge`` are given, and of what value."""
+    al = t._al
+    if al is not None and al.base is not None and al.base._rg:
+        t._sync()  # the base may have come to require grad since
     if value is None and not t._rg and (small := small_view(t, (step,), strides, offset)) is not None:
         return small
     v = t._v

@@ -51,6 +51,7 @@ def step_of(record_: view_ops.View, statics: tuple[Any, ...]) -> Step:
     if found is None:
         layout = (T, *[Fixed(s) for s in _filled(record_.op, statics)])
         found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, statics, False), (), record_.geometric, record_.bits)
+        found.repeats = record_.repeats is not None and record_.repeats(*statics)
     return found
 
 

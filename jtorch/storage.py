@@ -27,12 +27,14 @@ class Step:
         put: call of the parent's and the view's value (and ``numbers``); None where elements repeat.
         geometric: whether shape, strides and offset describe the view; False where the dtype or the values change.
         bits: what becomes of the pair (conjugate bit, negative bit); None where both stay.
+        repeats: whether elements of the view share memory although it can be written as a whole: its parts cannot be written into it.
     """
 
-    __slots__ = ("get", "put", "numbers", "geometric", "bits")
+    __slots__ = ("get", "put", "numbers", "geometric", "bits", "repeats")
 
     def __init__(self, get: Call, put: Call | None, numbers: tuple[Any, ...], geometric: bool, bits: Any = None) -> None:
         self.get, self.put, self.numbers, self.geometric, self.bits = get, put, numbers, geometric, bits
+        self.repeats = False
 
 
 class First(Step):
@@ -267,11 +269,16 @@ class _Memory:
 
 def writable(alias: Alias, chain: Sequence[Step]) -> Sequence[Step]:
     """The chain, or where a step of it repeats elements, the strided look at the memory that comes to the same."""
-    if all(step.put is not None for step in chain):
+    if not repeating(chain):
         return chain
     storage = alias.storage
     base = storage.aval if storage.value is None else storage.value.aval
     return hooks.memory_steps(base, storage.strides, alias.aval.shape, alias.strides, alias.offset, alias.aval.dtype, bits_of(chain))
+
+
+def repeating(chain: Sequence[Step]) -> bool:
+    """Whether a view cannot be written step by step, as one of them repeats elements."""
+    return any([step.put is None or (step.repeats and step is not chain[-1]) for step in chain])
 
 
 def put_through(base: Value, chain: Sequence[Step], value: Value) -> Value:

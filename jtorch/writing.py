@@ -19,7 +19,7 @@ from .engine.record import number_in
 from .errors import not_offered
 from .layouts import contiguous_strides, is_dense
 from .module_state import check_state
-from .storage import OVERLAP, Alias, writable
+from .storage import OVERLAP, Alias, repeating, writable
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
 from .warned_once import outside
 
@@ -282,7 +282,7 @@ def _rebase(al: Alias, v: Value, edge: Any) -> int:
     """
     base = al.base
     steps = base_steps(al)
-    if any(step.put is None for step in steps):
+    if repeating(steps):
         if base._al.chain:
             raise not_offered(
                 "an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage"

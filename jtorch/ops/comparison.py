@@ -282,7 +282,7 @@ def _never(x: Array) -> Array:
 # ---- logic -----------------------------------------------------------------------------------------------------------------------
 
 
-@comparison(promote=None, inplace=True, unrecorded=True, aten="logical_and")
+@comparison(inplace=True, unrecorded=True, aten="logical_and")
 def logical_and(input: Array, other: Array) -> Array:
     """Whether both elements are nonzero.
 
@@ -297,7 +297,7 @@ def logical_and(input: Array, other: Array) -> Array:
     return _nonzero(input) & _nonzero(other)
 
 
-@comparison(promote=None, inplace=True, unrecorded=True, aten="logical_or")
+@comparison(inplace=True, unrecorded=True, aten="logical_or")
 def logical_or(input: Array, other: Array) -> Array:
     """Whether one of the elements is nonzero.
 
@@ -312,7 +312,7 @@ def logical_or(input: Array, other: Array) -> Array:
     return _nonzero(input) | _nonzero(other)
 
 
-@comparison(promote=None, inplace=True, unrecorded=True, aten="logical_xor")
+@comparison(inplace=True, unrecorded=True, aten="logical_xor")
 def logical_xor(input: Array, other: Array) -> Array:
     """Whether exactly one of the elements is nonzero.
 

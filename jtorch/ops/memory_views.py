@@ -65,6 +65,7 @@ def _put_as_strided(parent: Array, value: Array, size: Ints, stride: Ints, offse
     _put_as_strided,
     lambda shape, strides, size, stride, offset: (stride, offset),
     namespace="_C",
+    repeats=lambda size, stride, offset: not _distinct(size, stride),
     name="_as_strided",
     aten="as_strided.default",
 )

@@ -30,6 +30,7 @@ class View:
 
     ``put`` is None where the view repeats elements: it is then written by its strides. ``geometric`` is False where the dtype or the values
     change. ``bits`` says what becomes of the pair (conjugate bit, negative bit) and raises where torch refuses one that is set; None: kept.
+    ``repeats`` says of the view's arguments whether its elements share memory, so that parts of it must be written by their strides, too.
     """
 
     op: Op
@@ -37,6 +38,7 @@ class View:
     geometry: Callable[..., tuple[Ints, int] | None]
     geometric: bool = True
     bits: Callable[[bool, bool], tuple[bool, bool]] | None = None
+    repeats: Callable[..., bool] | None = None
 
 
 VIEWS: dict[str, View] = {}
@@ -48,6 +50,7 @@ def view(
     *,
     geometric: bool = True,
     bits: Callable[[bool, bool], tuple[bool, bool]] | None = None,
+    repeats: Callable[..., bool] | None = None,
     **options: Any,
 ) -> Callable[[Any], Any]:
     """Declares a view op from its kernel, with the other parts."""
@@ -55,7 +58,7 @@ def view(
     def declare(body: Any) -> Any:
         body = op(family="view", saves=(), **options)(body)
         record = find(body)
-        VIEWS[record.path] = View(record, put, geometry, geometric, bits)
+        VIEWS[record.path] = View(record, put, geometry, geometric, bits, repeats)
         return body
 
     return declare
@@ -647,7 +650,7 @@ def _put_unfold(parent: Array, value: Array, dimension: int, size: int, step: in
     return jnp.moveaxis(moved.at[_windows(n, size, step)].set(windows), 0, d)
 
 
-@view(_put_unfold, _geometry_unfold, namespace="Tensor", aten="unfold.default")
+@view(_put_unfold, _geometry_unfold, repeats=lambda dimension, size, step: step < size, namespace="Tensor", aten="unfold.default")
 def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
     """All windows of ``size`` elements at distance ``step`` along a dimension; the window becomes the last dimension. A view.
 

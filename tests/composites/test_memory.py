@@ -111,3 +111,25 @@ def test_what_is_left_out_says_why() -> None:
         torch.quantize_per_tensor(torch.ones(2), 0.1, 0, None)
     with pytest.raises(NotImplementedError, match=r"torch\.mkldnn_max_pool2d is not offered by jtorch"):
         torch.mkldnn_max_pool2d(torch.ones(1, 1, 2, 2), 2)
+
+
+PARTS = {
+    "window": (lambda x: x.unfold(0, 2, 1)[0], [1, 2, 2, 3]),
+    "last window": (lambda x: x.unfold(0, 2, 1)[1], [0, 2, 3, 3]),
+    "strided": (lambda x: x.as_strided((2, 2), (1, 1))[0], [1, 2, 2, 3]),
+    "every other": (lambda x: x.as_strided((3, 2), (1, 1))[::2], [1, 2, 3, 4]),
+    "expanded": (lambda x: x.expand(2, 4)[0], [1, 2, 3, 4]),
+}
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_views_that_repeat_memory_are_written(name: str, tracked: bool) -> None:
+    part, expected = PARTS[name]
+    x = torch.arange(4.0)
+    scale = torch.ones((), requires_grad=tracked)
+    part(x).add_(scale)
+    assert x.tolist() == expected and x.requires_grad == tracked
+    if tracked:
+        x.sum().backward()
+        assert scale.grad.item() == part(torch.arange(4)).numel()

@@ -78,3 +78,11 @@ def test_in_place_comparisons_with_complex_tensors_that_require_grad() -> None:
     assert x.tolist() == [1, 0] and x.requires_grad
     x.sum().backward()
     assert z.grad.tolist() == [0, 0]
+
+
+def test_logic_converts_to_the_common_dtype_first() -> None:
+    small, large = torch.tensor([0, 1], dtype=torch.uint8), torch.tensor(256)
+    assert torch.logical_or(small, large).tolist() == [False, True]
+    assert torch.logical_and(small, large).tolist() == [False, False]
+    assert torch.logical_xor(torch.tensor([0.0, 1.0]), torch.tensor(1e-60, dtype=torch.float64)).tolist() == [False, True]
+    assert small.logical_or_(large).tolist() == [0, 1]

@@ -76,10 +76,11 @@ ASSIGNMENTS = """
 
 #: Functions of one tensor, by name.
 UNARY = """sin cos exp abs neg sigmoid tanh relu floor ceil round trunc frac sign sgn square reciprocal erf log1p expm1 exp2 asinh atan
-isnan isinf isfinite signbit logical_not positive angle conj_physical nan_to_num sinc deg2rad bitwise_not rsqrt sqrt log resolve_conj"""
+isnan isinf isfinite logical_not positive angle conj_physical nan_to_num sinc deg2rad bitwise_not rsqrt sqrt log resolve_conj log2 tan asin
+sinh cosh lgamma digamma i0 logit erfc erfinv msort"""
 #: Functions of two tensors, or a tensor and a number.
-BINARY = """add sub mul div floor_divide remainder fmod maximum minimum fmax fmin atan2 hypot copysign eq ne lt le gt ge logical_and
-logical_or logical_xor bitwise_and bitwise_or bitwise_xor heaviside gcd lcm true_divide"""
+BINARY = """add sub mul div floor_divide remainder fmod maximum minimum fmax fmin atan2 hypot eq ne lt le gt ge logical_and
+logical_or logical_xor bitwise_and bitwise_or bitwise_xor heaviside gcd lcm true_divide xlogy nextafter float_power"""
 WITH_NUMBER = "add sub mul div floor_divide remainder fmod pow eq lt ge"
 
 #: New tensors with memory of their own.
@@ -110,9 +111,30 @@ torch.sum({r}, dtype=torch.float64)|torch.addcmul({x}, {y}, {y}, value={k})|torc
 torch.utils.checkpoint.checkpoint(lambda v: (v * v).sin(), {f}, use_reentrant=False)
 {x}.detach().clone().requires_grad_({x}.dtype.is_floating_point)|Square.apply({q})
 torch.func.grad(lambda v: (v.sin() * v).sum())({f}.detach())|torch.func.vmap(lambda v: v * 2 + v.sum())({q1})
-torch.func.jvp(lambda v: v.sin() * v, ({f}.detach(),), (torch.ones_like({f}).detach(),))[1]
+torch.func.jvp(lambda v: v.sin() * v, ({f}.detach().contiguous(),), (torch.ones_like({f}).detach().contiguous(),))[1]
 torch.func.grad(lambda v: (torch.zeros_like(v).add_(2) * v).sum())({f}.detach())
-torch.trapezoid({q1}, dim={d})
+torch.trapezoid({q1}, dim={d})|torch.signbit({f}.nan_to_num())|torch.copysign({f}, {fy}.nan_to_num())|torch.logaddexp2({f}, {fy})
+{r1}.contiguous().median({d}).values|{f1}.contiguous().nanmedian({d}).values|{r1}.topk(1, {d}).values|{r1}.kthvalue(1, {d}).values
+{f1}.nan_to_num().mode({d}).values|{f1}.logcumsumexp({d})|{f1}.nanmean({d})|{f1}.norm({n}, {d})|torch.var_mean({q1}, {d})[0]
+{f}.frexp().mantissa|{r1}.cummin({d}).indices
+{r1}.max({d}).indices|{r}.unique(return_counts=True)[1]|{r}.unique_consecutive()|{x1}.rot90(1, [0, -1])
+{x}.tile((2,))|torch.diag_embed({x1})|torch.combinations({x}.flatten())|torch.meshgrid({x}.flatten(), torch.arange(2), indexing="ij")[0]
+torch.vander({x}.flatten(), 3)|torch.cov({f2})|torch.cdist({f2}, {f2})|torch.renorm({f2}, 2, 0, 1.0)
+torch.bucketize({r}, torch.tensor([0, 1, 2]))|torch.histc({f}.float().nan_to_num(0, 1, -1), 4, -2, 2)
+torch.fft.fft({q1}.to(torch.complex128))|torch.fft.rfft({f1}.double().nan_to_num(0, 1, -1))|torch.complex({f}.double(), {f}.double())
+torch.polar({f}.double(), {f}.double())|torch.ldexp({f}, {i})|{f1}.double().quantile(0.3, {d})|torch.clamp({r}, min={fy})
+torch.lerp({f}, {f} * 2, 0.3)|torch.scatter_add(torch.zeros_like({x1}), 0, torch.zeros_like({x1}, dtype=torch.int64), {x1})
+torch.index_add(torch.zeros_like({x1}), 0, torch.arange({x1}.shape[0]) // 2, {x1})
+{x}.put(torch.tensor([0, 0, -1]), {x}.new_ones(3), accumulate=True)
+torch.linalg.inv({f2}.double().nan_to_num(0, 1, -1) + 40 * torch.eye({f2}.shape[-1]).double())
+torch.linalg.det({f2}.double().nan_to_num(0, 1, -1))|torch.linalg.solve(torch.eye({f2}.shape[0]).double() * 3, {f2}.double())
+torch.linalg.cross({q1}, {q1})|torch.bmm({q2}[None], {q2}.mT[None])
+torch.baddbmm(torch.ones((), dtype={q2}.dtype), {q2}[None], {q2}.mT[None], beta={k})|torch.diagonal_scatter({x2}, {x2}.diagonal() * 2)
+torch.nn.functional.silu({f})|torch.nn.functional.leaky_relu({f}, 0.1)|torch.nn.functional.elu({f})|torch.nn.functional.hardswish({f})
+torch.nn.functional.cross_entropy({f2}, torch.zeros({f2}.shape[0], dtype=torch.int64))|torch.nn.functional.max_pool1d({f2}, 2)
+torch.nn.functional.conv1d({f2}[:, None], {f2}.new_ones(2, 1, 2))|torch.nn.functional.pad({f2}[None], (1, 1), mode="replicate")
+torch.nn.functional.embedding({i}.long().abs() % 2, {f2})|torch.nn.functional.log_softmax({f1}, {d}, dtype=torch.float64)
+__import__("copy").deepcopy({l})|{x}.detach().reshape(1, -1, 1, 1).expand(2, -1, 2, 2).contiguous(memory_format=torch.channels_last)
 torch.func.vjp(torch.sin, {f}.detach())[1]({f}.detach())[0]
 torch.func.functional_call(net, {{"weight": net.weight * 2, "bias": net.bias}}, (torch.ones(2, 3).double() * {f}.double().mean(),))
 torch.func.vmap(torch.func.grad(lambda v: (v * v).sum()))({f1}.detach())|net(torch.ones(2, 3).double() * {f}.double().mean()).relu()
@@ -134,7 +156,10 @@ for _ in range(int({r}.detach().count_nonzero()) % 4): {x} = {x} + 1
 
 #: Numbers drawn at random are the same ones.
 DRAWS = """
-{f}.uniform_(-1, 1)|{f}.normal_()|{r}.bernoulli_(0.5)|{r}.random_(0, 7)|{f}.exponential_()|{f}.geometric_(0.3)
+{f}.uniform_(-1, 1)|{f}.normal_()|{r}.bernoulli_(0.5)|{r}.random_(0, 7)|{f}.exponential_()|{f}.geometric_(0.3)|torch.rand(2, 3)
+torch.randn_like({q})|torch.randint(0, 9, (3,))|torch.randperm(6)|torch.multinomial(torch.tensor([0.1, 0.2, 0.7]), 2)
+torch.normal(0.0, 1.0, (2, 3))|torch.bernoulli(torch.full((2, 3), 0.4))|torch.poisson(torch.full((2, 3), 3.0))
+torch.nn.functional.dropout({f}, 0.4)
 """
 
 

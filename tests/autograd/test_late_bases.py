@@ -1,0 +1,53 @@
+"""Views made before their base came to require grad: what is taken of them later has a history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import jtorch as torch
+from jtorch import Tensor
+
+OF_VIEWS = {
+    "view": lambda t: t.view(3, 2),
+    "row": lambda t: t[0],
+    "part": lambda t: t[1:],
+    "diagonal": lambda t: t.diagonal(),
+    "split": lambda t: t.split(2)[1],
+    "narrow": lambda t: t.narrow(0, 1, 2),
+    "transposed": lambda t: t.t(),
+    "expanded": lambda t: t.expand(6, 3),
+    "strided": lambda t: t.as_strided((2, 2), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("mode", ["deferred", "immediate"])
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_views_of_views_written_to(name: str, mode: str) -> None:
+    take: Callable[[Tensor], Tensor] = OF_VIEWS[name]
+    with torch.execution(mode):
+        base = torch.tensor([1.0, 2, 3, 4, 5, 6])
+        part = base.view(6, 1)
+        part.add_(1)
+        base.requires_grad_()
+        found = take(part)
+        assert found.requires_grad and not found.is_leaf
+        found.sum().backward()
+        counts = torch.zeros(6, 1)
+        take(counts).add_(1) if name not in ("expanded", "strided") else counts.add_(3)
+        if name == "strided":
+            counts = torch.tensor([1.0, 2, 1, 0, 0, 0])
+        assert base.grad.tolist() == counts.flatten().tolist()
+
+
+@pytest.mark.parametrize("mode", ["deferred", "immediate"])
+def test_views_of_views_not_written_to_have_a_history_that_ends_there(mode: str) -> None:
+    with torch.execution(mode):
+        base = torch.arange(6.0)
+        part = base.view(3, 2)
+        base.requires_grad_()
+        found = part[0]
+        assert found.requires_grad and found.grad_fn is not None
+        found.sum().backward()
+        assert base.grad is None
