@@ -49,4 +49,4 @@ def register_decomposition(
     return register
 
 
-register_decomposition.__module__ = __package__
+register_decomposition.__module__ = f"{__package__}"
