@@ -8,6 +8,8 @@ import weakref as _weakref
 from typing import Any
 
 from .. import devices as _devices
+from .._archive_records import PyTorchFileReader as PyTorchFileReader
+from .._archive_records import PyTorchFileWriter as PyTorchFileWriter
 from ..aten.state import NoDispatch as _NoDispatch
 from ..core import Tensor as _Tensor
 from ..dispatch import EnableTorchFunction as _Enable
