@@ -113,7 +113,8 @@ _LAZY = (
 #: Names that live in them.
 _LAZY_NAMES = {
     "UntypedStorage": "storages", "TypedStorage": "typed_storages", "GradScaler": "amp", "Future": "futures", "Stream": "streams",
-    "Event": "streams", "ScriptModule": "jit", "ScriptFunction": "jit",
+    "Event": "streams", "ScriptModule": "jit", "ScriptFunction": "jit", "PyTorchFileReader": "_archive_records",
+    "PyTorchFileWriter": "_archive_records",
     **dict.fromkeys((
         "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
         "_check_type", "_check_value", "_check_with",

@@ -76,6 +76,8 @@ from . import utils as utils
 from . import version as version
 from . import wrappers as wrappers
 from . import xpu as xpu
+from ._archive_records import PyTorchFileReader as PyTorchFileReader
+from ._archive_records import PyTorchFileWriter as PyTorchFileWriter
 from ._saving import load as load
 from ._saving import save as save
 from .amp import GradScaler as GradScaler

@@ -107,6 +107,10 @@ class Archive:
     def __exit__(self, type: Any, value: Any, tb: Any) -> None:
         self._zip.close()
 
+    def names(self) -> list[str]:
+        """The records, in the order of the file."""
+        return [n.partition("/")[2] for n in self._zip.namelist()]
+
     def has(self, name: str) -> bool:
         """Whether there is such a record."""
         return f"{self._folder}/{name}" in self._names

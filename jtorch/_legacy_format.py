@@ -16,6 +16,7 @@ from ._archive import read_bytes
 from ._saved_pickle import Storages, make_unpickler, storage_id, text, write_pickle
 from ._saved_storage import DTYPE_OF, LoadedStorage, brief
 from ._weights_only_unpickler import StorageType, UntypedStorageType
+from .typed_storages import TypedStorage
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -61,6 +62,20 @@ class _Stub:
         """Does nothing."""
 
 
+def _view_of(pid: Any) -> tuple[Any, int, int] | None:
+    """Which part of a storage is meant, as its key, first element and number of elements; None for the whole.
+
+    Raises:
+        pickle.UnpicklingError: if the file says something else there.
+    """
+    view = pid[5] if len(pid) > 5 else None
+    if view is None:
+        return None
+    if not (isinstance(view, tuple) and len(view) == 3 and all(type(n) is int and n >= 0 for n in view[1:])):
+        raise pickle.UnpicklingError(f"A part of a storage must be a key and two numbers, not {brief(view)}")
+    return text(view[0]), view[1], view[2]
+
+
 def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, tuple[Any, str, int]]:
     """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing is run."""
     found: dict[str, tuple[Any, str, int]] = {}
@@ -87,8 +102,7 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
 
         def persistent_load(self, pid: Any) -> Any:
             storage_type, key, location, numel = storage_id(pid, 5)
-            if len(pid) > 5 and pid[5] is not None:
-                raise NotImplementedError("torch.load() of storages that are views of storages is not offered by jtorch (a format of 2017)")
+            _view_of(pid)
             found[key] = (storage_type, location, numel)
             return _Stub()
 
@@ -106,12 +120,23 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
 def load(file: Any, restore: Callable[[Any, str], Any], reader: Any, options: dict[str, Any]) -> Any:
     """Reads the next object; ``restore`` puts a storage where it belongs."""
     storages: dict[str, Any] = {}
+    parts: dict[Any, Any] = {}
 
     def persistent_load(pid: Any) -> Any:
         key = storage_id(pid, 5)[1]
         if key not in storages:
             raise RuntimeError(f"There is no storage {key!r} in the file. The file might be corrupted.")
-        return storages[key]
+        whole, view = storages[key], _view_of(pid)
+        if view is None:
+            return whole
+        name, first, count = view
+        if first + count > named[key][2]:
+            raise RuntimeError(f"The storage {key!r} has no elements {first} to {first + count}. The file might be corrupted.")
+        if name not in parts:
+            size = whole.element_size()
+            memory = whole.untyped()[first * size : (first + count) * size]
+            parts[name] = TypedStorage(wrap_storage=memory, dtype=whole.dtype, _internal=True)
+        return parts[name]
 
     read = make_unpickler(reader, persistent_load)
     if read(file, **options).load() != MAGIC_NUMBER:

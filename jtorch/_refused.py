@@ -155,9 +155,6 @@ _LINES: dict[str, str] = {
     _ONNX: """
         onnx._internal.exporter: ONNXProgram
     """,
-    _FILE: """
-        : PyTorchFileReader PyTorchFileWriter
-    """,
     _PIPES: """
         utils.data.datapipes.dataframe: CaptureDataFrame DFIterDataPipe DataFramesAsTuplesPipe
         utils.data.datapipes.dataframe.dataframes: CaptureDataFrame DataFrameTracer DataFrameTracedOps

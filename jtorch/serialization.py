@@ -23,6 +23,8 @@ import jtorch as torch
 
 from . import _legacy_format, _weights_only_unpickler
 from ._archive import ALIGNMENT, Archive, Writer
+from ._archive_records import open_reader as _open_zipfile_reader  # noqa: F401  (torch's name)
+from ._archive_records import open_writer as _open_zipfile_writer  # noqa: F401
 from ._legacy_format import MAGIC_NUMBER as MAGIC_NUMBER
 from ._legacy_format import PROTOCOL_VERSION as PROTOCOL_VERSION
 from ._saved_pickle import Storages, make_unpickler, storage_id, text, write_pickle

@@ -29,7 +29,7 @@ FLOORS = {
     "old_constructors": 3,
     "module_state": 2, "_key_sampling": 3,
     "printing": 3, "random": 3, "composites": 3, "interop": 3, "pytree": 3, "caching": 3, "return_types": 3, "_mt19937": 3, "_sampling": 3,
-    "_box_muller": 3, "_rejection": 3, "argument_errors": 3, "symbols": 3,
+    "_box_muller": 3, "_rejection": 3, "argument_errors": 3, "symbols": 3, "_archive": 3, "_archive_records": 3,
     "": 4, "_C": 4, "_ops": 4, "aten": 4, "_namespace": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "_overrides": 4, "func": 4,
     "cuda": 4,
     "opaque": 4, "_VF": 4, "compiler": 4, "library": 4, "types": 4, "legacy": 4, "sparse": 4,

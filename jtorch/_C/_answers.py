@@ -9,6 +9,8 @@ from typing import Any
 
 from .. import devices as _devices
 from .. import hooks as _hooks
+from .._archive_records import PyTorchFileReader as PyTorchFileReader
+from .._archive_records import PyTorchFileWriter as PyTorchFileWriter
 from ..aten.state import NoDispatch as _NoDispatch
 from ..core import Tensor as _Tensor
 from ..dispatch import EnableTorchFunction as _Enable

@@ -77,7 +77,8 @@ class Recorder:
     def begin(self, name: str, operands: Any = (), annotation: bool = False) -> FunctionEvent:
         """An event that has begun, inside of those that have not ended."""
         shapes = [list(getattr(x, "shape", ())) for x in operands] if self.shapes else None
-        event = FunctionEvent(len(self.events), name, time.perf_counter_ns() / 1e3, shapes, annotation)
+        now = time.perf_counter_ns() / 1e3
+        event = FunctionEvent(len(self.events), name, 1, now, now, input_shapes=shapes, is_user_annotation=annotation)
         event.on_device = self.on_device
         if self.stacks:
             event.stack = _stack()

@@ -133,19 +133,34 @@ class _Times:
 
 
 class FunctionEvent(_Times):
-    """One call, with the calls it made."""
+    """One call, with the calls it made.
+
+    Args:
+        id, name, thread: what it is, and where it ran.
+        start_us, end_us: when, in microseconds.
+        cpu_memory_usage: the bytes of its results, without those of the calls it made.
+        is_async: whether it ends in another thread, so that it belongs to no other call.
+        node_id: the process of a distributed program.
+    """
 
     count = 1
 
-    def __init__(self, id: int, name: str, start: float, shapes: Any = None, annotation: bool = False) -> None:
-        self.id, self.name, self.input_shapes, self.is_user_annotation = id, name, shapes or [], annotation
-        self.time_range = Interval(start, start)
+    def __init__(
+        self, id: int, name: str, thread: int, start_us: float, end_us: float, *, input_shapes: Any = None, stack: Any = None,
+        scope: int = 0, cpu_memory_usage: int = 0, is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1,
+        node_id: int = -1, flops: int | None = None, is_user_annotation: bool = False,
+    ) -> None:  # fmt: skip
+        self.id, self.name, self.input_shapes, self.is_user_annotation = id, name, input_shapes or [], is_user_annotation
+        self.thread, self.scope, self.sequence_nr, self.node_id = thread, scope, sequence_nr, node_id
+        self.is_async, self.is_remote = is_async, is_remote
+        self.time_range = Interval(start_us, end_us)
         self.cpu_parent: FunctionEvent | None = None
         self.cpu_children: list[FunctionEvent] = []
-        self.thread = 1
         self.self_phases = {}
-        self.self_cpu_memory_usage = 0
-        self.stack = []
+        self.self_cpu_memory_usage = cpu_memory_usage
+        self.stack = [] if stack is None else stack
+        if flops is not None:
+            self.flops = flops
         self.is_phase = False  # of the engine, which traces show in rows of its own
         self.is_operator = False  # whether the call is that of the operator itself
 
@@ -245,6 +260,20 @@ class EventList(list[Any]):
         self._by_shape, self._by_stack, self._total, self._memory, self._flops = by_shape, by_stack, total, memory, flops
         #: What the engine did meanwhile, in the order in which it ended.
         self.phases = list(phases)
+
+    def _populate_cpu_children(self) -> None:
+        """Finds for each call the one of its thread that it ran inside of."""
+        for thread in {e.thread: None for e in self}:
+            calls = [e for e in self if e.thread == thread and not e.is_async]
+            around: list[Any] = []
+            for event in sorted(calls, key=lambda e: (e.time_range.start, -e.time_range.end)):
+                span = event.time_range
+                while around and (span.start >= around[-1].time_range.end or span.end > around[-1].time_range.end):
+                    around.pop()
+                if around:
+                    around[-1].cpu_children.append(event)
+                    event.cpu_parent = around[-1]
+                around.append(event)
 
     @property
     def self_cpu_time_total(self) -> float:

@@ -14,6 +14,7 @@ import pytest
 import jtorch as torch
 from jtorch import nn
 from jtorch.autograd import profiler as legacy
+from jtorch.autograd.profiler_util import EventList, FunctionEvent
 from jtorch.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
 
@@ -274,3 +275,13 @@ def test_other_threads_may_compute_meanwhile() -> None:
 def test_execution_traces_are_refused() -> None:
     with pytest.raises(NotImplementedError, match="execution_trace_observer"):
         profile(execution_trace_observer=object())
+
+
+def test_events_made_by_hand_find_the_calls_they_ran_inside_of() -> None:
+    spans = [(1, 0, 1), (1, 1, 2), (0, 0, 2), (0, 1, 2), (0, 1, 3), (0, 4, 9), (0, 5, 6)]
+    events = EventList(FunctionEvent(i, "call", thread, a, b, node_id=0) for i, (thread, a, b) in enumerate(spans))
+    events.append(FunctionEvent(7, "elsewhere", 0, 5, 6, is_async=True))
+    events._populate_cpu_children()
+    assert [[child.id for child in event.cpu_children] for event in events] == [[], [], [], [], [3], [6], [], []]
+    assert events[3].cpu_parent is events[4] and events[7].cpu_parent is None
+    assert events[5].self_cpu_time_total == 4
