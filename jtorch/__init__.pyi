@@ -1576,7 +1576,7 @@ class Tensor:
         """The tensor itself, or a copy of a view that shows the negatives of what is in memory."""
     def retain_grad(self) -> None:
         """Makes a tensor that is no leaf keep its gradient in ``grad``."""
-    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> Tensor:
+    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = ()) -> Tensor:
         """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other. Without ``dims``, of the ..."""
     def rot90(self, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor:
         """Rotates by ``k`` quarter turns in the plane of ``dims``, from the first towards the second."""
@@ -3126,7 +3126,7 @@ def rnn_tanh(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any,
     """An Elman network with tanh over a packed or padded batch, like ``gru``."""
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of an Elman network with tanh: the hidden state that follows ``hx``."""
-def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> Tensor:
+def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = ()) -> Tensor:
     """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other. Without ``dims``, of the ..."""
 def rot90(input: Tensor, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor:
     """Rotates by ``k`` quarter turns in the plane of ``dims``, from the first towards the second."""

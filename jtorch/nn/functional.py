@@ -36,6 +36,11 @@ def _say_tensors() -> None:
 _say_tensors()
 
 
+#: The numbers by which ``torch.grid_sampler`` knows what ``grid_sample`` calls by name.
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
+
+
 class ScalingType(enum.Enum):
     """What one scale stands for in a product of scaled matrices."""
 

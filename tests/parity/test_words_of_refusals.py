@@ -92,6 +92,7 @@ CALLS = {
     "roll without dims": lambda t: t.roll(t.arange(4).reshape(2, 2), 1, None),
     "sizes of nested and plain": lambda t: t.nested.nested_tensor([t.ones(2)]).is_same_size(t.ones(2)),
     "sizes of plain and nested": lambda t: t.ones(2).is_same_size(t.nested.nested_tensor([t.ones(2)])),
+    "modes of grids": lambda t: (t.nn.functional.GRID_SAMPLE_INTERPOLATION_MODES, t.nn.functional.GRID_SAMPLE_PADDING_MODES),
     "grids of other batches": lambda t: t.grid_sampler_2d(t.ones(5, 5, 5, 5, 5), t.ones(1, 1, 1, 4, 4), 0, 0, True),
     "deterministic": lambda t: t.use_deterministic_algorithms(1),
     "deterministic, warning": lambda t: t.use_deterministic_algorithms(True, warn_only="x"),
