@@ -199,7 +199,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
             except TypeError:
                 found = key = None
             if found is not None:
-                return _finish(op.name, make(*found, device), requires_grad)
+                call, numbers = found
+                return _finish(op.name, make(call, numbers, device), requires_grad)
         if pin_memory:
             check_pinned(pin_memory, device)
         memory_format = kwargs.pop("memory_format", None) if op.name == "empty" else None

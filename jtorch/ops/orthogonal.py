@@ -125,6 +125,8 @@ def _other(x: Array, n: Array, kind: str) -> Array:
 
 def _by_numpy(kind: str, closed_from: int) -> Callable[..., np.ndarray]:
     """What computes the polynomials on the host: the formulas' operations for one degree at a time, without what masks the others."""
+    at_1: Any
+    step: Any  # the formulas' own, which are arithmetic alone
     at_1, step = (_first(kind), _doubled_step) if closed_from else _RECURRENCES[kind]
 
     def recurrence(x: np.ndarray, n: int) -> np.ndarray:

@@ -468,7 +468,7 @@ def _clamp(e: Equation) -> Compute | None:
 
 
 @rule("select_n", cost=by_elements(1, 2), broadcasts=True, quiet=True)
-def _select_n(e: Equation) -> Compute | None:
+def _select_n(e: Equation) -> Compute | Reordered | None:
     which, n, shape = e.ins[0], len(e.ins) - 1, e.out.shape
     if n == 1 or not which.shape:
         if n == 2 and which.dtype == _BOOL and not shape:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -40,6 +40,17 @@ class Equation(NamedTuple):
         return self.outs[0]
 
 
+class Reordered(NamedTuple):
+    """Returned by rules for what takes the operands in another order than the equation has them: ``order`` gives the number of each."""
+
+    compute: Compute
+    order: tuple[int, ...]
+
+
+#: What rules return.
+Made: TypeAlias = Compute | Reordered | None
+
+
 class Rule(NamedTuple):
     """How a primitive is computed, and what that costs.
 
@@ -51,18 +62,11 @@ class Rule(NamedTuple):
         kept: that XLA's code takes longer, so that compiling it is a loss.
     """
 
-    make: Callable[[Equation], Compute | None]
+    make: Callable[[Equation], Made]
     cost: Callable[[Equation], float]
     broadcasts: bool
     quiet: bool = False
     kept: bool = False
-
-
-class Reordered(NamedTuple):
-    """Returned by rules for what takes the operands in another order than the equation has them: ``order`` gives the number of each."""
-
-    compute: Compute
-    order: tuple[int, ...]
 
 
 def same(x: Any) -> Any:
@@ -133,7 +137,7 @@ def rule(
     ignored.
     """
 
-    def declare(make: Callable[[Equation], Compute | None]) -> Callable[[Equation], Compute | None]:
+    def declare(make: Callable[[Equation], Made]) -> Callable[[Equation], Made]:
         for name in names:
             RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, quiet, kept)
         return make

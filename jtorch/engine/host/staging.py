@@ -151,9 +151,9 @@ class _Stager:
             at.update(zip(numbers, [at[i] for i in s.ins], strict=True))
             return
         ins = s.ins
-        if type(compute) is Reordered:
-            compute, order = compute
-            ins = tuple([ins[k] for k in order])
+        if isinstance(compute, Reordered):
+            ins = tuple([ins[k] for k in compute.order])
+            compute = compute.compute
         outs = range(len(self.specs), len(self.specs) + len(s.outs))
         self.specs += s.outs
         self.template += [None] * len(s.outs)
