@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 
 import jtorch
 from jtorch import _not_offered
@@ -206,7 +207,7 @@ _ROOTS = {
 }  # fmt: skip
 
 
-def _most_used() -> dict[str, object]:
+def _most_used() -> dict[str, Callable[..., object]]:
     found = {}
     for place, names in MOST_USED.items():
         first, *rest = place.split(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jtorch as torch
@@ -265,26 +266,8 @@ def _reduced(loss: Any, reduction: int) -> Any:
 
 # ---- read from kernels -----------------------------------------------------------------------------------------------------------------
 
-#: Operators outside of PyTorch's core set that their kernels write with those in it; ``.default`` is left out.
-BY_KERNEL = """
-    _log_softmax_backward_data _prelu_kernel _prelu_kernel_backward _safe_softmax _softmax_backward_data absolute addr all all.dim
-    all.dims aminmax arccosh arcsinh arctanh baddbmm binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits
-    celu channel_shuffle clamp_max.Tensor clamp_max clamp_min.Tensor clamp_min count_nonzero deg2rad diag_embed divide.Scalar
-    divide.Scalar_mode divide.Tensor dot elu_backward expand_copy fill.Scalar fix float_power.Scalar float_power.Tensor_Scalar
-    float_power.Tensor_Tensor gelu_backward greater.Scalar greater.Tensor greater_equal.Scalar greater_equal.Tensor hardshrink
-    hardsigmoid_backward hardswish_backward hardtanh_backward heaviside huber_loss huber_loss_backward isin.Scalar_Tensor
-    isin.Tensor_Scalar isin.Tensor_Tensor isneginf isposinf leaky_relu_backward lerp.Scalar lerp.Tensor less.Scalar less.Tensor
-    less_equal.Scalar less_equal.Tensor linalg_cross log_sigmoid_backward logaddexp logaddexp2 logit logit_backward logsumexp max.other
-    min.other mish_backward mse_loss_backward multiply.Scalar multiply.Tensor mv nan_to_num nansum native_batch_norm_backward
-    native_dropout_backward native_group_norm_backward native_layer_norm_backward negative norm.Scalar norm.ScalarOpt_dim
-    not_equal.Scalar not_equal.Tensor pixel_shuffle pixel_unshuffle rad2deg reflection_pad1d replication_pad1d roll rot90 sgn
-    silu_backward smooth_l1_loss smooth_l1_loss_backward soft_margin_loss softplus_backward softshrink special_erf special_erfc
-    special_expit special_expm1 special_log1p special_logit special_round special_xlog1py special_xlog1py.other_scalar
-    special_xlog1py.self_scalar special_xlogy special_xlogy.other_scalar special_xlogy.self_scalar std std.dim std_mean.correction
-    std_mean std_mean.dim subtract.Scalar sum t_copy threshold transpose_copy.int tril triu true_divide.Scalar true_divide.Tensor
-    unsqueeze_copy upsample_nearest2d var var.dim var_mean var_mean.dim where.Scalar where.ScalarOther where.ScalarSelf
-    xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor
-""".split()
+#: Operators outside of PyTorch's core set that their kernels write with those in it (``by_kernel.txt``); ``.default`` is left out.
+BY_KERNEL = Path(__file__).with_name("by_kernel.txt").read_text().split()
 
 for _name in BY_KERNEL:
     _packet, _, _overload = _name.partition(".")
