@@ -278,7 +278,7 @@ def writable(alias: Alias, chain: Sequence[Step]) -> Sequence[Step]:
 
 def repeating(chain: Sequence[Step]) -> bool:
     """Whether a view cannot be written step by step, as one of them repeats elements."""
-    return any([step.put is None or (step.repeats and step is not chain[-1]) for step in chain])
+    return any(step.put is None or (step.repeats and step is not chain[-1]) for step in chain)
 
 
 def put_through(base: Value, chain: Sequence[Step], value: Value) -> Value:
