@@ -48,7 +48,7 @@ REFUSALS = {
     "Inplace update to inference tensor": "",
     "MKL FFT error": "fft.",
     "index 0 out of range for tensor of size [0]": "vmap",
-    "does not support automatic differentiation for outputs with complex dtype": "_scatter",
+    "does not support automatic differentiation for outputs with complex dtype": "",
     "view size is not compatible with input tensor's size and stride": "torch.kron",
     "Can't detach views in-place": "detach_",
 }
